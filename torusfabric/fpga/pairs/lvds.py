@@ -66,31 +66,36 @@ class LvdsPins:
         return f"{SENDING}_rx_{bundle}"
 
     def begin(self, m: Module, platform: Any) -> None:
-        """Make the clocks of what sends."""
-        self._edges = _add_clocks(m, self._cycles)
+        """Make the clock of what sends, so many times as fast as that of the fabric.
+
+        It has a clock for bits, twice as fast, and the same a quarter of a cycle later: a clock
+        that goes with the data has its edges in the middle of bits.
+        """
+        fast, quarter = (Signal(name=f"pll_{name}") for name in ("fast", "quarter"))
+        m.submodules.pll = pll(
+            ClockSignal(), fast, times=2 * self._cycles, divided=2, o_CLKOS=quarter,
+            # A quarter of a cycle of the bits is half a cycle of the oscillator, in eighths of
+            # that.
+            p_CLKOS_ENABLE="ENABLED", p_CLKOS_DIV=2, p_CLKOS_CPHASE=1, p_CLKOS_FPHASE=4,
+        )  # fmt: skip
+        self._edges = _divided(m, fast, SENDING), _edge(m, quarter, f"{SENDING}_late")
 
     def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
-        """Add the pins of a bundle."""
-        port = platform.request(RESOURCE, bundle, dir="-")
-        _send_pairs(m, port, sent, *self._edges)
-        came, clock = _receive_pairs(m, port, len(sent) // Bits.gear, self.receiving(bundle))
-        platform.add_clock_constraint(clock, 2e6 * self._cycles * self._mhz)
+        """Add the pins of a bundle: send four bits a cycle on each pair, and their clock."""
+        port, count = platform.request(RESOURCE, bundle, dir="-"), len(sent) // Bits.gear
+        m.submodules.tx_buffer = data = io.Buffer("o", port.tx[:count])
+        m.submodules.tx_clk_buffer = clock = io.Buffer("o", port.tx_clk)
+        edge, late = self._edges
+        pairs = [(data.o[k], sent.word_select(k, Bits.gear), edge) for k in range(count)]
+        for name, (pair, bits, at) in enumerate([*pairs, (clock.o, Const(CLOCK, Bits.gear), late)]):
+            m.submodules[f"out_{name}"] = Instance(
+                "ODDRX2F",
+                i_SCLK=ClockSignal(SENDING), i_ECLK=at, i_RST=Const(0), o_Q=pair,
+                **{f"i_D{k}": bits[k] for k in range(Bits.gear)},
+            )  # fmt: skip
+        came, rx_clock = _receive_pairs(m, port, count, self.receiving(bundle))
+        platform.add_clock_constraint(rx_clock, 2e6 * self._cycles * self._mhz)
         return came
-
-
-def _add_clocks(m: Module, cycles: int) -> tuple[Signal, Signal]:
-    """Make the clock of what sends, so many times as fast as that of the fabric.
-
-    Returns its clock for bits, twice as fast, and the same a quarter of a cycle later: a clock that
-    goes with the data has its edges in the middle of bits.
-    """
-    fast, quarter = (Signal(name=f"pll_{name}") for name in ("fast", "quarter"))
-    m.submodules.pll = pll(
-        ClockSignal(), fast, times=2 * cycles, divided=2, o_CLKOS=quarter,
-        # A quarter of a cycle of the bits is half a cycle of the oscillator, in eighths of that.
-        p_CLKOS_ENABLE="ENABLED", p_CLKOS_DIV=2, p_CLKOS_CPHASE=1, p_CLKOS_FPHASE=4,
-    )  # fmt: skip
-    return _divided(m, fast, SENDING), _edge(m, quarter, f"{SENDING}_late")
 
 
 def _edge(m: Module, clock: Signal, name: str) -> Signal:
@@ -111,21 +116,6 @@ def _divided(m: Module, clock: Signal, domain: str) -> Signal:
         o_CDIVX=ClockSignal(domain),
     )  # fmt: skip
     return edge
-
-
-def _send_pairs(m: Module, port: Any, nibbles: Signal, edge: Signal, late: Signal) -> None:
-    """Send four bits a cycle on each pair of a bundle that is in use, and its clock."""
-    m.submodules.tx_buffer = data = io.Buffer("o", port.tx[: len(nibbles) // Bits.gear])
-    m.submodules.tx_clk_buffer = clock = io.Buffer("o", port.tx_clk)
-    pairs = [
-        (data.o[k], nibbles[Bits.gear * k : Bits.gear * (k + 1)], edge) for k in range(len(data.o))
-    ]
-    for name, (pair, bits, at) in enumerate([*pairs, (clock.o, Const(CLOCK, Bits.gear), late)]):
-        m.submodules[f"out_{name}"] = Instance(
-            "ODDRX2F",
-            i_SCLK=ClockSignal(SENDING), i_ECLK=at, i_RST=Const(0), o_Q=pair,
-            **{f"i_D{k}": bits[k] for k in range(Bits.gear)},
-        )  # fmt: skip
 
 
 def _receive_pairs(m: Module, port: Any, count: int, domain: str) -> tuple[Signal, Signal]:

@@ -236,11 +236,7 @@ class PairReceiver(wiring.Component):
             ]
         with m.Elif(count == last // 2):
             m.d.sync += self.clock.eq(0)
-        self._judge(m, judged, right, slip, waits)
-        return m
-
-    def _judge(self, m: Module, now: Value, right: Value, slip: Signal, waits: Signal) -> None:
-        """Lock on, or move on by a unit."""
+        # Lock on, or move on by a unit.
         seen, faults = Signal(range(SETTLE + TRUSTED + 1)), Signal(range(LOST + WRONG + 1))
         settled, trusted, lost = Signal(), Signal(), Signal()
         m.d.sync += [
@@ -249,15 +245,15 @@ class PairReceiver(wiring.Component):
             lost.eq(faults >= LOST),
         ]
         worse = Mux(right, Mux(faults == 0, 0, faults - RIGHT), faults + WRONG)
-        with m.If(now & self.locked):
+        with m.If(judged & self.locked):
             m.d.sync += faults.eq(worse)
             with m.If(lost):
                 m.d.sync += [self.locked.eq(0), seen.eq(0)]
-        with m.Elif(now & settled & ~right):
-            end = slip == self._units.gear - 1
+        with m.Elif(judged & settled & ~right):
+            end = slip == units.gear - 1
             m.d.sync += [slip.eq(slip + 1), waits.eq(end), seen.eq(0)]
-        with m.Elif(now & trusted):
+        with m.Elif(judged & trusted):
             m.d.sync += [self.locked.eq(1), faults.eq(0)]
-        with m.Elif(now):
+        with m.Elif(judged):
             m.d.sync += seen.eq(seen + 1)
-        return
+        return m

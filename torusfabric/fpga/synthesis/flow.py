@@ -130,7 +130,10 @@ class Flow:
             if not NO_PLACE.search(str(error)):
                 raise
             said = (self.folder / log).read_text(encoding="utf-8", errors="replace")
-            return self.cache.put(key, result | {"why": _too_large(said), "seconds": _since(begun)})
+            over = [row for row in utilisation(said) if row[1] > row[2]]
+            why = "{1} {0} of {2}".format(*over[0]) if over else tools.error_line(said)
+            result |= {"why": f"does not fit: {why}", "seconds": _since(begun)}
+            return self.cache.put(key, result)
         result["seconds"] = _since(begun)
         found = load_json(self.folder / report, self.pnr, name)
         rates = [clock["achieved"] for clock in found["fmax"].values()]
@@ -241,11 +244,3 @@ def load_json(path: Path, tool: str, what: str) -> dict[str, Any]:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise WorkFailed(f"{tool} on {what} left no readable {path.name}: {error}") from None
-
-
-def _too_large(log: str) -> str:
-    """Why a design does not fit, from the utilisation that place and route logged."""
-    for kind, used, most in utilisation(log):
-        if used > most:
-            return f"does not fit: {used} {kind} of {most}"
-    return f"does not fit: {tools.error_line(log)}"

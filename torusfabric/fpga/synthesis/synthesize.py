@@ -195,7 +195,12 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
     full = {shape: _totals(each.design, _map(each, steps))["full"].luts
             for shape, each in yardsticks.items()}  # fmt: skip
     totals = _totals(design, mapped)
-    dearest = {name: _dearest(design, totals, name) for name in design.classes}
+    price = lambda name: (totals[name].brams, totals[name].luts, totals[name].ffs)
+    # The contents of the ROM at each input of a router that a ROM drives.
+    dearest = {
+        name: {port: max(contents, key=price) for port, contents in router.settings.items()}
+        for name, router in design.classes.items()
+    }
     costs = {
         name: reduce(Cost.plus, (totals[rom] for rom in roms.values()), totals[name])
         for name, roms in dearest.items()
@@ -283,13 +288,6 @@ def _totals(design: Design, mapped: Mapped) -> dict[str, Cost]:
     return totals
 
 
-def _dearest(design: Design, totals: dict[str, Cost], router: str) -> dict[str, str]:
-    """The dearest contents of the ROM at each input of a router that a ROM drives."""
-    price = lambda name: (totals[name].brams, totals[name].luts, totals[name].ffs)
-    ports = design.classes[router].settings
-    return {port: max(contents, key=price) for port, contents in ports.items()}
-
-
 def _clocks(
     flow: Flow, names: dict[str, dict[str, str]], mapped: Mapped, seeds: list[int], steps: _Steps
 ) -> dict[str, dict[str, Any]]:
@@ -325,6 +323,8 @@ def _clocks(
 def _clock(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, Any]:
     """The clock rate of one module, and its slowest path, from the results of all seeds."""
     rates = [result["mhz"] for result in results]
+    known = [(result["mhz"], result["path"]) for result in results if result.get("path")]
+    known.sort(key=lambda run: run[0])
     good = [rate for rate in rates if rate is not None]
     logic = [result["logic_mhz"] for result in results if result["logic_mhz"] is not None]
     middle = lambda rates: round(statistics.median(rates), 2) if rates else None
@@ -334,16 +334,8 @@ def _clock(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, An
         "fmax_max_mhz": max(good, default=None),
         "fmax_by_seed": rates,
         "logic_mhz": middle(logic),
-        "slowest_path": _path_of_median(results, parts),
+        # That of the placement with the median clock rate, the lower of two.
+        "slowest_path": named_path(known[(len(known) - 1) // 2][1], parts) if known else None,
         "placed": results[0]["placed"],
         "why": next((result["why"] for result in results if result["why"]), None),
     }
-
-
-def _path_of_median(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, Any] | None:
-    """The slowest path of the placement with the median clock rate, the lower of two."""
-    known = [(run["mhz"], run["path"]) for run in results if run.get("path")]
-    if not known:
-        return None
-    known.sort(key=lambda run: run[0])
-    return named_path(known[(len(known) - 1) // 2][1], parts)
