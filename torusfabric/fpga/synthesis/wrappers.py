@@ -54,26 +54,21 @@ def harness(name: str, ports: Ports) -> str:
         widths[direction] += bits
         bus = "drive" if direction == "input" else "seen"
         ties.append(f".{port}({bus}[{low + bits - 1}:{low}])")
-    shift = _fold(widths["output"])
+    shift = "  assign pin = drive[0];\n"
+    if width := widths["output"]:  # registers take `seen` in and shift it out to `pin`
+        groups = [f"^taken[{min(low + 2, width - 1)}:{low}]" for low in range(0, width, 3)]
+        shift = (
+            f"  reg [{width - 1}:0] taken;\n  reg [{len(groups) - 1}:0] sum;\n"
+            "  always @(posedge clk) begin\n    taken <= seen;\n    sum <= (sum >> 1) ^ {\n      "
+            + ",\n      ".join(reversed(groups))
+            + "\n    };\n  end\n  assign pin = sum[0];\n"
+        )
     drive = f"  reg [{max(widths['input'], 1) - 1}:0] drive;\n"
     return (
         f"module {HARNESS}(input clk, input scan, output pin);\n{drive}"
         "  always @(posedge clk) drive <= {drive, scan};\n"
         f"  wire [{max(widths['output'], 1) - 1}:0] seen;\n"
         f"  {name} dut (\n    " + ",\n    ".join(ties) + f"\n  );\n{shift}endmodule\n"
-    )
-
-
-def _fold(width: int) -> str:
-    """Registers that take `seen` in and shift it out to `pin`."""
-    if width == 0:
-        return "  assign pin = drive[0];\n"
-    groups = [f"^taken[{min(low + 2, width - 1)}:{low}]" for low in range(0, width, 3)]
-    return (
-        f"  reg [{width - 1}:0] taken;\n  reg [{len(groups) - 1}:0] sum;\n"
-        "  always @(posedge clk) begin\n    taken <= seen;\n    sum <= (sum >> 1) ^ {\n      "
-        + ",\n      ".join(reversed(groups))
-        + "\n    };\n  end\n  assign pin = sum[0];\n"
     )
 
 
