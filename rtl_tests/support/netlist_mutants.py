@@ -71,7 +71,7 @@ def mutations(netlist):
     for number, array in enumerate(netlist.arrays):
         sites = _rom_bits(array) if array.role is Role.ROM else _wires(array)
         for kind, place, change in sites:
-            of_array = partial(_with_array, number=number, change=change)
+            of_array = partial(_with_array, number=number, name=array.name, change=change)
             found.append(Mutation(kind, f"{array.name}, {place}", of_array))
     for name in sorted({array.module for array in netlist.arrays} & netlist.modules.keys()):
         for site in _sites(netlist.modules[name]):
@@ -123,10 +123,11 @@ def with_netlist(hardware, change):
 # Between instances
 
 
-def _with_array(netlist, number, change):
-    """A netlist with another array of instances."""
+def _with_array(netlist, number, name, change):
+    """A netlist with another array of instances; one that has no such array stays as it is."""
     arrays = [*netlist.arrays]
-    arrays[number] = change(arrays[number])
+    if number < len(arrays) and arrays[number].name == name:
+        arrays[number] = change(arrays[number])
     return replace(netlist, arrays=tuple(arrays))
 
 
@@ -144,7 +145,9 @@ def _with_bit(array, row, at, bit):
     rows, which = [*array.contents[array.which[row]]], array.which.copy()
     rows[at] ^= 1 << bit
     which[row] = len(array.contents)
-    return replace(array, contents=(*array.contents, tuple(rows)), which=which)
+    contents = (*array.contents, tuple(rows))
+    used, which = np.unique(which, return_inverse=True)
+    return replace(array, contents=tuple(contents[k] for k in used.tolist()), which=which)
 
 
 def _wires(array):
@@ -221,10 +224,9 @@ def _mixed(part, other, row):
 
 
 def _with_module(netlist, name, site):
-    """A netlist with another module."""
-    return replace(
-        netlist, modules={**netlist.modules, name: _changed(netlist.modules[name], site)}
-    )
+    """A netlist with another module; one that has no such module stays as it is."""
+    made = {each: _changed(make, site) for each, make in netlist.modules.items() if each == name}
+    return replace(netlist, modules={**netlist.modules, **made})
 
 
 def _changed(make, site):
