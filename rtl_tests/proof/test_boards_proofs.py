@@ -13,6 +13,9 @@ import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.proof.boards import prove_boards
 from torusfabric.proof.boards.prove import between_boards
+from torusfabric.proof.boards.sums import check_received_sums
+from torusfabric.proof.gates import GateModule
+from torusfabric.proof.report import Refuted
 from torusfabric.proof.solver import solve
 from torusfabric.rtl.boards import BoardSystem
 from torusfabric.toolchain import tools
@@ -49,6 +52,12 @@ def test_two_boards_are_proved(capsys):
     found = {module["name"] for module in proof["modules"]}
     assert found >= {"wiring", "link ports", "CRC-32", "whole runs", BUFFER, BARRIER, AGREEMENT}
     assert any("100 ppm" in text for text in proof["assumptions"])
+
+
+def test_a_sum_that_nothing_depends_on_is_refuted():
+    """Yosys leaves its register out."""
+    with pytest.raises(Refuted, match="register of 32 bits"):
+        check_received_sums(GateModule("receiver", {}, {}), 8)
 
 
 @pytest.mark.long

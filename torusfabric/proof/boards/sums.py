@@ -37,7 +37,7 @@ def check_sent_sums(module: GateModule, width: int) -> int:
     count = 0
     for begins, running in product((0, 1), repeat=2):
         chosen = {"begins": begins, "running": running, "checking": 0}
-        forms, crc = _next(module, chosen, "tx_word"), _now(module, "crc")
+        forms, crc = _next(module, chosen, "tx_word"), _sum_of(module)
         first = [ONES >> k & 1 for k in range(CRC_BITS)] if begins else crc
         count += _compare(module, chosen, _next(module, chosen, "crc"), _serial(first, forms))
         chosen["checking"] = 1
@@ -49,7 +49,7 @@ def check_sent_sums(module: GateModule, width: int) -> int:
 
 def check_received_sums(module: GateModule, width: int) -> int:
     """Check, and count, bits of the sums that a receiver makes of what it has taken."""
-    count, crc, word = 0, _now(module, "crc"), _now(module, "received")
+    count, crc, word = 0, _sum_of(module), _now(module, "received")
     for fresh, frame, before in product((0, 1), range(4), range(4)):
         chosen = {"fresh": fresh, "frame": frame, "frame_before": before}
         wanted: Sequence[Form] = crc
@@ -60,6 +60,14 @@ def check_received_sums(module: GateModule, width: int) -> int:
             wanted = _serial(first, word)
         count += _compare(module, chosen, _next(module, chosen, "crc"), wanted)
     return count
+
+
+def _sum_of(module: GateModule) -> Sequence[Form]:
+    """The register of a sum; of one that nothing depends on, Yosys leaves nothing."""
+    crc = _now(module, "crc")
+    if len(crc) != CRC_BITS:
+        raise refuted(module.name, "crc", f"Sum must be a register of {CRC_BITS} bits")
+    return crc
 
 
 def _serial(crc: Sequence[Form], word: Sequence[Form]) -> list[Form]:
