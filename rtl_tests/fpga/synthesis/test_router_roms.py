@@ -4,6 +4,7 @@ import pytest
 from helpers import fabric_of, netlist_of_roms
 from printed import printed
 
+import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.rtl.netlist import ROM, Role
@@ -82,3 +83,11 @@ def test_routers_are_placed_with_their_roms():
     report = synthesize(with_roms(), "ice40-hx8k", pnr=True)
     assert report.classes[0]["fmax_mhz"] > 50
     assert report.fabric["fmax_mhz"] > 50
+
+
+def test_a_top_with_roms_of_nodes_is_mapped():
+    """Yosys does not read it again when it has the parameters of the ROMs."""
+    plans = [tf.plan("2x2", name) for name in ("alltoall", "broadcast")]
+    program = tf.compile(plans, max_flits=3, root="any")
+    report = synthesize(verilog.emit(tf.Fabric(program, width=4)), "ice40-hx8k")
+    assert report.fabric["luts"] > 0

@@ -221,6 +221,9 @@ class Flow:
         script = f"read_verilog {defined}{stem}.v\n{synth}write_json {stem}.json\n"
         if children:
             (self.folder / f"{stem}-children.v").write_text("\n".join(children), encoding="utf-8")
+            # Yosys would read a module again once black boxes have their parameters, at the end.
+            once = "hierarchy -auto-top\nproc\nsetattr -unset reprocess_after c:*\n"
+            script = script.replace(synth, once + synth, 1)
             script = f"read_verilog -lib {stem}-children.v\n{script}"
         (self.folder / f"{stem}.ys").write_text(script, encoding="utf-8")
         args, made = ["-s", f"{stem}.ys"], f"{stem}.json"
