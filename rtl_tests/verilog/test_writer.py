@@ -267,3 +267,14 @@ def test_logic_that_assigns_bits_at_an_offset(tmp_path):
             bits = bits & ~(7 << shift) | (word << 2 | word) % 8 << shift
         expected.append(bits % 128)
     assert list(map(int, run.stdout.split())) == expected
+
+
+def test_what_changes_nothing_is_left_out():
+    """A product with 0, and bits that are 1 among those that all have to be."""
+    m, a, b = Module(), Signal(3, name="a"), Signal(name="b")
+    every, product = Signal(name="every"), Signal(4, name="product")
+    m.d.comb += [every.eq(Cat(Const(3, 2), a < 2, b, a).all()), product.eq(a * Const(0, 3))]
+    ports = {"a": a, "b": b, "every": every, "product": product}
+    text = write_module(Heading("reduced"), m, ports).text
+    assert "assign every = (a < 3'd2) & b & (&a);" in text
+    assert "assign product = 4'd0;" in text

@@ -302,6 +302,8 @@ class Expressions:
             return self._bitwise(sign, self._chain(value, low, high), high - low)
         if sign in CARRYING:
             texts = [self.bits(each, 0, high) for each in operands]
+            if sign == "*" and constant(0, high) in texts:
+                return constant(0, high - low)
             text = chained(sign, texts) if len(texts) > 1 else f"-{atom(texts[0])}"
             return self._cut(text, high, low, high, CALLED[sign])
         if sign in COMPARING:
@@ -309,6 +311,14 @@ class Expressions:
         if sign in ("b", "r|", "r&", "r^"):
             if len(operands[0]) == 1:
                 return self.whole(operands[0])
+            if sign == "r&" and isinstance(operands[0], ast.Concat):
+                parts = [(part, self.whole(part)) for part in operands[0].parts if len(part)]
+                bits = [
+                    text if len(part) == 1 else f"&{atom(text)}"
+                    for part, text in parts
+                    if text != constant(-1, len(part))
+                ]
+                return chained("&", bits) if bits else constant(1, 1)
             return f"{sign[-1].replace('b', '|')}{atom(self.whole(operands[0]))}"
         if sign in ("//", "%"):
             return indexed(self._divided(sign, *operands), low, high)
