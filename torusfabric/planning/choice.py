@@ -307,10 +307,11 @@ def _tried(
 
     fewest: int | None = None
     for candidate in serving(selection, 0 if any_length else flits, padded=prune):
-        least = _least_padded(candidate, flits) if prune else 0
-        if fewest is not None and least > (1 + CYCLES_ALIKE) * fewest:
-            continue
-        if prune and _least_chunks(candidate, selection.options) > 2 * flits:
+        if prune and isinstance(candidate.topology, CayleyGraph):
+            least = _least_padded(candidate, flits)
+            if fewest is not None and least > (1 + CYCLES_ALIKE) * fewest:
+                continue
+        elif prune and _least_chunks(candidate, selection.options) > 2 * flits:
             continue  # chunks of less than half a flit
         try:
             candidate = choose_latency(candidate, flits, any_length=any_length)
@@ -333,7 +334,7 @@ def _tried(
 def _least_padded(candidate: Selection, flits: int) -> Fraction:
     """Cycles of messages in more chunks than flits at the least, where that is known at once."""
     chunks = candidate.options.chunks or 0
-    if chunks <= flits or not isinstance(candidate.topology, CayleyGraph):
+    if chunks <= flits:
         return Fraction(0)
     return chunks * least_time(candidate.topology, candidate.collective)
 
