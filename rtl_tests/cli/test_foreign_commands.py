@@ -30,7 +30,7 @@ FILES = {
     "ring on a torus": (generators.ring_allgather(8), ("2x4", "--map", "auto"), 7, 12),
     "doubling": (generators.recursive_doubling_allgather(16), ("4x4", "--map", "gray"), 15, 48),
     "rows": (generators.hierarchical_allgather(3, 4), ("3x4",), 11, 36),
-    "sums": (generators.ring_allreduce(5), ("5",), 8, 26),
+    "sums": (generators.ring_allreduce(5), ("5",), 8, 23),
     "exchange": (generators.all_pairs_alltoall(8), ("8", "--switching", "circuit"), 10, 69),
 }
 

@@ -73,4 +73,4 @@ def test_exchange_of_8x8():
     """64 steps for everybody's messages to everybody, one cycle each once begun."""
     fabric = fabric_of("8x8", "alltoall", "matching", width=32)
     assert fabric.program.schedule.round_count == 64
-    assert fabric.predicted_cycles == 64 + 8
+    assert fabric.predicted_cycles == 64 + 5

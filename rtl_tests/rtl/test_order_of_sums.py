@@ -129,9 +129,8 @@ def test_cores_combine_as_executed(name: str) -> None:
 
 
 def test_loaded_tables_combine_as_executed(monkeypatch) -> None:
-    monkeypatch.setitem(
-        vars(operators)["_REGISTERED"], "sat", SATURATED
-    )  # an image has its name alone
+    # An image has the name of its operator alone.
+    monkeypatch.setitem(operators.REGISTERED, "sat", SATURATED)
     program = compiled("2x2", "reduce-scatter", "matching", most=8)
     assert tf.simulate(tf.Fabric(program, width=WIDTH, tables="ram")).passed
 

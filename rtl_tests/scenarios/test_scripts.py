@@ -29,6 +29,7 @@ SCRIPTS = {
         "3x3",
         {"torus", "collective", "forms", "cycles", "alone"},
     ),
+    "hardware_mutants.py --kinds wires --count 1": ("mutants", {"kind", "number"}),
     "hardware_targets.py --only none": ("rows", set()),
     "network_times.py --networks mesh:2x2 --collectives allgather": (
         "rows",

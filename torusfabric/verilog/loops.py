@@ -297,7 +297,8 @@ class Loop:
             yield from self._instance(array, pins, " " * (8 + 2 * (count > 2)), "one")
             yield " " * (6 + 2 * (count > 2)) + "end"
         if count > 2:
-            yield from ["        default: ;"] * (len(each) < count)
+            if len(each) < count:
+                yield from (f"        default: begin : no_{name}", "        end")
             yield "      endcase"
 
     def _instance(self, array: Array, pins: Mapping[str, str], indent: str, name: str) -> list[str]:
