@@ -13,6 +13,8 @@ from amaranth import tracer
 from amaranth.hdl import Cat, ClockDomain, Const, Fragment, Module, Mux, Signal
 from amaranth.lib.memory import Memory, MemoryData
 
+from torusfabric.rtl.amaranth_private import no_inferred_names
+
 # ruff: noqa: SLF001 (private attributes are the subject)
 
 ROOT = Path(__file__).parents[2]
@@ -259,6 +261,18 @@ def test_private_name_means_what_we_take_it_for(name):
     except Exception as error:
         users = ", ".join(users_of_names().get(name, [str(KEEPER.relative_to(ROOT))]))
         pytest.fail(f"amaranth {name} changed, needed by {users}: {error!r}")
+
+
+def test_names_are_inferred_again_after_the_last_of_several_blocks():
+    """Threads leave in any order."""
+    first, second = no_inferred_names(), no_inferred_names()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    nameless = Signal()
+    second.__exit__(None, None, None)
+    named = Signal()
+    assert (nameless.name, named.name) == ("$signal", "named")
 
 
 def test_every_private_name_in_use_is_tried():

@@ -13,6 +13,7 @@ and says which of our modules needs it.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -78,20 +79,34 @@ def make_netlist(
     return netlist
 
 
+#: Blocks of `no_inferred_names` that are open in all threads, and the lock of this list.
+_open: list[object] = []
+_lock = threading.Lock()
+_infer = tracer.get_var_name
+
+
+def _name_or_default(depth: int = 2, **options: Any) -> Any:
+    """Return the default of a name, or the inferred name where there is no default."""
+    return options["default"] if "default" in options else _infer(depth + 1)
+
+
 @contextlib.contextmanager
 def no_inferred_names() -> Iterator[None]:
     """Leave new signals without a name, unless one is given or Amaranth requires one.
 
+    The last of several threads that are in such a block puts Amaranth's function back.
+
     Why: Amaranth infers the names of variables from bytecode, in some versions of Python and not
     in others, and the placement of other tools depends on names.
     """
-    infer = tracer.get_var_name
-
-    def name_or_default(depth: int = 2, **options: Any) -> Any:
-        return options["default"] if "default" in options else infer(depth + 1)
-
-    tracer.get_var_name = name_or_default
+    mark = object()
+    with _lock:
+        _open.append(mark)
+        tracer.get_var_name = _name_or_default
     try:
         yield
     finally:
-        tracer.get_var_name = infer
+        with _lock:
+            _open.remove(mark)
+            if not _open:
+                tracer.get_var_name = _infer
