@@ -30,7 +30,7 @@ LEGAL = {
 }
 
 #: Macros of one device, or of Yosys, in which there may be attributes of theirs.
-DEVICES = ("TORUSFABRIC_LUT4", "YOSYS")
+DEVICES = ("TORUSFABRIC_LUT4", "TORUSFABRIC_ECP5", "YOSYS")
 
 
 @cache

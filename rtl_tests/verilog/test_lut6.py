@@ -1,22 +1,45 @@
-"""Multiplexers in the form for tables of six inputs: proved to do what their usual form does."""
+"""Modules in a form for ECP5: proved to do what their usual form does, by the vendor's cells."""
 
+import random
 import re
+from pathlib import Path
 
 import pytest
 from amaranth.hdl import Module, Signal
+from helpers import as_executed, fabric_of, few
+from verilog_bench import have_icarus, run_icarus
 
 from torusfabric.errors import WorkFailed
+from torusfabric.rtl.combiner import ChosenSum
 from torusfabric.rtl.modules import Leaf, Use
-from torusfabric.rtl.multiplexer import Multiplexer, branch_bits, select_bits
+from torusfabric.rtl.multiplexer import SLICE, Multiplexer, branch_bits, select_bits
 from torusfabric.rtl.netlist import NetlistBuilder
 from torusfabric.toolchain import tools
+from torusfabric.verilog import text as module_file
+from torusfabric.verilog import write
+from torusfabric.verilog.ecp5 import ECP5
 from torusfabric.verilog.lut6 import LUT6
 from torusfabric.verilog.text import module_texts
 
-SHAPES = [Multiplexer(count, 2, branched) for branched in (False, True) for count in range(4, 16)]
+#: One slice of an odd number of bits, and two of which the last is shorter.
+WIDTHS = (5, SLICE + 3)
 
-SCRIPT = f"""\
-read_verilog -D{LUT6} other.v
+MULTIPLEXERS = [
+    *(Multiplexer(count, 2, branched=False) for count in range(3, 21)),
+    *(Multiplexer(count, 2, branched=True) for count in (6, 7, 8, 9)),
+]
+SUMS = [
+    ChosenSum(count, width, idles)
+    for width in WIDTHS
+    for idles, most in ((False, 6), (True, 8))
+    for count in range(2, most + 1)
+]
+SIX = [Multiplexer(count, 2, branched) for branched in (False, True) for count in range(4, 16)]
+SHAPES = [*{*MULTIPLEXERS, *SUMS, *SIX}]
+
+SCRIPT = """\
+read_verilog -D{define} other.v
+read_verilog -overwrite +/ecp5/cells_sim.v
 read_verilog usual.v
 read_verilog -sv -formal both.sv
 hierarchy -top both
@@ -72,11 +95,11 @@ def comparison(number, shape):
         of_slices = ", ".join(f"code_{number}_{k}" for k in reversed(slices))
         text += f"wire [{len(port) - 1}:0] {name} = {{{of_slices}}};\n"
     pins = "".join(f".{port.name}({port.name}_{number}), " for port in inputs)
-    for form, prefix in (("usual", "usual_"), ("other", "")):
+    for form, prefix in (("usual", "usual_"), ("ecp5", "")):
         wire = f"{form}_{number}"
         text += f"wire [{len(output) - 1}:0] {wire};\n"
         text += f"{prefix}{shape.shared.name} the_{wire} ({pins}.{output.name}({wire}));\n"
-    return text + f"always @* assert (usual_{number} == other_{number});\n"
+    return text + f"always @* assert (usual_{number} == ecp5_{number});\n"
 
 
 @pytest.fixture(scope="module")
@@ -88,15 +111,19 @@ def texts():
     return {shape: modules[shape.shared.name].text for shape in SHAPES}
 
 
-def prove(folder, texts, other=None):
-    """Prove that both forms of some modules do the same; with another text of those for tables."""
-    usual = "".join(texts.values())
+def prove(folder, texts, other=None, *, define=ECP5):
+    """Prove that both forms of some modules do the same; with another text of those for ECP5."""
     both = "".join(comparison(number, shape) for number, shape in enumerate(texts))
+    return prove_text(folder, "".join(texts.values()), both, other, define=define)
+
+
+def prove_text(folder, usual, both, other=None, *, define=ECP5):
+    """Prove what a text says of modules and of those whose names begin with `usual_`."""
     files = {
         "usual.v": re.sub(r"^module ", "module usual_", usual, flags=re.M),
         "other.v": other or usual,
         "both.sv": f"module both();\n{both}endmodule\n",
-        "script.ys": SCRIPT,
+        "script.ys": SCRIPT.format(define=define),
     }
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -104,11 +131,122 @@ def prove(folder, texts, other=None):
     return (folder / "log").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("shapes", [MULTIPLEXERS, SUMS], ids=["multiplexers", "sums"])
+def test_both_forms_do_the_same(texts, tmp_path, shapes):
+    """Whatever is selected of whatever words, in each slice."""
+    assert all(f"`ifdef {ECP5}" in texts[shape] for shape in shapes)
+    log = prove(tmp_path, {shape: texts[shape] for shape in shapes})
+    assert log.count("Import proof for assert") == len(shapes)
+
+
 def test_tables_of_six_inputs_do_the_same(texts, tmp_path):
     """Of all numbers of inputs, in branches or not; and a wrong select bit is found."""
-    assert prove(tmp_path, texts).count("Import proof for assert") == len(SHAPES)
+    some = {shape: texts[shape] for shape in SIX}
+    assert prove(tmp_path, some, define=LUT6).count("Import proof for assert") == len(SIX)
     shape = Multiplexer(8, 2, branched=True)
     wrong = texts[shape].replace("= (select[4] | select[5])", "= (select[3] | select[5])")
     assert wrong != texts[shape]
     with pytest.raises(WorkFailed, match="proof"):
-        prove(tmp_path, {shape: texts[shape]}, wrong)
+        prove(tmp_path, {shape: texts[shape]}, wrong, define=LUT6)
+
+
+@pytest.mark.parametrize(
+    ("shape", "found", "put"),
+    few(
+        4,
+        [
+            (Multiplexer(7, 2, branched=True), "hcaca", "hacac"),
+            (Multiplexer(6, 2, branched=False), ".SD(select[3])", ".SD(select[2])"),
+            (Multiplexer(8, 2, branched=True), ".C0(select[5])", ".C0(select[4])"),
+            (Multiplexer(9, 2, branched=True), "words[2 + k]", "words[4 + k]"),
+            (ChosenSum(4, 5, idles=True), "656a", "6566"),
+            (ChosenSum(4, 5, idles=True), "& ~select[0]", "& select[0]"),
+            (ChosenSum(3, SLICE + 3, idles=False), "of_slice[k / 10]", "of_slice[0]"),
+            (ChosenSum(3, SLICE + 3, idles=False), "carry[0] = 1'b0", "carry[0] = 1'b1"),
+        ],
+    ),
+)
+def test_wrong_forms_are_found(texts, tmp_path, shape, found, put):
+    """A wrong table, a wrong select bit, a wrong input, a wrong slice."""
+    assert found in texts[shape]
+    with pytest.raises(WorkFailed, match="proof"):
+        prove(tmp_path, {shape: texts[shape]}, texts[shape].replace(found, put))
+
+
+def look_ups(width=3):
+    """Text that says of rows of random bits that both forms find the same."""
+    chance, text = random.Random(0), ""
+    for depth in (17, 31, 32, 33, 36, 37, 48, 64):
+        bits = (depth - 1).bit_length()
+        contents = f"{depth * width}'h{chance.getrandbits(depth * width):x}"
+        given = f".DEPTH({depth}), .WIDTH({width}), .ADDRESS({bits}), .CONTENTS({contents})"
+        text += f"(* anyconst *) reg [{bits - 1}:0] row_{depth};\n"
+        for form in ("usual_", ""):
+            wire = f"{form}found_{depth}"
+            text += f"wire [{width - 1}:0] {wire};\n{form}look_up #({given}) the_{wire} "
+            text += f"(.address(row_{depth}), .data({wire}));\n"
+        text += (
+            f"always @* if (row_{depth} < {depth}) assert (usual_found_{depth} == found_{depth});\n"
+        )
+    return text
+
+
+@pytest.fixture(scope="module")
+def look_up():
+    """The text of the module."""
+    return Path(module_file.__file__).with_name("look_up.v").read_text(encoding="utf-8")
+
+
+def test_both_forms_find_the_same(look_up, tmp_path):
+    """Whatever the rows and the address are."""
+    assert prove_text(tmp_path, look_up, look_ups()).count("Import proof for assert") == 8
+
+
+@pytest.mark.parametrize(
+    ("found", "put"),
+    few(
+        3,
+        [
+            ("16*n", "16*(n ^ 1)"),
+            ("address[2]", "address[3]"),
+            ("DEPTH <= 36", "DEPTH <= 37"),
+            ("DEPTH > 32", "DEPTH > 33"),
+            ("ROWS[35:32]", "ROWS[34:31]"),
+            (".SD(address[5])", ".SD(address[4])"),
+        ],
+    ),
+)
+def test_wrong_look_ups_are_found(look_up, tmp_path, found, put):
+    """A wrong table, a wrong bit of the address, a wrong number of rows."""
+    head, form = look_up.split("`ifdef")
+    assert found in form
+    with pytest.raises(WorkFailed, match="proof"):
+        prove_text(tmp_path, look_up, look_ups(), f"{head}`ifdef{form.replace(found, put, 1)}")
+
+
+@pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
+@pytest.mark.parametrize(
+    ("topology", "collective", "width", "modules"),
+    few(
+        2,
+        [
+            ("3x3", "reduce-scatter", 8, {"sum_2_8"}),
+            ("4x5", "alltoall", 3, {"branches_6_3"}),
+            ("3x4", "allreduce", SLICE + 3, {"sum_idle_4_19"}),
+        ],
+    ),
+)
+def test_fabrics_of_these_cells_do_the_same(tmp_path, topology, collective, width, modules):
+    """Icarus reads the words of the executed program after the same cycles."""
+    fabric = fabric_of(topology, collective, "matching", width=width, flits=2)
+    messages, executed = as_executed(fabric)
+    write(fabric, tmp_path, command="torusfabric verilog ..")
+    path = tmp_path / "fabric.v"
+    text = path.read_text(encoding="utf-8")
+    assert modules <= {*re.findall(rf"^module (\w+)(?=[^`]*`ifdef {ECP5})", text, re.M)}
+    cells = (Path(__file__).parents[1] / "support" / "ecp5_cells.v").read_text(encoding="utf-8")
+    path.write_text(f"`define {ECP5}\n{text}\n{cells}", encoding="utf-8")
+    base, count = fabric.layout.recv_base, fabric.layout.recv_words
+    result = run_icarus(tmp_path, messages, [range(base, base + count)] * fabric.nodes, starts=2)
+    assert [list(map(int, row)) for row in result.words] == executed.tolist()
+    assert result.cycles == fabric.predicted_cycles

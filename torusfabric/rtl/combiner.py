@@ -1,6 +1,7 @@
 """The combiner: an adder, or other operators, behind each in-port.
 
-In the text, sums of a word and one of several others are modules.
+In the text, sums of a word and one of several others are modules. Where there are carry chains
+whose tables have inputs to spare, a part of the choice goes there: see `torusfabric.verilog.ecp5`.
 """
 
 from collections.abc import Sequence

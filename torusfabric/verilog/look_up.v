@@ -1,5 +1,5 @@
 // One of 17 to 64 rows: row k is bits k * WIDTH and following of CONTENTS; past the end it is any.
-// It is a memory, which may become a block RAM if registers follow.
+// The usual form is a memory, which may become a block RAM if registers follow.
 module look_up #(
   parameter DEPTH = 17,
   parameter WIDTH = 1,
@@ -9,9 +9,42 @@ module look_up #(
   input wire [ADDRESS-1:0] address,
   output wire [WIDTH-1:0] data
 );
+`ifdef TORUSFABRIC_ECP5
+  // A table for each 16 rows, joined by the wide multiplexers beside them. Left alone, synthesis
+  // saves tables that columns have in common, and has up to five in a row.
+  localparam TABLES = DEPTH <= 36 ? 2 : 4;
+  function [63:0] column(input integer number);
+    integer row;
+    for (row = 0; row < 64; row = row + 1)
+      column[row] = CONTENTS[(row < DEPTH ? row : DEPTH - 1)*WIDTH + number];
+  endfunction
+  genvar k, n;
+  generate for (k = 0; k < WIDTH; k = k + 1) begin : columns
+    localparam [63:0] ROWS = column(k);
+    wire [TABLES-1:0] found;
+    wire [TABLES/2-1:0] joined;
+    for (n = 0; n < TABLES; n = n + 1) begin : tables
+      LUT4 #(.INIT(ROWS[16*n +: 16])) t (.A(address[0]), .B(address[1]), .C(address[2]),
+          .D(address[3]), .Z(found[n]));
+    end
+    for (n = 0; n < TABLES; n = n + 2) begin : pairs
+      PFUMX j (.BLUT(found[n]), .ALUT(found[n + 1]), .C0(address[4]), .Z(joined[n/2]));
+    end
+    if (TABLES == 4) begin : many
+      L6MUX21 j (.D0(joined[0]), .D1(joined[1]), .SD(address[5]), .Z(data[k]));
+    end else if (DEPTH > 32) begin : few
+      // The last rows are so few that the table which chooses has them too.
+      wire [3:0] last = ROWS[35:32];
+      assign data[k] = address[5] ? last[address[1:0]] : joined[0];
+    end else begin : none
+      assign data[k] = joined[0];
+    end
+  end endgenerate
+`else
   reg [WIDTH-1:0] rows [0:(1<<ADDRESS)-1];
   integer k;
   initial for (k = 0; k < (1 << ADDRESS); k = k + 1)
     rows[k] = CONTENTS[(k < DEPTH ? k : DEPTH - 1)*WIDTH +: WIDTH];
   assign data = rows[address];
+`endif
 endmodule
