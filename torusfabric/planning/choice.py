@@ -1,11 +1,13 @@
-"""Which algorithm is taken where none is named.
+"""Choice of an algorithm where the user names none.
 
-With a length: that whose hardware takes the fewest cycles for messages of so many flits. Where
-several are within 3 % of these, the smallest of them by estimate that takes no more cycles than the
-quickest for a flit more: so no longer message is quicker. Without a length, what is best for long
-messages: the first of the catalogue that is within a tenth of the least message times that any
-schedule takes, or else that with the fewest. On other networks than tori it is within 3 %, but
-for total exchanges where nodes differ.
+With a length of L flits, a schedule is *near* if it takes at most 3 % more cycles than the
+quickest. The choice is the near schedule with the fewest LUTs by estimate, among those that take no
+more cycles than any near schedule takes for L + 1 flits. Why: otherwise a message of L + 1 flits
+could be quicker than one of L, which could be padded.
+
+Without a length, long messages decide: the choice is the first algorithm of the catalogue whose
+message times are within a tenth of the least that any schedule takes, or else the one with the
+fewest. Networks that are no tori ask for 3 %, except for total exchanges where nodes differ.
 """
 
 from __future__ import annotations
@@ -103,9 +105,10 @@ def _own_options(selection: Selection) -> tuple[str, ...]:
 def _variants(
     selection: Selection, flits: int = 0, *, padded: bool = False
 ) -> Sequence[Mapping[str, Any]]:
-    """The variants of an algorithm for a selection, and for messages of so many flits.
+    """Return the variants of an algorithm for a selection, and for messages of `flits` flits.
 
-    A few flits are a chunk each; where that may be, messages are `padded` to more of these, too.
+    A short message has a chunk for each flit. With `padded`, the same message is also cut into more
+    chunks of a flit each, up to the number that the algorithm admits.
     """
     topology, collective = selection.topology, selection.collective
     if collective.axes is not None:
@@ -135,7 +138,7 @@ def serving(selection: Selection, flits: int = 0, *, padded: bool = False) -> It
     flits : int
         Flits of a message, where all messages have as many.
     padded : bool
-        Whether messages of a few flits may be padded to more.
+        True if a short message may be padded to more chunks of a flit each.
     """
     topology, collective, asked = selection.topology, selection.collective, selection.options
     arcs = topology.nodes * topology.ports
@@ -258,9 +261,9 @@ def choose_by_cycles(
 
 
 def _best(tried: Sequence[_Tried], flits: int | None, root: str | None) -> _Tried:
-    """The one of the fewest cycles; of several that take nearly as few, the smallest.
+    """Return the near schedule with the fewest LUTs by estimate.
 
-    Where all messages have so many flits, it takes no longer than the others for a flit more.
+    With a number of flits, no near schedule is quicker for one flit more. None means any length.
     """
     from ..program.serving import CYCLES_ALIKE
 
@@ -282,7 +285,7 @@ def _best(tried: Sequence[_Tried], flits: int | None, root: str | None) -> _Trie
 
 
 def _cycles_of(tried: _Tried, flits: int, root: str | None) -> int:
-    """The cycles that a schedule takes for messages of another length."""
+    """Return the cycles that a schedule takes for messages of another length."""
     from ..program import compile
     from ..program.mode import block_flits
 
@@ -332,7 +335,10 @@ def _tried(
 
 
 def _least_padded(candidate: Selection, flits: int) -> Fraction:
-    """Cycles of messages in more chunks than flits at the least, where that is known at once."""
+    """Return a lower bound on the cycles of a message with more chunks than flits, else 0.
+
+    Each chunk is padded to a flit, so the message has as many flits as chunks.
+    """
     chunks = candidate.options.chunks or 0
     if chunks <= flits:
         return Fraction(0)
