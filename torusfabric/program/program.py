@@ -36,7 +36,7 @@ MAX_WIDTH = 1024
 @public_class
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Program:
-    """What all routers and endpoints of a fabric do, for messages of a length or of any up to it.
+    """The actions of all routers and endpoints, for messages of one length or of any up to it.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Program:
 
     @cached_property
     def modes(self) -> tuple[Mode, ...]:
-        """What a run chooses among: collectives, each in one or several forms."""
+        """The collectives that a run chooses from, each in one or several forms."""
         found, first = [], 0
         served = self.served or ((Range(1, 0),),) * len(self.forms)
         for ranges, roots in zip(served, self.roots or (0,) * len(served), strict=True):
@@ -138,11 +138,11 @@ class Program:
         return self.modes[self.mode_number(mode)].form_of(self.length_of(length), root)
 
     def part(self, form: int) -> Self:
-        """What a form would be alone."""
+        """Return the program of one form alone."""
         return self.parts[form] if self.parts else self
 
     def alone(self, form: int) -> Self:
-        """What a form does, with the times that it has among the others."""
+        """Return the program of one form, with its timing among the other forms."""
         if not self.several:
             return self
         part, merged = self.part(form), self.forms[form]
@@ -151,12 +151,12 @@ class Program:
 
     @property
     def several(self) -> bool:
-        """Whether there are several forms, of one mode or of several."""
+        """True if the program has several forms, of one mode or of several."""
         return len(self.forms) > 1
 
     @property
     def schedule(self) -> Schedule:
-        """What the only form was compiled from."""
+        """The schedule that the only form was compiled from."""
         return self.form.schedule
 
     @property
@@ -176,7 +176,7 @@ class Program:
 
     @property
     def any_length(self) -> bool:
-        """Whether the length of messages is chosen at the start of a run.
+        """True if the start of a run chooses the length of messages.
 
         With R flits a beat, beat b of a message then lies in chunk ``b % chunks``, from flit
         ``b // chunks * R`` on; else chunks follow one another.
@@ -185,7 +185,7 @@ class Program:
 
     @property
     def any_root(self) -> bool:
-        """Whether the root is chosen at the start of a run, in any mode."""
+        """True if the start of a run chooses the root, in any mode."""
         return any(mode.any_root for mode in self.modes)
 
     @property
@@ -200,7 +200,7 @@ class Program:
 
     @property
     def by_offset(self) -> bool:
-        """Whether what a node does depends on its offset from the root, in any form."""
+        """True if the actions of a node depend on its offset from the root, in any form."""
         return any(form.by_offset for form in self.forms)
 
     @property

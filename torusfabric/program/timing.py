@@ -199,7 +199,7 @@ class Timing:
 
     @property
     def drained(self) -> dict[str, int]:
-        """What these cycles are spent on.
+        """The purposes on which these cycles are spent.
 
         From the sequencer's ROM to what it sends, in the registers through which control reaches
         the nodes, for the hops and the write of the last word, and for operators, by which a sum is

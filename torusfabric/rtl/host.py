@@ -75,7 +75,7 @@ class ReadMerge(Leaf):
 
 
 class HostView(NamedTuple):
-    """What the host does in a form: its addresses, and where nodes keep what lies there.
+    """The host port in one form: its addresses, and the locations of their words at the nodes.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class HostView(NamedTuple):
 
 
 class HostWrites(NamedTuple):
-    """How the host writes what nodes send, by one of the send maps.
+    """The host's writes of outgoing messages by one of the send maps.
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ class Host(Leaf):
 
 
 def suffix(number: int) -> str:
-    """What the names of all but the first of several end with."""
+    """Return the suffix of a name: nothing for the first of several."""
     return f"_{number}" if number else ""
 
 

@@ -230,7 +230,7 @@ def is_private(file: AnyPath | int) -> bool:
 
 
 class Usage(NamedTuple):
-    """What a cache holds."""
+    """The entries of a cache, counted."""
 
     entries: int
     bytes: int

@@ -23,7 +23,7 @@ WIDEST = 62
 
 @dataclass(frozen=True)
 class Turns:
-    """How the rows of all nodes follow from those of the first ones.
+    """The rule by which the rows of all nodes follow from those of the first nodes.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Turns:
 
     @classmethod
     def of(cls, rows: IntArray) -> Turns | None:
-        """Those of ROMs, given the rows of each node, shape (nodes, rows); None if there are none.
+        """Return the rule of ROMs with the rows of each node, shape (nodes, rows), or None.
 
         Examples
         --------

@@ -49,7 +49,7 @@ CHUNK = 2**17
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a schedule that passed its check moves.
+    """The traffic of a schedule that passed its check.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ def _inspect_entries(schedule: Pattern | SumPattern, chunks: int, number: int | 
 
 
 def pattern_is_static(schedule: Pattern) -> bool:
-    """Whether ports and links are kept free whatever the step: all that are ever used fit.
+    """Return True if all arcs and ports that any step uses fit into one step.
 
     Not if there is no step at all.
     """
@@ -74,7 +74,7 @@ def pattern_is_static(schedule: Pattern) -> bool:
 
 
 def pattern_traffic(schedule: Pattern) -> tuple[int, int]:
-    """How much a pattern carries.
+    """Return the traffic of a pattern.
 
     Returns
     -------
@@ -245,7 +245,7 @@ class _Group:
 
 
 def check_sum_pattern(schedule: SumPattern) -> Traffic:
-    """What a pattern of sums moves that `inspect_sum_pattern` accepts."""
+    """Return the traffic of a pattern of sums that `inspect_sum_pattern` accepts."""
     steps = schedule.round_count
     arcs = int((schedule.inject >= 0).sum())
     return Traffic.of_steps(arcs * steps, (int(arcs > 0),) * steps)

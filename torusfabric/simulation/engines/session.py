@@ -48,19 +48,19 @@ def _threads() -> int:
 
 
 class CSpan(ctypes.Structure):
-    """As `Span` in ``model.cc``."""
+    """The struct `Span` of ``model.cc``."""
 
     _fields_ = fields("offset bytes first last")
 
 
 class CLoop(ctypes.Structure):
-    """As `Loop` in ``model.cc``."""
+    """The struct `Loop` of ``model.cc``."""
 
     _fields_ = fields("function* data* count first last")
 
 
 class CTap(ctypes.Structure):
-    """As `Tap` in ``model.cc``."""
+    """The struct `Tap` of ``model.cc``."""
 
     _fields_ = [
         ("offset", ctypes.c_uint64),
@@ -70,7 +70,7 @@ class CTap(ctypes.Structure):
 
 
 class CNet(ctypes.Structure):
-    """As `Net` in ``model.cc``."""
+    """The struct `Net` of ``model.cc``."""
 
     _fields_ = [
         ("scope", ctypes.c_char_p),
@@ -82,7 +82,7 @@ class CNet(ctypes.Structure):
 
 
 class CDesign(ctypes.Structure):
-    """As `Design` in ``model.cc``."""
+    """The struct `Design` of ``model.cc``."""
 
     _fields_ = [
         *fields(
@@ -224,7 +224,7 @@ class Session:
         return ctypes.addressof(array)
 
     def _data(self, loop: Loop) -> int:
-        """What goes with the text of a loop."""
+        """Return the data beside the text of a loop."""
         found = []
         for each in loop.data:
             if isinstance(each, np.ndarray):
@@ -280,7 +280,7 @@ class Session:
         self._taps = []
 
     def _net(self, line: WaveLine) -> CNet:
-        """Where a line lies in memory."""
+        """Return the location of a line in memory."""
         scope, name, part = line.scope.encode(), line.name.encode(), line.part
         place = self._value(part.net).ctypes.data + part.start // 32 * 4
         return CNet(scope, name, place, part.start % 32, part.width)
@@ -330,7 +330,7 @@ class Session:
         return int(self._library.model_run_boards(ctypes.byref(system), ctypes.byref(run)))
 
     def address(self, net: str) -> int:
-        """Where the value of a net is shown."""
+        """Return the address at which the value of a net is shown."""
         return int(self.shown(net).ctypes.data)
 
     def shown(self, net: str) -> NDArray[np.uint32]:
