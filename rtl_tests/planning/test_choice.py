@@ -102,3 +102,10 @@ def test_lengths_that_are_none(flits):
     """Refused in a line."""
     with pytest.raises(tf.InputError, match="Flits must be"):
         tf.plan("3x3", "allgather", flits=flits)
+
+
+def test_reasons_name_the_chunks_of_short_messages():
+    """No two candidates of a plan have the same name."""
+    why = choice.choose_by_cycles(select("3x3", "reduce-scatter"), 2).why
+    names = [one.rsplit(" ", 1)[0] for one in why.split("; ", 1)[1].split(", ")]
+    assert len(names) == len({*names}) > 1

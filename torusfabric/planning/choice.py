@@ -91,14 +91,15 @@ class _Tried(NamedTuple):
 
 
 def _name(selection: Selection) -> str:
-    """The algorithm of a selection, and what options it is a variant by."""
+    """Return the name of an algorithm and the options of its variant."""
     return " ".join([selection.chosen().name, *_own_options(selection)])
 
 
 def _own_options(selection: Selection) -> tuple[str, ...]:
-    """The options of a variant in words."""
+    """Return the options in which variants of an algorithm differ, as words."""
     options = selection.options
-    names = {name for variant in _variants(selection) for name in variant}
+    short = 2  # flits of a message that may have a chunk for each flit
+    names = {name for flits in (0, short) for one in _variants(selection, flits) for name in one}
     return tuple(f"{name}={getattr(options, name)}" for name in options.given() if name in names)
 
 
