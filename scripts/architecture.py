@@ -23,6 +23,7 @@ ROOMS = (
     ("proof", "what is proved of the text", AMBER),
     ("verilog", "text and manifest", AMBER),
     ("rtl", "router, endpoint, sequencer, host, fabric", AMBER),
+    ("contract", "what core and adapters declare to each other", AMBER),
     ("draw", "pictures and animations", GREEN),
     ("planning", "from a selection to a program", GREEN),
     ("program", "what routers and endpoints do", GREEN),

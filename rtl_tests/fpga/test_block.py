@@ -5,8 +5,7 @@ from amaranth.hdl import Cat, ClockSignal
 
 import torusfabric as tf
 from torusfabric.errors import WorkFailed
-from torusfabric.rtl.boards import BoardSystem
-from torusfabric.rtl.boards.block import Block, OnBoard
+from torusfabric.rtl.boards import Block, BoardSystem
 from torusfabric.rtl.boards.system import link_port
 from torusfabric.topology.boards import Boards
 
@@ -54,9 +53,9 @@ def flipped(close, board, m, design):
 
 @pytest.mark.parametrize("closed", [crossed, flipped])
 def test_links_that_fail_are_noticed(monkeypatch, closed):
-    close = OnBoard.close
+    close = Block.close
     monkeypatch.setattr(
-        OnBoard, "close", lambda board, m, design, _platform: closed(close, board, m, design)
+        Block, "close", lambda board, m, design, _platform: closed(close, board, m, design)
     )
     with pytest.raises(WorkFailed, match="not refuse it"):
         tf.connect("sim", block()).run()

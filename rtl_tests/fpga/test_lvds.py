@@ -27,7 +27,6 @@ from torusfabric.fpga.pairs import PairLinks, pair_links
 from torusfabric.fpga.pairs.lvds import lvds_layer
 from torusfabric.fpga.pairs.words import TRUSTED, Bits, PairReceiver, PairSender, WordTimer
 from torusfabric.rtl.boards import Block, BoardSystem
-from torusfabric.rtl.boards.block import OnBoard
 from torusfabric.rtl.boards.link_plan import LVDS
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.simulation.boards import simulate_boards
@@ -142,7 +141,7 @@ def test_a_block_runs_over_pairs(monkeypatch):
     """The link ports of an image, each on a pair of its own, which are not equally late."""
     # A block alone, whose pairs lead back to it.
     alone = property(lambda board: replace(board.system.plan, boards=board.system.boards.alone))
-    monkeypatch.setattr(OnBoard, "plan", alone)
+    monkeypatch.setattr(Block, "plan", alone)
     ring = tf.Torus(2, link_latency=16)
     fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), flits=2), width=16)
     system = BoardSystem(fabric, Boards.parse("2", ring), phy=LVDS)

@@ -27,15 +27,14 @@ from .report import refuted
 if TYPE_CHECKING:
     from ..program import Program
     from ..rtl import Fabric
-    from ..topology.boards import Boards
 
 __all__ = ["HostPorts", "check_host", "write_enables"]
 
 #: Accesses that are carried out at once.
 AT_ONCE = 1 << 13
 
-#: Inputs that stay as they are while the host reads: those of the last run, and of the board.
-CONSTANT = ("rst", "form", "sampled_root", "board")
+#: Inputs that stay as they are while the host reads: those of the last run, and the block.
+CONSTANT = ("rst", "form", "sampled_root", "block")
 
 
 class _Access(NamedTuple):
@@ -150,7 +149,7 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
     served, nodes = ports.nodes, np.arange(len(ports.nodes))
     groups = NodeGroups(len(nodes))
     base = {"rst": 0, "host_we": 0, "start": 0, "busy": 0, "form": 0, "sampled_root": 0}
-    base |= {} if ports.board is None else {"board": ports.board}
+    base |= {} if ports.block is None else {"block": ports.block}
     for number, form in enumerate(program.forms):
         chosen = base | {"form": number}
         for root in range(form.groups.size if form.part_is_root else 1):
@@ -257,7 +256,7 @@ def _compare(
 
 @dataclass(frozen=True)
 class HostPorts:
-    """The host ports of a fabric: one on a chip, and one on each of several boards.
+    """The host ports of a fabric: one, or one for each of several blocks of nodes.
 
     Parameters
     ----------
@@ -265,38 +264,22 @@ class HostPorts:
         Those that a port serves, by the order of their numbers there.
     number : ndarray of int, shape (all nodes,)
         The number of each node at its port.
-    board : int or None
-        The board of the port, if it is told which it is.
+    block : int or None
+        The block of the port, if it is told which it is.
     names : tuple of str
-        What stands behind the names of nets of each port.
-
-    Examples
-    --------
-    >>> from torusfabric.topology import Torus
-    >>> from torusfabric.topology.boards import Boards
-    >>> ports = HostPorts.of_boards(Boards.parse("2", Torus(4)))
-    >>> ports.number.tolist(), ports.names
-    ([0, 1, 0, 1], ('@0', '@1'))
+        The endings of the names of nets of each port.
+    holds : bool
+        True if a run begins later that is started while words are on their way to memories.
     """
 
     nodes: IntArray
     number: IntArray
-    board: int | None = None
+    block: int | None = None
     names: tuple[str, ...] = ("",)
+    holds: bool = True
 
     @classmethod
     def of_chip(cls, fabric: Fabric) -> HostPorts:
         """The one port of a fabric."""
         everyone = np.arange(fabric.program.topology.nodes)
         return cls(everyone, everyone)
-
-    @classmethod
-    def of_board(cls, boards: Boards, board: int) -> HostPorts:
-        """The port of a board; nodes are known by their numbers there."""
-        return cls(boards.nodes[board], np.arange(boards.nodes.shape[1]), board)
-
-    @classmethod
-    def of_boards(cls, boards: Boards) -> HostPorts:
-        """The ports of all boards."""
-        names = tuple(f"@{board}" for board in range(boards.number))
-        return cls(boards.nodes[0], boards.located[1], None, names)

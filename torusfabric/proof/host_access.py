@@ -28,7 +28,7 @@ __all__ = ["HostAccess"]
 
 
 class HostAccess(Access):
-    """A port serves all nodes, or those of a board: each is told which is meant."""
+    """A port serves all nodes, or those of a block: each is told which is meant."""
 
     def __init__(self, fabric: Fabric, machine: Machine, ports: HostPorts) -> None:
         super().__init__(fabric, machine)
@@ -37,8 +37,7 @@ class HostAccess(Access):
         self.answer = fabric.placement.endpoints.answer
         # Writes wait for the registers of the host port, and data for one more.
         self.overlap = fabric.netlist.modules["host"]().write_cycles + 2 - fabric.hold
-        # On boards, the start of one is that long before its run.
-        self.hold = 0 if ports.board is not None or len(ports.names) > 1 else fabric.hold
+        self.hold = fabric.hold if ports.holds else 0
 
     def idle(self) -> dict[str, IntArray]:
         """What drives nets of the top while nobody writes."""

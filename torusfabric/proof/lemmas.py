@@ -1,4 +1,4 @@
-"""What is proved of a fabric step by step, and of chips and boards alike."""
+"""What is proved of a fabric step by step, whatever lies between its nodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["STRUCTURE", "Lemma", "Steps", "of_modules", "of_top", "whole_runs"]
 
 #: The rooms whose text says what the words and numbers are that a text is compared with.
-ROOMS = ("collective", "program", "proof", "rtl", "schedule", "topology", "verilog")
+ROOMS = ("collective", "contract", "program", "proof", "rtl", "schedule", "topology", "verilog")
 
 #: How it is proved of a module that all bits of words are treated alike.
 STRUCTURE = "comparison of structure"

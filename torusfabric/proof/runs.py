@@ -149,7 +149,7 @@ class Runs(ABC):
         *,
         there: BoolArray | bool = True,
     ) -> None:
-        """Check a number that the top shows in some runs, or a bit of each board."""
+        """Check a number that the top shows in some runs, or a bit of each block."""
         for k, shown in enumerate(self.machine.shown(signal)):
             bits, name = wanted, signal
             if isinstance(wanted, int):

@@ -195,7 +195,7 @@ class Starts:
         """Check that the error that is shown is one of those of a start."""
         error = self._machine.shown(self.error)
         weights = 1 << np.arange(ERROR_BITS)[:, None]
-        for first in range(0, len(error), ERROR_BITS):  # of each board
+        for first in range(0, len(error), ERROR_BITS):  # of each block
             numbers = (error[first : first + ERROR_BITS] * weights).sum(axis=0).tolist()
             for start, shown in zip(batch, numbers, strict=True):
                 if shown not in start.errors:

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from amaranth.hdl import Module
@@ -32,17 +32,17 @@ from .streams.sections import AUTO, by_beats
 from .tops import Built, add_core_top, add_host_top, check_prefix, check_top, loaded_tables
 
 if TYPE_CHECKING:
+    from ..contract.cut import Cut
     from ..program.frame import Frame
-    from ..topology.boards import Boards
     from .bus import Bus, RegisterMap
     from .loaded.image import Image
     from .loaded.top import LoadedTables
 
-__all__ = ["Fabric", "Subset", "Top"]
+__all__ = ["Fabric", "Top", "short_digest"]
 
 
-def _number_of(text: str) -> int:
-    """A number of 32 bits that tells a text from others."""
+def short_digest(text: str) -> int:
+    """Return a number of 32 bits that tells a text from others."""
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
@@ -55,36 +55,6 @@ def _bus(bus: Bus | str) -> Bus:
 
 #: Cycles of the longest timeout: a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1
-
-
-@runtime_checkable
-class Subset(Protocol):
-    """Some of the nodes of a fabric, which are built, and what stands for all else."""
-
-    @property
-    def name(self) -> str:
-        """What tells it from all others of the fabric."""
-
-    @property
-    def part(self) -> tuple[Boards, int]:
-        """The boards that nodes lie on, and which of them is built."""
-
-    def add(self, build: FabricBuilder, layouts: Sequence[HostLayout]) -> Built:
-        """Fill the netlist."""
-
-    def behind(self, bus: Bus | str | None) -> Fabric:
-        """Its fabric behind another bus, or none."""
-
-    def close(self, m: Module, design: Assembly, platform: object) -> None:
-        """Drive what does not stand behind the bus, in a design that has all of it."""
-
-    def cycles(self, run: int) -> int:
-        """Clock edges from the start to done of a run that takes so many on all nodes."""
-
-    def delivered(
-        self, fabric: Fabric, words: np.ndarray, chosen: Mapping[str, int]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """What nodes receive, and which of it is known."""
 
 
 @public_class
@@ -123,8 +93,6 @@ class Fabric(wiring.Component):
         default what the program needs, or an image what is there at first. Not of a core.
     empty : bool
         Whether an image has to be loaded first; else the program is there at first.
-    subset : Subset, optional
-        Of a fabric on several boards, the nodes of one; see `torusfabric.rtl.boards`.
 
     Attributes
     ----------
@@ -190,6 +158,9 @@ class Fabric(wiring.Component):
     (6, 15)
     """
 
+    #: The nodes that are built, if they are not all.
+    cut: Cut | None = None
+
     # Amaranth shall not warn of fabrics that are simulated or written, and so never elaborated.
     _MustUse__silence = True
 
@@ -207,13 +178,11 @@ class Fabric(wiring.Component):
         abort: bool = False,
         tables: Frame | Image | str = "rom",
         empty: bool = False,
-        subset: Subset | None = None,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
         self._given: dict[str, Any] = {
             "width": width, "top": top, "prefix": prefix, "bus": bus, "clocks": clocks,
             "beat": beat, "timeout": timeout, "abort": abort, "tables": tables, "empty": empty,
-            "subset": subset,
         }  # fmt: skip
         self._given_program = program
         self.width, self.prefix = require_width(width, program.operators), prefix
@@ -221,7 +190,7 @@ class Fabric(wiring.Component):
         self.program, self.flits, self.top = program, program.flits, Top(top)
         self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)
         self.timeout = natural("Timeout", timeout, most=MOST_TIMEOUT)
-        self.aborts, self.subset = flag("Abort", abort), subset
+        self.aborts = flag("Abort", abort)
         check_top(program, self.top, bus=bool(self.bus), clocks=self.clocks, timeout=self.timeout,
                   abort=abort)  # fmt: skip
         self.frame, self.loadable = loaded_tables(
@@ -241,7 +210,7 @@ class Fabric(wiring.Component):
         self.nodes, self.here, self.hold = build.nodes, build.here, build.hold
         self.placement, self.variant_of = build.placement, build.variant_of
         self.operator_unit = build.operator_unit
-        self.router_classes, self.read_latency, self._locators = self._built(build)
+        self.router_classes, self.read_latency, self._locators = self.add_top(build)
         self.register_map = self._behind_bus(build, self.bus) if self.bus else None
         self.netlist = build.done()
         streams = stream_members(program, self.width, self.beat) if self.top is Top.STREAM else {}
@@ -272,8 +241,6 @@ class Fabric(wiring.Component):
 
     def behind(self, bus: Bus | str | None) -> Fabric:
         """What carries out the same behind another bus, or none."""
-        if self.subset:
-            return self.subset.behind(bus)
         how: dict[str, Any] = {"tables": self.image, "empty": self.empty} if self.frame else {}
         return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
 
@@ -295,9 +262,10 @@ class Fabric(wiring.Component):
         if tables:
             placement = tables.layout.of_node.placement(program)
             return FabricBuilder(program, placement, self.width, self.top, add_rows=tables.add_rows)
-        part = self.subset.part if self.subset else None
         placement = place(program, self.beat)
-        return FabricBuilder(program, placement, self.width, self.top, part=part, abort=self.aborts)
+        return FabricBuilder(
+            program, placement, self.width, self.top, cut=self.cut, abort=self.aborts
+        )
 
     @cached_property
     def _tables(self) -> LoadedTables | None:
@@ -334,7 +302,7 @@ class Fabric(wiring.Component):
         apart = self.top is Top.STREAM
         return [(name, bits) for name, bits in ports.items() if not (apart and is_stream(name))]
 
-    def _built(self, build: FabricBuilder) -> Built:
+    def add_top(self, build: FabricBuilder) -> Built:
         """Fill the netlist."""
         if self._tables:
             from .loaded.top import add_loaded_stream_top, add_loaded_top  # a guest
@@ -342,8 +310,6 @@ class Fabric(wiring.Component):
             if self.top is Top.STREAM:
                 return add_loaded_stream_top(build, self._tables, self.clocks, self.timeout)
             return add_loaded_top(build, self._tables)
-        if self.subset:
-            return self.subset.add(build, self.form_layouts)
         if self.top is Top.HOST:
             return add_host_top(build, self.form_layouts)
         if self.top is Top.CORE:
@@ -354,8 +320,6 @@ class Fabric(wiring.Component):
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive those ports that do not stand behind the bus, in a design that has all of it."""
-        if self.subset:
-            self.subset.close(m, design, platform)
 
     def _behind_bus(self, build: FabricBuilder, bus: Bus) -> RegisterMap:
         """Put the host port behind a bus."""
@@ -382,8 +346,7 @@ class Fabric(wiring.Component):
         """A number of 32 bits that tells which fabric it is: of the program and the width."""
         if self.frame:
             return self.frame.digest(self.width)
-        whole = _number_of(f"{self.program.digest} {self.width}")
-        return _number_of(f"{whole} {self.subset.name}") if self.subset else whole
+        return short_digest(f"{self.program.digest} {self.width}")
 
     @cached_property
     def image(self) -> Image:
@@ -407,13 +370,10 @@ class Fabric(wiring.Component):
 
     def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
         """Clock edges from the begin of a run to done; see `Program.cycles`."""
-        cycles = self.program.cycles(length, mode=mode)
-        return self.subset.cycles(cycles) if self.subset else cycles
+        return self.program.cycles(length, mode=mode)
 
     def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:
         """What nodes receive, and which of it is known; see `Program.delivered`."""
-        if self.subset:
-            return self.subset.delivered(self, words, chosen)
         return self.program.delivered(words, **chosen, width=self.width)
 
     @property

@@ -27,7 +27,7 @@ from .placement import Placement
 from .run_choices import RunChoices
 
 if TYPE_CHECKING:
-    from ..topology.boards import Boards
+    from ..contract.cut import Cut
 
 __all__ = ["AddRows", "ControlStage", "Distribution", "FabricBuilder", "Top", "Words",
            "add_row_roms", "is_by_group", "is_direct"]  # fmt: skip
@@ -290,8 +290,8 @@ class FabricBuilder(NetlistBuilder):
     ----------
     width : int
         Bits of a flit.
-    part : (Boards, int), optional
-        The boards that the nodes lie on, and which of them is built.
+    cut : Cut, optional
+        The nodes that are built, if they are not all.
     abort : bool
         Whether runs can be aborted.
     add_rows : function
@@ -301,7 +301,7 @@ class FabricBuilder(NetlistBuilder):
     ----------
     here : list of int
         The nodes that are built. They are numbered anew, in this order: all other names and
-        numbers of nodes are those on the board.
+        numbers of nodes are those among them.
     variant_of : ndarray of int, shape (nodes,)
         With any root, that of the node at each offset from it.
     beat, word : int
@@ -323,17 +323,16 @@ class FabricBuilder(NetlistBuilder):
         width: int,
         top: Top,
         *,
-        part: tuple[Boards, int] | None = None,
+        cut: Cut | None = None,
         abort: bool = False,
         add_rows: AddRows = add_row_roms,
     ) -> None:
         super().__init__()
         self.program, self.placement, self.width, self.top = program, placement, width, top
-        boards, board = part or (None, 0)
-        self.boards, self.abort, self.add_rows = boards, abort, partial(add_rows, self)
+        self.cut, self.abort, self.add_rows = cut, abort, partial(add_rows, self)
         self.topology, self.sources = program.topology, program.loop.sources
         self.ports = self.topology.ports
-        self.here = boards.nodes[board].tolist() if boards else [*range(self.topology.nodes)]
+        self.here = cut.here if cut else [*range(self.topology.nodes)]
         self.nodes = len(self.here)
         self.variant_of: IntArray = program.variant_of[self.here]
         self.beat = placement.endpoints.shapes[0].beat
@@ -356,9 +355,9 @@ class FabricBuilder(NetlistBuilder):
     def hold(self) -> int:
         """Cycles after a write of the host in which no run may begin.
 
-        Boards begin later than that anyway, after a start that closes the port.
+        Blocks begin later than that anyway, after a start that closes the port.
         """
-        if self.top is not Top.HOST or self.boards:
+        if self.top is not Top.HOST or self.cut:
             return 0
         return max(form.timing.hold for form in self.program.forms)
 
@@ -373,7 +372,7 @@ class FabricBuilder(NetlistBuilder):
     def senders(self) -> IntArray:
         """The node and the out-port from which words come by each in-port of each node.
 
-        Of an in-port that another board sends to, they are -1 and the number of the link port.
+        Of an in-port that another block sends to, they are -1 and the number of the link port.
 
         Returns
         -------
@@ -383,7 +382,7 @@ class FabricBuilder(NetlistBuilder):
         number = np.full(self.topology.nodes + 1, -1)  # the last for where there is no node
         number[self.here] = np.arange(self.nodes)
         ends[..., 0] = number[ends[..., 0]]
-        for link, (node, port) in enumerate(self.boards.links if self.boards else ()):
+        for link, (node, port) in enumerate(self.cut.links if self.cut else ()):
             ends[node, port] = -1, link
         return ends
 

@@ -148,8 +148,8 @@ class Host(Leaf):
         Cycles from a read at the nodes to its word.
     hold : int
         Cycles after a write in which no run may begin, see `program.timing.Timing.hold`.
-    boards : ndarray of int, shape (boards, nodes), optional
-        Where nodes lie on several boards, those of each, in the order of their numbers there.
+    blocks : ndarray of int, shape (blocks, nodes), optional
+        The nodes of each block, where a port serves one of several.
 
     Members
     -------
@@ -157,8 +157,8 @@ class Host(Leaf):
         The host port.
     start, busy : In(1)
         The start of a run, and whether one is under way.
-    board : In
-        The number of the board, if there are several.
+    block : In
+        The number of the block, if there are several.
     form : In
         That of the last run; if there are several.
     write_node, write_data, write_enable : Out
@@ -195,12 +195,12 @@ class Host(Leaf):
         address_bits: int,
         answer: int,
         hold: int = 0,
-        boards: IntArray | None = None,
+        blocks: IntArray | None = None,
     ) -> None:
         self._hold = hold
-        self._views, self._writes, self._boards = tuple(views), tuple(writes), boards
+        self._views, self._writes, self._blocks = tuple(views), tuple(writes), blocks
         first = views[0].layout
-        nodes = first.nodes if boards is None else boards.shape[1]
+        nodes = first.nodes if blocks is None else blocks.shape[1]
         self._groups = NodeGroups(nodes)
         self._answer = answer + len(merge_levels(nodes))
         #: The words that each write enable is for.
@@ -228,7 +228,7 @@ class Host(Leaf):
             | {f"write_bank{suffix(k)}": Out(way.bank_bits) for k, way in enumerate(writes)}
             | {f"write_address{suffix(k)}": Out(address_bits) for k in range(len(writes))}
             | {
-                "board": In(0 if boards is None else address_width(len(boards))),
+                "block": In(0 if blocks is None else address_width(len(blocks))),
                 "form": In(address_width(len(views)) * self._choosing),
                 "sampled_root": In(first.root_bits * by_root),
                 "next_read_address": Out(address_bits * self._choosing),
@@ -273,11 +273,11 @@ class Host(Leaf):
     def _number(self, m: Module) -> Value:
         """The number in the whole network of the node that is asked for."""
         node = self.value("host_node")
-        if self._boards is None:
+        if self._blocks is None:
             return node
-        padding = (1 << len(node)) - self._boards.shape[1]
-        numbers = np.pad(self._boards, ((0, 0), (0, padding)))
-        found = look_up(numbers.ravel().tolist(), Cat(node, self.value("board")))
+        padding = (1 << len(node)) - self._blocks.shape[1]
+        numbers = np.pad(self._blocks, ((0, 0), (0, padding)))
+        found = look_up(numbers.ravel().tolist(), Cat(node, self.value("block")))
         number = Signal(len(found), name="node")
         m.d.comb += number.eq(found)
         return number

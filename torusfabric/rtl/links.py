@@ -84,7 +84,7 @@ class Link(Leaf):
 
 def add_links(build: FabricBuilder) -> None:
     """Add a module for each latency, and an instance behind each out-port with such a link."""
-    cut = set(build.boards.links) if build.boards else set()
+    cut = set(build.cut.links) if build.cut else set()
     every = build.topology.cycles_of_arc
     for port in range(build.topology.ports):
         latencies = np.unique(every[:, port][every[:, port] > 1]).tolist()

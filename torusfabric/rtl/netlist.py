@@ -161,8 +161,8 @@ class NetlistBuilder:
     ----------
     inputs, outputs, nets : dict of str to int
         As of the `Netlist`, so far; nets that there are many of by their name with ``{}``.
-    of_links : set of str
-        The ports that lead to other boards, or say which one this is.
+    outermost : set of str
+        Ports of the whole that stay so, whatever is put around it.
 
     Examples
     --------
@@ -181,7 +181,7 @@ class NetlistBuilder:
         self.outputs: dict[str, int] = {}
         self.nets: dict[str, int] = {}
         self._node_ports: dict[str, NodePort] = {}
-        self.of_links: set[str] = set()
+        self.outermost: set[str] = set()
         self._modules: dict[str, Callable[[], Leaf]] = {}
         self._roles: dict[str, Role] = {}
         self._arrays: list[Array] = []
@@ -231,7 +231,7 @@ class NetlistBuilder:
     ) -> tuple[dict[str, int], dict[str, int]]:
         """Make the ports of the whole inner nets, for further instances to drive and to read.
 
-        Those of single nodes stay as they are, and those of links.
+        Those of single nodes stay as they are, and those of `outermost`.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class NetlistBuilder:
         inputs, outputs : dict of str to int
             What they were, each with its width; the inputs are left without a driver.
         """
-        stay = {*self._node_ports, *self.of_links}
+        stay = {*self._node_ports, *self.outermost}
         inputs, outputs = (
             {name: bits for name, bits in ports.items() if name not in stay}
             for ports in (self.inputs, self.outputs)

@@ -114,7 +114,7 @@ def add_host(
             address_bits=build.address_bits,
             answer=build.placement.endpoints.answer,
             hold=build.hold,
-            boards=build.boards.nodes if build.boards else None,
+            blocks=build.cut.nodes if build.cut else None,
         )
 
     return add_host_port(build, make, given, outside), [*locators, *filter(None, writers)]
@@ -132,8 +132,8 @@ def add_host_port(
         name: build.add_input(name, len(getattr(host, name))) for name in names
     }
     inputs |= {name: (Part(outside + name, 0, 1),) for name in ("start", "busy")}
-    if build.boards:
-        inputs["board"] = build.add_input("board", address_width(build.boards.number))
+    if build.cut:
+        inputs["block"] = build.add_input("block", address_width(len(build.cut.nodes)))
     build.from_host.extend(add_single(build, "host", Role.HOST, make, {**inputs, **given}))
     add_read_tree(build)
     build.add_output("host_rdata", build.word)

@@ -13,6 +13,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from ...rtl.boards.system import RUN, link_port
 from ...rtl.links import Link
 from ...rtl.netlist import Instance, Netlist, Role
@@ -113,7 +115,8 @@ def on_board(system: BoardSystem, kind: BoardKind, text: GateText, board: int) -
     seen.netlist = replace(kind.netlist, roles=roles)
     seen.read_latency = system.read_latency
     seen.nodes = system.boards.nodes.shape[1]
-    ports = HostPorts.of_board(system.boards, board)
+    nodes = system.boards.nodes[board]
+    ports = HostPorts(nodes, np.arange(len(nodes)), board, holds=False)
     return Subject(seen, text, ports)
 
 
@@ -131,7 +134,10 @@ def united(system: BoardSystem, kinds: list[BoardKind], texts: list[GateText]) -
     seen = copy(system.fabric)
     seen.netlist = _netlist(system, parts, cables)
     text = GateText(modules, {}, {}, TopInstances(instances | cables), nets)
-    return Subject(seen, text, HostPorts.of_boards(system.boards))
+    names = tuple(f"@{board}" for board in range(system.boards.number))
+    # On a board, a start is longer before its run than words are on their way.
+    ports = HostPorts(system.boards.nodes[0], system.boards.located[1], names=names, holds=False)
+    return Subject(seen, text, ports)
 
 
 def _common_nets(system: BoardSystem, parts: list[_Part]) -> dict[str, list[Bit]]:

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from amaranth.hdl import ClockSignal, Module
 
 from ...errors import InputError
 from ...program.alone import alone
 from ..assembly import Assembly
-from ..fabric import Fabric
+from ..fabric import Fabric, short_digest
 from ..fabric_builder import FabricBuilder
 from ..tops import Built
 from .link_plan import LinkPlan
-from .system import BoardSystem, add_board, link_port
+from .system import BoardSystem, add_board, board_cut, link_port
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ...topology.boards import Boards
     from ..bus import Bus
-    from ..locators import HostLayout
 
-__all__ = ["Block", "OnBoard"]
+__all__ = ["Block"]
 
 #: The most link ports that a register shows.
 MOST_LINKS = 32
@@ -36,66 +33,6 @@ class Links(Protocol):
 
     def connect(self, m: Module, design: Assembly, platform: object) -> None:
         """Connect the link ports of a design, that of a board."""
-
-
-@dataclass(frozen=True)
-class OnBoard:
-    """The nodes on one of several boards; what carries the words of its links, if not itself."""
-
-    system: BoardSystem
-    number: int
-    links: Links | None
-
-    @cached_property
-    def plan(self) -> LinkPlan:
-        """Of a board that has links to none but itself, unless something carries them."""
-        plan = self.system.plan
-        return plan if self.links else replace(plan, boards=plan.boards.alone)
-
-    @property
-    def name(self) -> str:
-        """Which block of which boards it is."""
-        plan = self.system.plan
-        name = f"{self.system.boards} {self.number} {plan.ppm} {plan.retries} {plan.start_timeout}"
-        return f"{name} {self.system.phy.name}" if self.links else name
-
-    @property
-    def part(self) -> tuple[Boards, int]:
-        """The boards that nodes lie on, and which of them is built."""
-        return self.plan.boards, self.number
-
-    def add(self, build: FabricBuilder, layouts: Sequence[HostLayout]) -> Built:
-        """Fill the netlist."""
-        return add_board(build, layouts, self.plan, withdraws=True)
-
-    def behind(self, bus: Bus | str | None) -> Block:
-        """The same block behind another bus, or none."""
-        return Block(self.system, self.number, bus=bus, links=self.links)
-
-    def close(self, m: Module, design: Assembly, platform: object) -> None:
-        """Say which board it is, and loop the link ports back, or connect them."""
-        m.d.comb += design.net("board").eq(self.number)
-        if self.links:
-            self.links.connect(m, design, platform)
-            return
-        for link, end in enumerate(self.plan.boards.ends[self.number]):
-            m.d.comb += design.net(link_port(link, "rx_clk")).eq(ClockSignal())
-            for what in ("word", "frame"):
-                came = design.net(link_port(link, f"rx_{what}"))
-                m.d.comb += came.eq(design.net(link_port(end.link, f"tx_{what}")))
-
-    def cycles(self, run: int) -> int:
-        """Clock edges from the start to done, without the wait for all boards."""
-        return self.system.plan.cycles(run)
-
-    def delivered(
-        self, fabric: Fabric, words: np.ndarray, chosen: Mapping[str, int]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """What nodes receive, and which of it comes from nodes of the block alone."""
-        program, width = fabric.program, fabric.width
-        found, known = alone(program, self.system.boards, self.number, words, **chosen, width=width)
-        _, receives = program.delivered(words, **chosen, width=width)
-        return found, known & receives
 
 
 class Block(Fabric):
@@ -135,9 +72,58 @@ class Block(Fabric):
         links: Links | None = None,
     ) -> None:
         self.system, self.number, self.links = system, board, links
+        self.cut = board_cut(system.boards, board)
         if system.plan.links > MOST_LINKS:
             raise InputError(
                 f"Link ports of a block must be at most {MOST_LINKS}, not {system.plan.links}"
             )
-        whole, subset = system.fabric, OnBoard(system, board, links)
-        super().__init__(whole.program, width=whole.width, bus=bus, beat=whole.beat, subset=subset)
+        whole = system.fabric
+        super().__init__(whole.program, width=whole.width, bus=bus, beat=whole.beat)
+
+    def __reduce__(self) -> Any:
+        return partial(Block, bus=self.bus, links=self.links), (self.system, self.number)
+
+    @cached_property
+    def plan(self) -> LinkPlan:
+        """That of the links of all boards, or of a board that has links to itself alone."""
+        plan = self.system.plan
+        return plan if self.links else replace(plan, boards=plan.boards.alone)
+
+    def behind(self, bus: Bus | str | None) -> Block:
+        """Return the same block behind another bus, or none."""
+        return Block(self.system, self.number, bus=bus, links=self.links)
+
+    def add_top(self, build: FabricBuilder) -> Built:
+        """Fill the netlist."""
+        return add_board(build, self.form_layouts, self.plan, withdraws=True)
+
+    def close(self, m: Module, design: Assembly, platform: object) -> None:
+        """Say which board it is, and loop the link ports back, or connect them."""
+        m.d.comb += design.net("board").eq(self.number)
+        if self.links:
+            self.links.connect(m, design, platform)
+            return
+        for link, end in enumerate(self.plan.boards.ends[self.number]):
+            m.d.comb += design.net(link_port(link, "rx_clk")).eq(ClockSignal())
+            for what in ("word", "frame"):
+                came = design.net(link_port(link, f"rx_{what}"))
+                m.d.comb += came.eq(design.net(link_port(end.link, f"tx_{what}")))
+
+    @property
+    def digest(self) -> int:
+        """A number of 32 bits that tells which block of which boards it is."""
+        plan = self.system.plan
+        name = f"{self.system.boards} {self.number} {plan.ppm} {plan.retries} {plan.start_timeout}"
+        name += f" {self.system.phy.name}" * bool(self.links)
+        return short_digest(f"{super().digest} {name}")
+
+    def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
+        """Clock edges from the start to done, without the wait for all boards."""
+        return self.system.plan.cycles(super().cycles_of(length, mode=mode))
+
+    def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:
+        """What nodes receive, and which of it comes from nodes of the block alone."""
+        boards, width = self.system.boards, self.width
+        found, known = alone(self.program, boards, self.number, words, **chosen, width=width)
+        _, receives = self.program.delivered(words, **chosen, width=width)
+        return found, known & receives

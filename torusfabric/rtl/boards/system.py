@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from amaranth.lib.wiring import In
 
+from ...contract.cut import Cut
 from ...errors import InputError
 from ...toolchain.public import public_class
 from ..fabric import Fabric, Top
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..locators import HostLayout
     from ..netlist import Netlist
 
-__all__ = ["LINK_PORTS", "BoardSystem", "add_board", "link_port", "plan_links"]
+__all__ = ["LINK_PORTS", "BoardSystem", "add_board", "board_cut", "link_port", "plan_links"]
 
 #: What ends at the control of the board: a name of the fabric's own has this in front.
 RUN = "run_"
@@ -52,6 +53,11 @@ def link_port(link: int, name: str) -> str:
     return f"link_{link}_{name}"
 
 
+def board_cut(boards: Boards, board: int) -> Cut:
+    """The nodes of a board."""
+    return Cut(boards.nodes, board, boards.links)
+
+
 def add_board(
     build: FabricBuilder,
     layouts: Sequence[HostLayout],
@@ -71,13 +77,15 @@ def add_board(
     inputs, outputs = build.enclose(
         {name: RUN + name for name in ("start", *plan.choices, *STATUS)}
         | {BOARD + name: name for name in ("start", "busy")}
+        | {"block": "board"}
     )
+    inputs["board"] = inputs.pop("block")
     for name, width in (inputs | ({"withdraw": 1} if withdraws else {})).items():
         build.add_input(name, width)
     for name, width in outputs.items():
         if name not in STATUS:
             build.add_output(name, width)
-    build.of_links.add("board")
+    build.outermost.add("board")
     make = partial(BoardControl, plan, error="error" in outputs, withdraws=withdraws)
     _add_control(build, plan, make)
     for link in range(plan.links):
@@ -101,7 +109,7 @@ def _add_link(build: FabricBuilder, plan: LinkPlan, link: int) -> None:
     """Add a transmitter, a buffer, and a receiver."""
     (node, port), latency, fields = plan.boards.links[link], plan.boards.latency[link], plan.fields
     ports = {name: link_port(link, name) for name in LINK_PORTS}
-    build.of_links.update(ports.values())
+    build.outermost.update(ports.values())
     own = ("at", "head", "count", "received", *OF_LINKS)
     nets = ports | {name: f"{name}_{link}" for name in own}
     sends: dict[str, Parts] = {
@@ -239,7 +247,8 @@ class BoardSystem:
         program, width = self.fabric.program, self.fabric.width
         placement, built = self.fabric.placement, []
         for board in range(self.boards.number):
-            build = FabricBuilder(program, placement, width, Top.HOST, part=(self.boards, board))
+            cut = board_cut(self.boards, board)
+            build = FabricBuilder(program, placement, width, Top.HOST, cut=cut)
             top = add_board(build, self.fabric.form_layouts, self.plan)
             built.append((build.done(), top.read_latency))
         return tuple(built)
