@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from itertools import groupby
 from operator import or_
 from typing import NamedTuple
 
@@ -393,10 +394,12 @@ def enable_numbers(words: Iterable[int]) -> tuple[int, ...]:
 
 def _is_below(value: Value, limit: int) -> Value:
     """True if a value is below a constant, without a chain of carries."""
+    below: Value = Const(1)
     low = (limit & -limit).bit_length() - 1
-    below: Value = ~value[low]
-    for k in range(low + 1, len(value)):
-        below = ~value[k] | below if limit >> k & 1 else ~value[k] & below
+    for bit, run in groupby(limit - 1 >> k & 1 for k in range(low, len(value))):
+        part = value[low : low + len([*run])]
+        below = (part != 2 ** len(part) - 1) | below if bit else (part == 0) & below
+        low += len(part)
     return below
 
 

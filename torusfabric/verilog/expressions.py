@@ -396,8 +396,9 @@ class Expressions:
         texts = [self.bits(each, 0, width) for each in (a, b)]
         if not signed and all(map(CONSTANT.fullmatch, texts)):
             return constant(COMPARING[sign](*(number_of(text)[1] for text in texts)), 1)
-        if sign == "==" and width == 1 and texts[1] in ("1'd0", "1'd1"):
-            return texts[0] if texts[1] == "1'd1" else f"~{atom(texts[0])}"
+        if sign in ("==", "!=") and width == 1 and texts[1] in ("1'd0", "1'd1"):
+            same = (sign == "==") == (texts[1] == "1'd1")
+            return texts[0] if same else f"~{atom(texts[0])}"
         if signed and sign not in ("==", "!="):
             return f" {sign} ".join(f"$signed({text})" for text in texts)
         return chained(sign, texts)
