@@ -13,7 +13,16 @@ from ..rtl.arrays import Array, Fixed, Numbers, Part, Role, Slice, Source
 from ..rtl.memories import address_width
 from ..topology import BoolArray, IntArray
 from .module_text import ModuleText
-from .syntax import LIST, bits_of, concatenated, constant_lines, filled, range_of, wires
+from .syntax import (
+    LIST,
+    bits_of,
+    concatenated,
+    constant_lines,
+    filled,
+    indexed,
+    range_of,
+    wires,
+)
 from .turns import WIDEST, Turns
 
 __all__ = ["Loop", "Nets", "local_name"]
@@ -351,6 +360,8 @@ class Loop:
         if isinstance(source, Numbers):
             if len(array) == self._size and (source.values == source.values[0]).all():
                 return f"{source.width}'d{source.values[0]}"
+            if (source.values == array.index).all():
+                return indexed("k", 0, source.width)
             return self._entry(label, array.index, source.values, source.width)
         if isinstance(source, Slice):
             return self._slice(source, array, label)
