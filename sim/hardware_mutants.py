@@ -94,7 +94,6 @@ PATIENCE, LONGER = 180, 600
 #: What shows that a module is the same as another, but for what nobody sees.
 EQUIVALENCE = """
 read_verilog -sv {file}
-setattr -mod -unset keep_hierarchy *
 prep -flatten -top {top}
 async2sync
 memory_map

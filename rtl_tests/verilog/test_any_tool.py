@@ -20,7 +20,7 @@ from torusfabric.verilog.writer import Heading, write_module
 
 #: Attributes that Vivado or Quartus documents, and the values that both Yosys and they know.
 LEGAL = {
-    "keep_hierarchy": {'"yes"'},
+    "keep": {None, '"true"'},
     "dont_merge": {None},
     "ASYNC_REG": {'"TRUE"'},
     "ram_style": {'"registers"', '"distributed"', '"block"', '"ultra"'},

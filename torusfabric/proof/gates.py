@@ -51,7 +51,6 @@ SCRIPT = """\
 read_verilog text.v
 hierarchy -check -top {top}
 proc
-setattr -mod -unset keep_hierarchy *
 setattr -mod -set keep_hierarchy 1 {kept}
 """
 

@@ -175,7 +175,7 @@ class Combiner(Leaf):
         there = [self.result[k : k + width] for k in range(0, len(self.result), width)]
         code = Const(0, 0)
         if unit.bits:
-            code = apart(m, self.value("operator_code"), name="operator_here", alone=self.alone)
+            code = apart(m, self.value("operator_code"), name="operator_here")
         injected = self.words("inject", width) if self._injections else []
         # Nothing is combined with what is only made in the same cycle.
         made = [Const(0, width)] * len(outputs) if self._made else []
@@ -189,7 +189,7 @@ class Combiner(Leaf):
         if self._made:
             m.d.comb += self.made.eq(Cat(*results))
             results = [self.made[k * width : (k + 1) * width] for k in range(len(outputs))]
-        with m.If(apart(m, self.value("enable"), name="enable_here", alone=self.alone)):
+        with m.If(apart(m, self.value("enable"), name="enable_here")):
             m.d.sync += self.result.eq(Cat(*results, *(there[q] for q in self._delayed)))
         return m
 

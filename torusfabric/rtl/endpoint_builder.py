@@ -132,7 +132,7 @@ class EndpointBuilder:
     def held(self, value: Value, name: str) -> Value:
         """A value a cycle later, in registers of this node alone; there is one of a name."""
         if name not in self._registers:
-            self._registers[name] = apart(self.m, value, name=name, alone=self.endpoint.alone)
+            self._registers[name] = apart(self.m, value, name=name)
         return self._registers[name]
 
     # Memories

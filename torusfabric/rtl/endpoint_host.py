@@ -213,11 +213,10 @@ class _HostSide:
         self, inputs: list[tuple[Value, bool]], code: Value, width: int, name: str
     ) -> Value:
         """One of several words, chosen in stages, without the register behind the last one."""
-        m, alone = self._m, self._endpoint.alone
-        keep = keeper(m, width)
+        m, keep = self._m, keeper(self._m, width)
         first, later = inputs[:STAGE_INPUTS], inputs[STAGE_INPUTS:]
         used = bit_count(len(inputs)) - -(-len(later) // 2)
-        bits, code = apart(m, code[:used], name=name, alone=alone), code[used:]
+        bits, code = apart(m, code[:used], name=name), code[used:]
         chosen = cascade([word for word, _ in first], [*bits], width, keep)
         for stage in range(1, self._shape.read_stages):
             held = Signal(width, name=f"{name}_word_{stage}", reset_less=True)
@@ -225,7 +224,7 @@ class _HostSide:
             pairs = later[(stage - 1) * STAGE_INPUTS :][:STAGE_INPUTS]
             used = -(-len(pairs) // 2)
             early = delayed(m, code[:used], stage)
-            bits = apart(m, early, name=f"{name}_{stage}", alone=alone)
+            bits = apart(m, early, name=f"{name}_{stage}")
             late = [word if same else delayed(m, word, stage) for word, same in pairs]
             chosen, code = extended_cascade(held, late, [*bits], keep), code[used:]
         return chosen[:width]

@@ -19,7 +19,7 @@ from ..toolchain.values import Choice
 from ..topology import IntArray, cayley
 from .arrays import NodeGroups, OneOf, Slice
 from .memories import address_width
-from .modules import Leaf
+from .modules import APART, Leaf
 from .netlist import NetlistBuilder, Part, Parts, Role
 from .operator_unit import OperatorUnit
 from .place import RowTables
@@ -113,9 +113,6 @@ class ControlStage(Leaf):
         The same one cycle later.
     """
 
-    # It holds what those of other groups hold.
-    kept = True
-
     def __init__(self, widths: Mapping[str, int]) -> None:
         self._names = tuple(widths)
         super().__init__(
@@ -123,8 +120,13 @@ class ControlStage(Leaf):
             | {f"{name}_near": Out(width) for name, width in widths.items()}
         )
         for name, width in widths.items():
+            # Other groups hold the same.
             near = Signal(
-                width, name=f"{name}_near", init=int(name == RESET), reset_less=name not in STROBES
+                width,
+                name=f"{name}_near",
+                init=int(name == RESET),
+                reset_less=name not in STROBES,
+                attrs=APART,
             )
             setattr(self, f"{name}_near", near)
 

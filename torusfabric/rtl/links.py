@@ -16,7 +16,7 @@ from amaranth.lib.wiring import In, Out
 from .arrays import Slice
 from .fabric_builder import FabricBuilder
 from .memories import ReadPort, WritePort, add_memory, address_width, memory_cell
-from .modules import Leaf
+from .modules import APART, Leaf
 from .netlist import Role
 
 __all__ = ["MOST_REGISTERS", "Link", "add_links"]
@@ -47,13 +47,11 @@ class Link(Leaf):
         Those between the out-port and the in-port, each a cycle: all but that of the out-port.
     """
 
-    # It holds what a link beside it may hold.
-    kept = True
-
     def __init__(self, cycles: int, width: int) -> None:
         self.registers, self._width = cycles - 1, width
         super().__init__({"sent": In(width), "arrived": Out(width)})
-        self.arrived = Signal(width, reset_less=True, name="arrived")
+        # A link beside it may hold the same.
+        self.arrived = Signal(width, reset_less=True, name="arrived", attrs=APART)
 
     def elaborate(self, platform: object) -> Module:
         """Build the chain, or the delay line."""
@@ -63,7 +61,8 @@ class Link(Leaf):
             m.d.comb += self.arrived.eq(self._delay_line(m))
             return m
         for number in range(1, self.registers):
-            stage = Signal(self._width, reset_less=True, name=f"on_the_way_{number}")
+            name = f"on_the_way_{number}"
+            stage = Signal(self._width, reset_less=True, name=name, attrs=APART)
             m.d.sync += stage.eq(word)
             word = stage
         m.d.sync += self.arrived.eq(word)
@@ -74,7 +73,7 @@ class Link(Leaf):
         depth = self.registers
         bits = address_width(depth)
         # Wherever it begins, it is within the line a cycle later; the reset is for simulators.
-        at, after = Signal(bits, name="at"), Signal(bits, name="after")
+        at, after = Signal(bits, name="at", attrs=APART), Signal(bits, name="after")
         m.d.comb += after.eq(Mux(at >= depth - 1, 0, at + 1))
         m.d.sync += at.eq(after)
         cell = memory_cell("line", width=self._width, depth=depth)

@@ -4,8 +4,8 @@ The latter are no part of a netlist, but each is there once in its text: the tex
 of which it has instances.
 
 Synthesis makes one of registers that always hold the same, and so undoes every copy that was made
-to keep wires short and fan-out small. So a register bank that is to stay is an instance of a
-module, which synthesis keeps.
+to keep wires short and fan-out small. Registers that are to stay have the attribute `APART`, which
+the text passes on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 
 from amaranth.hdl import (
     Cat,
-    ClockSignal,
     Const,
     Elaboratable,
     Instance,
@@ -30,8 +29,10 @@ from amaranth.lib import wiring
 from .amaranth_private import ast
 from .memories import MemoryShape, memories_of
 
-__all__ = ["Known", "Leaf", "SharedModule", "Use", "apart", "delayed", "pulsed",
-           "register"]  # fmt: skip
+__all__ = ["APART", "Known", "Leaf", "SharedModule", "Use", "apart", "delayed", "pulsed"]
+
+#: The attribute of registers that synthesis makes one with no other.
+APART = {"dont_merge": 1}
 
 
 class Leaf(wiring.Component):
@@ -44,9 +45,6 @@ class Leaf(wiring.Component):
 
     # Many leaves are made to be asked for their ports only, and so never elaborated.
     _MustUse__silence = True
-
-    #: Whether synthesis has to keep it as a module, with registers that hold what others do.
-    kept = False
 
     def __init__(self, signature: Mapping[str, wiring.Member]) -> None:
         self._bound: dict[str, list[Value]] = {}
@@ -99,8 +97,6 @@ class SharedModule:
         What it is known by where there are other texts of it.
     clocked : bool
         Whether it has a clock and a reset, be they used or not.
-    kept : bool
-        Whether synthesis has to keep it as a module.
     """
 
     name: str
@@ -109,7 +105,6 @@ class SharedModule:
     fill: Callable[..., None]
     shape: object = None
     clocked: bool = False
-    kept: bool = False
 
     def ports(self) -> list[Signal]:
         """Its ports; those of no bits are left out."""
@@ -141,23 +136,6 @@ class Use(Elaboratable):
     def elaborate(self, platform: object) -> Instance:
         """Make the instance."""
         return Instance(self.module.name, **self._ports)
-
-
-def register(width: int, *, clears: bool) -> SharedModule:
-    """A register that stays a module; an input may make it 0.
-
-    Examples
-    --------
-    >>> register(4, clears=False).name
-    'register_4'
-    """
-    return SharedModule(
-        f"register{'_cleared' * clears}_{width}",
-        "A register that synthesis does not join with others that hold the same.",
-        {"given": width, "clear": int(clears), "held": width},
-        _hold,
-        kept=True,
-    )
 
 
 @dataclass(frozen=True)
@@ -192,32 +170,10 @@ def _pass_on(m: Module, word: Value, known: Value) -> None:
     m.d.comb += known.eq(word)
 
 
-def _hold(m: Module, given: Value, *ports: Value) -> None:
-    """Add what is inside a register, maybe with what makes it 0."""
-    *clear, held = ports
-    m.d.sync += held.eq(given)
-    for zero in clear:
-        with m.If(zero):
-            m.d.sync += held.eq(0)
-
-
-def apart(m: Module, value: Value, *, name: str, alone: bool, clear: Value | None = None) -> Value:
-    """A value one cycle later, in a register that synthesis makes one with no other.
-
-    Parameters
-    ----------
-    alone : bool
-        Whether the text of a module is written; for a simulator it is a plain register.
-    clear : Value, optional
-        Whether it is 0 a cycle later.
-    """
-    held = Signal(len(value), name=name, reset_less=True)
-    given = {"i_given": value} | ({} if clear is None else {"i_clear": clear})
-    if not alone:
-        _hold(m, *given.values(), held)
-        return held
-    module = register(len(value), clears=clear is not None)
-    m.submodules[f"{name}_register"] = Use(module, i_clk=ClockSignal(), **given, o_held=held)
+def apart(m: Module, value: Value, *, name: str) -> Value:
+    """Return a value one cycle later, in a register that synthesis makes one with no other."""
+    held = Signal(len(value), name=name, reset_less=True, attrs=APART)
+    m.d.sync += held.eq(value)
     return held
 
 

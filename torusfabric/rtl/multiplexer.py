@@ -378,10 +378,7 @@ def _sliced(
 
 def held_slices(m: Module, select: Value, width: int, *, name: str) -> list[list[Value]]:
     """Select bits a cycle later, in registers for each slice of a word."""
-    return [
-        [*apart(m, select, name=f"{name}_{k}_select", alone=True)]
-        for k in range(-(-width // SLICE))
-    ]
+    return [[*apart(m, select, name=f"{name}_{k}_select")] for k in range(-(-width // SLICE))]
 
 
 def slice_bounds(width: int, count: int) -> list[tuple[int, int]]:

@@ -211,7 +211,7 @@ def select_registers(
     """
     held: Sequence[Value] = early
     if early and not alone:
-        held = [*apart(m, Cat(*early), name="select_here", alone=False)]
+        held = [*apart(m, Cat(*early), name="select_here")]
     return [Cat(*(held[bit] for bit in output.bits)) for output in outputs]
 
 
@@ -324,7 +324,7 @@ class Router(Leaf):
             inputs = [words[source] for source in output.words]
             name = f"to_port_{port}" if self.alone else None
             out.append(multiplexed(m, inputs, select, width, name=name, branched=output.branched))
-        with m.If(apart(m, self.value("enable"), name="enable_here", alone=self.alone)):
+        with m.If(apart(m, self.value("enable"), name="enable_here")):
             m.d.sync += self.tx.eq(Cat(*out))
             m.d.sync += [
                 word.eq(arriving[port]) for port, word in zip(self._delayed, later, strict=True)
@@ -353,4 +353,4 @@ class Router(Leaf):
         """The control bits of the operator, where the word that changes nothing needs them."""
         if "operator_code" not in self.signature.members:
             return Const(0, 0)
-        return apart(m, self.value("operator_code"), name="operator_here", alone=self.alone)
+        return apart(m, self.value("operator_code"), name="operator_here")

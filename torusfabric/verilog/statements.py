@@ -15,6 +15,7 @@ from amaranth.hdl import ClockDomain, Fragment, Instance, Signal, Value
 from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 
 from ..rtl.amaranth_private import MemoryInstance, assigned_signals, ast, describe_memory
+from ..rtl.modules import APART
 from .expressions import Expressions, no_verilog
 from .syntax import constant, decision, guarded, is_flag, matches
 
@@ -29,6 +30,11 @@ class Process:
     domain: ClockDomain | None
     statements: list[ast.Statement]
     signals: list[Signal] = field(default_factory=list)
+
+    @property
+    def apart(self) -> bool:
+        """Whether synthesis makes its registers one with no others."""
+        return all(APART.items() <= each.attrs.items() for each in self.signals)
 
     @property
     def plain(self) -> bool:
@@ -134,14 +140,19 @@ def _target_switch(assign: ast.Assign, *, parts: bool) -> ast.Switch | None:
 
 
 def plain_last(processes: list[Process]) -> list[Process]:
-    """Processes of a clock domain in which registers that always change are one, the last."""
+    """Processes of a clock domain in which registers that always change are one, the last.
+
+    There are two of them where some registers are to be apart.
+    """
+    found = [each for each in processes if each.domain is None or not each.plain]
     plain = [each for each in processes if each.domain is not None and each.plain]
-    others = [each for each in processes if each.domain is None or not each.plain]
-    if not plain:
-        return others
-    statements = [each for process in plain for each in process.statements]
-    signals = [each for process in plain for each in process.signals]
-    return [*others, Process(plain[0].domain, statements, signals)]
+    for apart in (True, False):
+        joined = [each for each in plain if each.apart == apart]
+        if joined:
+            statements = [each for process in joined for each in process.statements]
+            signals = [each for process in joined for each in process.signals]
+            found.append(Process(joined[0].domain, statements, signals))
+    return found
 
 
 class Statements:

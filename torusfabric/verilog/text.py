@@ -238,7 +238,7 @@ def module_texts(
         for name, make in netlist.modules.items():
             leaf = make()
             about = (inspect.getdoc(type(leaf)) or "").partition("\n")[0]
-            heading = Heading(name, prefix, about, leaf.kept)
+            heading = Heading(name, prefix, about)
             ports = {port: getattr(leaf, port) for port in leaf.signature.members}
             members = leaf.signature.members.items()
             outputs = [port for port, member in members if member.flow is Out]
@@ -274,9 +274,9 @@ def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
     bodies = {define: of(shared.shape) for define, of in BODIES.get(type(shared.shape), {}).items()}
     ports = shared.ports()
     text = write_module(
-        Heading(shared.name, prefix, shared.about, shared.kept, shared.clocked),
+        Heading(shared.name, prefix, shared.about, clocked=shared.clocked),
         shared.module(ports),
         {port.name: port for port in ports},
         instead={define: body for define, body in bodies.items() if body},
     )
-    return text._replace(inner=not shared.kept)
+    return text._replace(inner=True)

@@ -63,6 +63,10 @@ LUT4 = "TORUSFABRIC_LUT4"
 #: What says that registers are a synchronizer: they stay beside each other.
 SYNCHRONIZER = '(* ASYNC_REG = "TRUE" *) '
 
+#: What says that registers are made one with no others: to Vivado and Quartus where they are
+#: declared, to Yosys where they are assigned.
+DECLARED_APART, ASSIGNED_APART = '(* keep = "true", dont_merge *) ', "(* keep *) "
+
 #: Words of a memory that are set in one block: Yosys reads a block in quadratic time.
 BLOCK = 64
 
@@ -77,8 +81,6 @@ class Heading:
         What its name, and those of all modules that it has instances of, begin with.
     about : str
         What it is, in a line.
-    kept : bool
-        Whether synthesis has to keep it as a module.
     clocked : bool
         Whether the clock and the reset of its registers are ports even if nothing uses them.
     """
@@ -86,14 +88,12 @@ class Heading:
     name: str
     prefix: str = ""
     about: str = ""
-    kept: bool = False
     clocked: bool = False
 
     @property
     def lines(self) -> list[str]:
         """The lines above it."""
-        kept = ['(* keep_hierarchy = "yes" *)'] * self.kept
-        return [f"// {self.about}"] * bool(self.about) + kept
+        return [f"// {self.about}"] * bool(self.about)
 
 
 def write_module(
@@ -151,6 +151,7 @@ class _Writer:
         self._declared: list[str] = []
         self._nets: dict[str, list[str]] = {}  # names by the head of their declaration
         self._registers: set[str] = set()
+        self._apart: set[str] = set()
         self._held: dict[str, int] = {}
         self._body: list[str] = []
         self._contents: list[str] = []
@@ -248,6 +249,7 @@ class _Writer:
                 kept.setdefault(head, []).append(name)
                 continue
             attribute = SYNCHRONIZER * (id(signal) in self._names.synchronizers)
+            attribute += DECLARED_APART * (name in self._apart)
             self._nets.setdefault(f"{attribute}{head}", []).append(name)
         for head, names in kept.items():
             guarded = [f"`ifdef {LUT4}", "(* keep *)", "`endif"]
@@ -270,7 +272,7 @@ class _Writer:
     def _head(self, name: str, port: Port) -> str:
         """The declaration of a port."""
         register = name in self._registers and self._names[self._ports[name]] == name
-        apart = "(* dont_merge *) " * (register and self._heading.kept)
+        apart = DECLARED_APART * (register and name in self._apart)
         net = "reg" if register else "wire"
         return f"{apart}{port.direction} {net} {range_of(port.width)}{name}"
 
@@ -297,6 +299,7 @@ class _Writer:
             return
         clocked = {self._names[signal]: len(signal) for signal in process.signals}
         self._registers |= clocked.keys()
+        self._apart |= clocked.keys() if process.apart else set()
         self._held |= clocked
         domain = process.domain
         lines = self._statements.lines(process.statements)
@@ -311,15 +314,15 @@ class _Writer:
                          *indented(lines), "end"]  # fmt: skip
             else:
                 lines += guarded(f"if ({reset})", cleared)
-        self._add(f"always @({edge})", lines)
+        self._add(f"always @({edge})", lines, attribute=ASSIGNED_APART * process.apart)
         # What is loaded stays through a reset, and begins with what a fabric is built with.
         loaded = [each for each in process.signals if each.reset_less and each.init]
         if loaded:
             self._add("initial", self._initials(loaded, "="))
 
-    def _add(self, head: str, lines: Sequence[str]) -> None:
+    def _add(self, head: str, lines: Sequence[str], *, attribute: str = "") -> None:
         """Add lines behind a head to the body."""
-        self._body.append("\n".join(guarded(head, lines)))
+        self._body.append(attribute + "\n".join(guarded(head, lines)))
 
     def _initials(self, signals: Iterable[Signal], sign: str) -> list[str]:
         """Lines that assign signals what they are at first."""

@@ -145,7 +145,7 @@ class Loader(StreamEnd):
             full, following = count[1], counted[1]
         # Synthesis would share a level of logic with what every word changes, and put another one
         # behind it; it cannot share what comes from a register of its own.
-        ends_full = apart(m, following, name="ends_full", alone=self.alone, clear=clear)
+        ends_full = apart(m, following & ~clear, name="ends_full")
         commanded = self._said("valid", self._section[0], 1, otherwise=1)
         may = Signal(name="may_load")
         m.d.comb += may.eq(~full & commanded)

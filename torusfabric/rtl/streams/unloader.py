@@ -203,7 +203,7 @@ class Unloader(StreamEnd):
         """
         shows, tready = Signal(name=f"shows_{name}"), self.value("tready")
         stays = (shown_next | (shows & ~tready)) & ~self.value("clear")
-        m.d.comb += shows.eq(apart(m, stays, name=f"shows_{name}_here", alone=self.alone))
+        m.d.comb += shows.eq(apart(m, stays, name=f"shows_{name}_here"))
         return ~shows | tready
 
     def _last(self, section: Value) -> Value:
@@ -390,7 +390,7 @@ class RunQueue:
         complete, _ = tally(m, up=ends, down=passes, clear=clear, name="complete")
         known = Signal(self.sections.count, name="brought")
         # Other nodes may hold the same.
-        held = apart(m, Cat(*brought), name="brought_here", alone=self.leaf.alone)
+        held = apart(m, Cat(*brought), name="brought_here")
         m.d.comb += known.eq(held)
         this, following = (
             known.bit_select(section, 1)
