@@ -60,7 +60,7 @@ class Reset(CompiledBoards):
             waits[board] = wait
         cycles = np.zeros(self.count, np.uint32)
         run = CBoardsRun(waits.ctypes.data, edges, cycles.ctypes.data)
-        self.sessions[0].run_boards(self.system, run)
+        self.run_boards(run)
 
     def idle(self):
         """The boards that are not busy."""

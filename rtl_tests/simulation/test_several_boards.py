@@ -96,7 +96,7 @@ def step(boards, lengths, *, waits=(3, 40, 11, 25), edges=40_000):
     for session, length in zip(boards.sessions, lengths, strict=True):
         session.choose(tf.Job(length=length))
     run = CBoardsRun(starts.ctypes.data, edges, cycles.ctypes.data)
-    return boards.sessions[0].run_boards(boards.system, run) == 0
+    return boards.run_boards(run) == 0
 
 
 def test_boards_that_are_told_different_things_do_not_run(pair):

@@ -7,6 +7,7 @@ import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ from ..engines.words import Cells, PortWords, Words, as_words
 
 __all__ = ["CompiledBoards"]
 
+#: The library of models of several boards.
+SOURCE = Path(__file__).with_name("boards.cc")
+
 #: Femtoseconds of a cycle of a clock that is not off.
 PERIOD = 10_000_000
 
@@ -38,27 +42,27 @@ APART = 100
 
 
 class CCable(ctypes.Structure):
-    """As `Cable` in ``boards.h``."""
+    """As `Cable` in ``boards.cc``."""
 
     _fields_ = fields("sender receiver word* frame* at* head* count* memory* depth written late")
 
 
 class CClock(ctypes.Structure):
-    """As `BoardClock` in ``boards.h``."""
+    """As `BoardClock` in ``boards.cc``."""
 
     _fields_ = fields("period next falling")
 
 
 class CSystem(ctypes.Structure):
-    """As `System` in ``boards.h``."""
+    """As `System` in ``boards.cc``."""
 
     _fields_ = fields("models* clocks* boards cables* cable_count width threshold random changed")
 
 
 class CBoardsRun(ctypes.Structure):
-    """As `BoardsRun` in ``boards.h``."""
+    """As `BoardsRun` in ``boards.cc``."""
 
-    _fields_ = fields("waits* patience cycles* edges done stop")
+    _fields_ = fields("waits* patience cycles* edges")
 
 
 def _cables(system: BoardSystem, sessions: Sequence[Session], random: np.random.Generator) -> Any:
@@ -179,9 +183,7 @@ class CompiledBoards(PortRuns):
         cells = SystemCells(
             system, [CompiledCells(session, system.fabric) for session in self.sessions]
         )
-        # A task is carried out at the host port of the board whose turn it is.
-        super().__init__(lambda task: self.sessions[0].run_board(self.system, self._board, task),
-                         system.fabric, cells=cells, progress=progress,
+        super().__init__(self._run_task, system.fabric, cells=cells, progress=progress,
                          total=runs * words_moved(system.fabric))  # fmt: skip
         self._read_latency = system.read_latency
         self._random = np.random.default_rng(seed)
@@ -201,12 +203,22 @@ class CompiledBoards(PortRuns):
         )
         self.cycles = list[int]()
 
+    def _run_task(self, task: CTask) -> int:
+        """Carry out a task at the host port of the board whose turn it is."""
+        board, run = ctypes.c_uint64(self._board), self.sessions[0].library.model_run_board
+        return int(run(ctypes.byref(self.system), board, ctypes.byref(task)))
+
+    def run_boards(self, run: CBoardsRun) -> int:
+        """Start all boards, and wait until all are done; returns 0 if they are."""
+        library = self.sessions[0].library
+        return int(library.model_run_boards(ctypes.byref(self.system), ctypes.byref(run)))
+
     def _opened(self, runs: int) -> list[Session]:
         """A session for each board, of a model for each kind of them."""
         system, work = self._boards, node_cycles(self._boards.fabric, runs)
         models = {
             id(netlist): build_model(
-                without_buffers(netlist), word=system.fabric.width, node_cycles=work
+                without_buffers(netlist), word=system.fabric.width, node_cycles=work, source=SOURCE
             )
             for netlist in system.netlists
         }
@@ -262,7 +274,7 @@ class CompiledBoards(PortRuns):
         for session in self.sessions:
             session.choose(job)
         run = CBoardsRun(waits.ctypes.data, patience, cycles.ctypes.data)
-        if self.sessions[0].run_boards(self.system, run):
+        if self.run_boards(run):
             raise WorkFailed(f"Boards must be done within {patience} edges, not busy")
         self.cycles = cycles.tolist()
         return CTask(cycles=self.cycles[0], edges=run.edges)

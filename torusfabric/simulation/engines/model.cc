@@ -4,7 +4,6 @@
 // stays as it is. So what waits costs nothing. Where there is much to do, threads share it by blocks
 // of instances: first what registers become, then what is written, then that it takes effect.
 
-#include "boards.h"
 #include "crew.h"
 #include "drive.h"
 #include "model.h"
@@ -405,18 +404,6 @@ EXPORT int model_run(void *model, Task *task) { return static_cast<Model *>(mode
 
 EXPORT int model_run_streams(void *model, StreamTask *task) {
     return static_cast<Model *>(model)->run(*task);
-}
-
-// A task of one of several boards, and a run on all of them.
-EXPORT int model_run_board(System *system, uint64_t board, Task *task) {
-    Boards<Model> boards(*system);
-    BoardMachine<Model> machine(boards, board);
-    return drive(machine, *task);
-}
-
-EXPORT int model_run_boards(System *system, BoardsRun *run) {
-    Boards<Model> boards(*system);
-    return run_boards(boards, system->boards, *run);
 }
 
 // Let taps show what they show from now on.

@@ -53,7 +53,9 @@ class Model(NamedTuple):
     stepped: Loops
 
 
-def build_model(netlist: Netlist, *, word: int, node_cycles: float) -> Model:
+def build_model(
+    netlist: Netlist, *, word: int, node_cycles: float, source: Path = HERE / "model.cc"
+) -> Model:
     """Build the loops of a netlist.
 
     Parameters
@@ -63,6 +65,8 @@ def build_model(netlist: Netlist, *, word: int, node_cycles: float) -> Model:
     node_cycles : float
         How many cycles of nodes it is to step, about: few are stepped before a compiler that tries
         hard has come to an end.
+    source : path
+        The C++ file of the library; another one includes ``model.cc`` and has further functions.
 
     Raises
     ------
@@ -70,7 +74,7 @@ def build_model(netlist: Netlist, *, word: int, node_cycles: float) -> Model:
         If instances read from each other in a circle without a register.
     """
     # The library that carries out tasks is built beside, if it has not been before.
-    with processes.beside(partial(_build, "model.so", {"model.cc": _text("model.cc")},
+    with processes.beside(partial(_build, "model.so", {source.name: source.read_text()},
                                   ("-O2", "-pthread"))) as library:  # fmt: skip
         connections = Connections(netlist, word)
         layout = Layout(connections)
@@ -86,17 +90,13 @@ def build_model(netlist: Netlist, *, word: int, node_cycles: float) -> Model:
         return Model(library(), loops, netlist, connections, layout, stepped)
 
 
-def _text(name: str) -> str:
-    return (HERE / name).read_text()
-
-
 def _build(name: str, sources: dict[str, str], flags: tuple[str, ...]) -> Path:
     """Build a shared library."""
-    headers = ("model.h", "crew.h", "drive.h", "streams.h", "boards.h")
+    included = {"model.h", "crew.h", "drive.h", "streams.h", "model.cc"} - sources.keys()
     return cxx.build(
         name,
         sources,
-        headers={header: _text(header) for header in headers},
+        headers={file: (HERE / file).read_text() for file in sorted(included)},
         flags=("-std=c++14", "-fPIC", "-DNDEBUG", "-fvisibility=hidden", "-w", *flags),
         link=("-shared",),
         what="the simulator",

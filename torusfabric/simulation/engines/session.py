@@ -94,15 +94,13 @@ class CDesign(ctypes.Structure):
     ]
 
 
-#: What the functions of the library are given: a model, or a system of boards, and what else.
+#: What the functions of the library are given: a model, and what else.
 ARGUMENTS = {
     "model_open": (ctypes.POINTER(CDesign),),
     **dict.fromkeys(("model_begin", "model_tick", "model_close"), (ctypes.c_void_p,)),
     "model_watch": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64),
     "model_run": (ctypes.c_void_p, ctypes.POINTER(CTask)),
     "model_run_streams": (ctypes.c_void_p, ctypes.c_void_p),
-    "model_run_board": (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p),
-    "model_run_boards": (ctypes.c_void_p, ctypes.c_void_p),
 }
 
 
@@ -321,13 +319,10 @@ class Session:
         """The model, for functions of its library."""
         return int(self._handle)
 
-    def run_board(self, system: ctypes.Structure, board: int, task: CTask) -> int:
-        """Carry a task out on one of several boards; the system is a `System` of ``boards.h``."""
-        return int(self._library.model_run_board(ctypes.byref(system), board, ctypes.byref(task)))
-
-    def run_boards(self, system: ctypes.Structure, run: ctypes.Structure) -> int:
-        """Run all boards; the run is a `BoardsRun` of ``boards.h``."""
-        return int(self._library.model_run_boards(ctypes.byref(system), ctypes.byref(run)))
+    @property
+    def library(self) -> ctypes.CDLL:
+        """The library, which may have further functions; see `build_model`."""
+        return self._library
 
     def address(self, net: str) -> int:
         """Return the address at which the value of a net is shown."""

@@ -3,13 +3,7 @@
 // A cable ends at an elastic buffer, which is written at falling edges of the clock of the board that
 // sends, and read at rising edges of the other. It is not part of the models, but is carried out here.
 
-#ifndef TORUSFABRIC_BOARDS_H
-#define TORUSFABRIC_BOARDS_H
-
-#include "drive.h"
-
-#include <cstdint>
-#include <vector>
+#include "model.cc"
 
 namespace {
 
@@ -48,15 +42,14 @@ struct BoardsRun {
     uint64_t edges;                  // of all boards
 };
 
-template <class Machine>
 class Boards {
 public:
     explicit Boards(System &system) : system_(system) {
         for (uint64_t k = 0; k < system.boards; k++)
-            machine(k).refresh();
+            model(k).refresh();
     }
 
-    Machine &machine(uint64_t board) { return *static_cast<Machine *>(system_.models[board]); }
+    Model &model(uint64_t board) { return *static_cast<Model *>(system_.models[board]); }
 
     // Let time pass up to and with the next rising edge; returns whose it was.
     uint64_t edge() {
@@ -76,7 +69,7 @@ public:
             }
             clock.next += clock.period;
             receive(first);
-            machine(first).tick();
+            model(first).tick();
             return first;
         }
     }
@@ -126,18 +119,16 @@ private:
 };
 
 // A board that is driven while time passes for all of them.
-template <class Machine>
 class BoardMachine {
 public:
-    BoardMachine(Boards<Machine> &boards, uint64_t board) : boards_(boards), board_(board) {}
+    BoardMachine(Boards &boards, uint64_t board)
+        : boards_(boards), model_(boards.model(board)), board_(board) {}
 
-    void set(Input input, const uint32_t *value, uint64_t chunks) {
-        boards_.machine(board_).set(input, value, chunks);
-    }
-    bool busy() const { return boards_.machine(board_).busy(); }
-    bool done() const { return boards_.machine(board_).done(); }
-    uint32_t cycles() const { return boards_.machine(board_).cycles(); }
-    const uint32_t *host_rdata() const { return boards_.machine(board_).host_rdata(); }
+    void set(Input input, const uint32_t *value, uint64_t chunks) { model_.set(input, value, chunks); }
+    bool busy() const { return model_.busy(); }
+    bool done() const { return model_.done(); }
+    uint32_t cycles() const { return model_.cycles(); }
+    const uint32_t *host_rdata() const { return model_.host_rdata(); }
     int wave_error() const { return 0; }
     void flush_waves() {}
 
@@ -147,22 +138,22 @@ public:
     }
 
 private:
-    Boards<Machine> &boards_;
+    Boards &boards_;
+    Model &model_;
     uint64_t board_;
 };
 
 // Start all boards, and wait until none is busy.
-template <class Machine>
-int run_boards(Boards<Machine> &boards, uint64_t count, BoardsRun &run) {
+int run_boards(Boards &boards, uint64_t count, BoardsRun &run) {
     std::vector<uint64_t> edges(count, 0), ended(count, 0);
     uint64_t left = count;
     for (run.edges = 0; left; run.edges++) {
         for (uint64_t k = 0; k < count; k++)
-            number(boards.machine(k), START, edges[k] == run.waits[k]);
+            number(boards.model(k), START, edges[k] == run.waits[k]);
         uint64_t const board = boards.edge();
         edges[board]++;
-        if (edges[board] > run.waits[board] + 1 && !ended[board] && !boards.machine(board).busy()) {
-            run.cycles[board] = boards.machine(board).cycles();
+        if (edges[board] > run.waits[board] + 1 && !ended[board] && !boards.model(board).busy()) {
+            run.cycles[board] = boards.model(board).cycles();
             ended[board] = 1;
             left--;
         }
@@ -174,4 +165,13 @@ int run_boards(Boards<Machine> &boards, uint64_t count, BoardsRun &run) {
 
 }  // namespace
 
-#endif
+EXPORT int model_run_board(System *system, uint64_t board, Task *task) {
+    Boards boards(*system);
+    BoardMachine machine(boards, board);
+    return drive(machine, *task);
+}
+
+EXPORT int model_run_boards(System *system, BoardsRun *run) {
+    Boards boards(*system);
+    return run_boards(boards, system->boards, *run);
+}
