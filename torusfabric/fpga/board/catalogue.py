@@ -3,9 +3,12 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ...errors import WorkFailed
+from ...errors import InputError, WorkFailed
+from ...toolchain.public import require_fields
+from ...toolchain.values import shown
 from .platforms import slower, up_to_date
 
 if TYPE_CHECKING:
@@ -94,6 +97,15 @@ class Limit:
         return f"Limit({', '.join(values)})"
 
 
+def _is_file_name(name: str) -> bool:
+    """True for the name of a file in the folder of a build that nothing else there has."""
+    return PurePath(name).name == name and name not in ("", ".", "..", "build", "report.json")
+
+
+#: A resource of a platform: its name, its number and perhaps the name of a part.
+Lamp: TypeAlias = tuple[str, int] | tuple[str, int, str]
+
+
 @dataclass(frozen=True)
 class Board:
     """A board that can carry a fabric behind its bridge.
@@ -150,9 +162,9 @@ class Board:
     uart: tuple[str, int] = ("uart", 0)
     pins: str = "the board's own USB plug"
     port: str = "/dev/ttyUSB0"
-    lamps: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    lamps: dict[Literal["running", "done"], Lamp] = field(default_factory=dict)
     resources: tuple[Any, ...] = ()
-    transceivers: tuple[tuple[int, int], ...] = ()
+    transceivers: tuple[tuple[Literal[0, 1], Literal[0, 1]], ...] = ()
     options: dict[str, str] = field(default_factory=dict)
     routers: tuple[str, ...] = ()
     placers: tuple[str, ...] = ()
@@ -162,9 +174,21 @@ class Board:
     name: str = ""
     file: str = ""
 
+    def __post_init__(self) -> None:
+        """Refuse entries that no build can use: whoever loads a file adds the line."""
+        require_fields(self)
+        if not all(map(_is_file_name, self.products)) or not self.products:
+            names = "names of files beside report.json, the bitstream first"
+            raise InputError(f"Products of Board must be {names}, not {shown(self.products)}")
+        if not self.program:
+            raise InputError("Program of Board must be a command, not none")
+        for name, number in (("Mhz", self.mhz), ("Minutes", self.minutes)):
+            if number is not None and number <= 0:
+                raise InputError(f"{name} of Board must be a positive number, not {number}")
+
     def make_platform(self) -> Any:
         """A new platform, which can be built once."""
-        platform = up_to_date(self.platform())
+        platform = up_to_date(self.platform(), self.name)
         platform.add_resources(self.resources)
         platform.transceivers = self.transceivers
         return slower(platform, self.mhz) if self.mhz else platform

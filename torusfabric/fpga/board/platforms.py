@@ -8,7 +8,7 @@ from amaranth.lib.cdc import ResetSynchronizer
 
 from ...errors import InputError
 
-__all__ = ["family_fault", "pll", "slower", "up_to_date"]
+__all__ = ["pll", "slower", "up_to_date"]
 
 #: What the oscillator of a PLL of an ECP5 runs at, in MHz: its data sheet, FPGA-DS-02012.
 PLL_MHZ = 400, 800
@@ -33,10 +33,26 @@ _PLACE_AND_ROUTE = rf"""
 """
 
 
-def up_to_date(platform: Any) -> Any:
-    """A platform, changed so that it calls tools that there are."""
+def up_to_date(platform: Any, board: str) -> Any:
+    """The platform of a board, changed so that it calls tools that there are.
+
+    Raises
+    ------
+    InputError
+        If no build knows the tools of its family.
+    """
     if _FORMER in platform.required_tools:
         platform.__class__ = _himbaechel(type(platform))
+    if _FLOWS.isdisjoint(platform.required_tools):
+        classes = type(platform).__mro__
+        vendors = (c for c in classes if c.__module__.startswith("amaranth.vendor."))
+        vendor = next(vendors, type(platform)).__name__.removesuffix("Platform")
+        family = getattr(platform, "family", None)
+        device = f"{vendor} {family}" if isinstance(family, str) else vendor
+        raise InputError(
+            f"Platform of board {board} must be of iCE40 by IceStorm, ECP5 by Trellis or Gowin by "
+            f"Apicula, not of {device} by {getattr(platform, 'toolchain', 'other tools')}"
+        )
     return platform
 
 
@@ -56,20 +72,6 @@ def _himbaechel(base: Any) -> type[Any]:
             return [_PLACE_AND_ROUTE if f'"{_FORMER}"' in text else text for text in texts]
 
     return Himbaechel
-
-
-def family_fault(name: str, platform: Any) -> str | None:
-    """Why no build knows the tools of a board's platform, as `up_to_date` returns it, or None."""
-    if not _FLOWS.isdisjoint(platform.required_tools):
-        return None
-    vendors = (c for c in type(platform).__mro__ if c.__module__.startswith("amaranth.vendor."))
-    vendor = next(vendors, type(platform)).__name__.removesuffix("Platform")
-    family = getattr(platform, "family", None)
-    of = f"{vendor} {family}" if isinstance(family, str) else vendor
-    return (
-        f"Platform of board {name} must be of iCE40 by IceStorm, ECP5 by Trellis or Gowin by "
-        f"Apicula, not of {of} by {getattr(platform, 'toolchain', 'other tools')}"
-    )
 
 
 def pll(
