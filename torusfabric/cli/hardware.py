@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..analysis.facts import in_words
 from ..errors import InputError
@@ -30,9 +30,6 @@ from .parser import Commands, add_command
 from .selection_options import add_selection
 from .several_boards import add_boards_options, check_one_chip, write_boards
 from .tables import add_tables_options
-
-if TYPE_CHECKING:
-    from ..fpga.synthesis.by_mode import CostsByMode
 
 __all__ = ["add_commands"]
 
@@ -192,8 +189,8 @@ def run_synth(arguments: Namespace) -> None:
         more = {
             "any_root": root,
             "block_ram_share": share,
-            "by_mode": modes.to_json() if modes else None,
-            "forms": [cost._asdict() | {"share": cost.share} for cost in forms],
+            "by_mode": modes,
+            "forms": forms,
             "why": [one.why for one in made.chosen if one.why],
         }
         print_json(report.to_json() | {name: value for name, value in more.items() if value})
@@ -211,45 +208,48 @@ def run_synth(arguments: Namespace) -> None:
     if modes:
         _print_mode_cost(modes)
     for cost in forms:
-        if cost.share > TENTH:
+        if cost["share"] > TENTH:
+            luts, shorter = cost["luts"], cost["luts"] - cost["longest"]
             print_line(
-                f"forms of mode {cost.mode}: {cost.luts - cost.longest} of its {cost.luts} LUTs "
-                f"({100 * cost.share:.0f} %) are for shorter messages than the longest; "
+                f"forms of mode {cost['mode']}: {shorter} of its {luts} LUTs "
+                f"({100 * cost['share']:.0f} %) are for shorter messages than the longest; "
                 "--forms long leaves them out"
             )
 
 
-def _print_mode_cost(found: CostsByMode) -> None:
+def _print_mode_cost(found: dict[str, Any]) -> None:
     """Print a row for each mode alone, then all together, and that to the dearest."""
+    together, ratios = found["together"], found["ratios"]
+    heads = [*HEADS, "inputs"]
     rows = [
-        [f"{' by '.join(name)}, alone", *(getattr(costs, head) for head in HEADS), inputs, own]
-        for name, costs, inputs, own in zip(
-            found.names, found.alone, found.inputs, found.own_inputs, strict=True
-        )
+        [
+            f"{mode['collective']} by {mode['algorithm']}, alone",
+            *map(mode.get, [*heads, "own_inputs"]),
+        ]
+        for mode in found["modes"]
     ]
-    together, ratios = found.together, found.ratios()
-    total = found.shared_inputs + sum(found.own_inputs)
-    rows.append(["together", *(getattr(together, head) for head in HEADS), total, ""])
+    rows.append(["together", *map(together.get, heads), ""])
     shown = [f"{ratio:.2f}" if (ratio := ratios[head]) is not None else "-" for head in HEADS]
-    rows.append(["to the dearest alone", *shown, f"{total / max(found.inputs):.2f}", ""])
+    inputs = together["inputs"] / max(mode["inputs"] for mode in found["modes"])
+    rows.append(["to the dearest alone", *shown, f"{inputs:.2f}", ""])
     print_line()
     print_line("cost by mode")
     print_table(["", *HEADS.values(), "crossbar inputs", "own"], rows)
-    print_line(f"shared crossbar inputs, selected in two modes or more: {found.shared_inputs}")
-    words = found.words
+    shared, words = together["shared_inputs"], together["words"]
+    print_line(f"shared crossbar inputs, selected in two modes or more: {shared}")
     apart = (
-        f", apart for {words.send_maps} ways to lay them out, since the host writes before it "
+        f", apart for {words['send_maps']} ways to lay them out, since the host writes before it "
         "names a mode"
     )
     print_line(
-        f"memories of all nodes: {words.received} words that arrive, as deep as the deepest mode "
-        f"needs; {words.sent} words to send" + apart * (words.send_maps > 1)
+        f"memories of all nodes: {words['received']} words that arrive, as deep as the deepest "
+        f"mode needs; {words['sent']} words to send" + apart * (words["send_maps"] > 1)
     )
-    if found.least_router_luts is not None:
+    if found["least_router_luts"] is not None:
         print_line(
             f"no router can select from what the dearest one selects from in less than "
-            f"{found.least_router_luts} LUTs, {found.least_router_ratio:.2f} times the dearest "
-            "alone"
+            f"{found['least_router_luts']} LUTs, {found['least_router_ratio']:.2f} times the "
+            "dearest alone"
         )
 
 

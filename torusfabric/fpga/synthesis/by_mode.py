@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
-from ...program.counts import StoredWords, count_inputs, count_words
+from ...program.counts import count_inputs, count_words
 from ...program.merge import mode_alone
 from ...rtl.fabric import Fabric
 from ...rtl.inventory import take_inventory
@@ -18,174 +17,94 @@ if TYPE_CHECKING:
     from .report import SynthesisReport
     from .synthesize import Progress
 
-__all__ = ["Costs", "CostsByMode", "FormsCost", "cost_by_mode", "cost_of_forms"]
-
-
-@dataclass(frozen=True)
-class Costs:
-    """What a fabric costs.
-
-    Parameters
-    ----------
-    router_luts, router_ffs, router_brams : int
-        Of its dearest router, with the dearest contents of its ROM.
-    luts, ffs, brams : int
-        Of all of it.
-    memory_bits, rom_bits : int
-        What nodes store; settings and addresses of the program.
-    """
-
-    router_luts: int
-    router_ffs: int
-    router_brams: int
-    luts: int
-    ffs: int
-    brams: int
-    memory_bits: int
-    rom_bits: int
-
-
-@dataclass(frozen=True)
-class CostsByMode:
-    """What a fabric of several collectives costs, and one for each of them.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Collective and algorithm of each mode.
-    alone : tuple of Costs
-        A fabric for each mode, of the same width and the same most flits.
-    inputs : tuple of int
-        Of each mode, what its out-ports select from, over all nodes.
-    own_inputs : tuple of int
-        What of this is selected in no other mode.
-    shared_inputs : int
-        What is selected in two modes or more.
-    least_router_luts : int or None
-        Fewer tables cannot select what each bit of the dearest router is measured to depend on.
-    words : StoredWords
-        What its memories hold.
-    """
-
-    names: tuple[tuple[str, str], ...]
-    together: Costs
-    alone: tuple[Costs, ...]
-    inputs: tuple[int, ...]
-    own_inputs: tuple[int, ...]
-    shared_inputs: int
-    least_router_luts: int | None
-    words: StoredWords
-
-    def ratios(self) -> dict[str, float | None]:
-        """All of it to the dearest mode alone, by what is counted; None where that costs none."""
-        found: dict[str, float | None] = {}
-        for name, value in vars(self.together).items():
-            dearest = max(getattr(costs, name) for costs in self.alone)
-            found[name] = round(value / dearest, 3) if dearest else None
-        return found
-
-    @property
-    def least_router_ratio(self) -> float | None:
-        """The router to that of the dearest mode, if it had no more tables than must be."""
-        dearest = max(costs.router_luts for costs in self.alone)
-        known = self.least_router_luts is not None and dearest
-        return round((self.least_router_luts or 0) / dearest, 3) if known else None
-
-    def to_json(self) -> dict[str, Any]:
-        """As a plain dict."""
-        rows = zip(self.names, self.alone, self.inputs, self.own_inputs, strict=True)
-        return {
-            "modes": [
-                {"mode": mode, "collective": collective, "algorithm": algorithm, **asdict(costs),
-                 "inputs": inputs, "own_inputs": own}
-                for mode, ((collective, algorithm), costs, inputs, own) in enumerate(rows)
-            ],
-            "together": asdict(self.together) | {
-                "inputs": self.shared_inputs + sum(self.own_inputs),
-                "shared_inputs": self.shared_inputs,
-                "words": self.words._asdict(),
-            },
-            "ratios": self.ratios(),
-            "least_router_luts": self.least_router_luts,
-            "least_router_ratio": self.least_router_ratio,
-        }  # fmt: skip
-
+__all__ = ["cost_by_mode", "cost_of_forms"]
 
 #: A context around the synthesis of one mode, given its name.
 Around = Callable[[str], AbstractContextManager["Progress | None"]]
 
 
-def cost_by_mode(
-    fabric: Fabric, report: SynthesisReport, around: Around = lambda _: nullcontext()
-) -> CostsByMode:
-    """Synthesize a fabric for each mode, and put them beside one for all, of which a report is.
+def cost_by_mode(fabric: Fabric, report: SynthesisReport, around: Around) -> dict[str, Any]:
+    """Synthesize a fabric for each mode alone, and compare it with the fabric for all modes.
 
-    Called with the name of each mode before it is synthesized, `around` gives a progress to report
-    to.
-    """
-    program, alone = fabric.program, []
-    names = tuple((program.name_of(mode), mode.algorithms) for mode in program.modes)
-    for mode, name in enumerate(names):
-        with around(" by ".join(name)) as progress:
-            alone.append(_cost_of(fabric, mode_alone(program, mode), report, progress))
-    inputs = count_inputs(program)
-    return CostsByMode(
-        names=names,
-        together=_costs(fabric, report),
-        alone=tuple(alone),
-        inputs=inputs.of_modes,
-        own_inputs=inputs.own,
-        shared_inputs=inputs.shared,
-        least_router_luts=_dearest_router(report).get("least_luts"),
-        words=count_words(program),
-    )
-
-
-class FormsCost(NamedTuple):
-    """What the forms of a mode cost.
+    The fabrics have the same width and the same largest number of flits.
 
     Parameters
     ----------
-    luts : int
-        Of a fabric for the mode alone.
-    longest : int
-        Of one that has only its form for the longest messages.
+    report : SynthesisReport
+        The report of the fabric for all modes.
+    around : function of (str) -> context manager
+        Called with the name of a mode before its synthesis; the context yields the progress.
+
+    Returns
+    -------
+    dict
+        ``modes``: for each mode its number, collective, algorithm and costs, ``inputs``, the number
+        of sources of its out-ports over all nodes, and ``own_inputs``, those that no other mode
+        selects. ``together``: the costs of the fabric for all modes, all ``inputs``,
+        ``shared_inputs`` of two modes or more, and ``words``, see `StoredWords`. ``ratios``: the
+        fabric for all modes to the dearest mode alone; None where that mode costs nothing.
+        ``least_router_luts``: the fewest LUTs that select from the sources of the dearest router;
+        None if not known. ``least_router_ratio``: the same to the dearest router of a mode alone.
     """
+    program, modes = fabric.program, list[dict[str, Any]]()
+    inputs = count_inputs(program)
+    for number, mode in enumerate(program.modes):
+        names = {"collective": program.name_of(mode), "algorithm": mode.algorithms}
+        with around(" by ".join(names.values())) as progress:
+            costs = _cost_of(fabric, mode_alone(program, number), report, progress)
+        counts = {"inputs": inputs.of_modes[number], "own_inputs": inputs.own[number]}
+        modes.append({"mode": number, **names, **costs, **counts})
+    together, least = _costs(fabric, report), _dearest_router(report).get("least_luts")
+    dearest = {name: max(mode[name] for mode in modes) for name in together}
 
-    mode: int
-    luts: int
-    longest: int
+    def ratio(name: str, value: int | None) -> float | None:
+        return None if value is None or not dearest[name] else round(value / dearest[name], 3)
 
-    @property
-    def share(self) -> float:
-        """The share of the other forms."""
-        return round(1 - self.longest / self.luts, 3)
+    return {
+        "modes": modes,
+        "together": together
+        | {"inputs": inputs.total, "shared_inputs": inputs.shared}
+        | {"words": count_words(program)._asdict()},
+        "ratios": {name: ratio(name, value) for name, value in together.items()},
+        "least_router_luts": least,
+        "least_router_ratio": ratio("router_luts", least),
+    }
 
 
 def cost_of_forms(
-    fabric: Fabric,
-    report: SynthesisReport,
-    by_mode: CostsByMode | None,
-    around: Around = lambda _: nullcontext(),
-) -> list[FormsCost]:
-    """Synthesize a fabric with the form for the longest messages alone, where there are several.
+    fabric: Fabric, report: SynthesisReport, by_mode: dict[str, Any] | None, around: Around
+) -> list[dict[str, Any]]:
+    """Synthesize a fabric with the form for the longest messages alone, where a mode has several.
 
-    What each mode costs is known where there are several; all else is as of `cost_by_mode`.
+    Parameters
+    ----------
+    by_mode : dict, optional
+        The result of `cost_by_mode`, where there are several modes.
+    report, around
+        As of `cost_by_mode`.
+
+    Returns
+    -------
+    list of dict
+        ``mode``; ``luts`` of a fabric for the mode alone; ``longest``, the LUTs with the form for
+        the longest messages alone; ``share``, the part of the other forms.
     """
     found = []
     for number, mode in enumerate(fabric.program.modes):
         if not mode.several:
             continue
-        luts = by_mode.alone[number].luts if by_mode else report.fabric["luts"]
-        longest = fabric.program.part(mode.form_of(fabric.flits))
+        luts = by_mode["modes"][number]["luts"] if by_mode else report.fabric["luts"]
+        form = fabric.program.part(mode.form_of(fabric.flits))
         with around(f"{mode.collective} by {mode.schedule.algorithm}") as progress:
-            found.append(FormsCost(number, luts, _cost_of(fabric, longest, report, progress).luts))
+            longest = _cost_of(fabric, form, report, progress)["luts"]
+        share = round(1 - longest / luts, 3)
+        found.append({"mode": number, "luts": luts, "longest": longest, "share": share})
     return found
 
 
 def _cost_of(
     fabric: Fabric, program: Program, report: SynthesisReport, progress: Progress | None
-) -> Costs:
+) -> dict[str, int]:
     """What a fabric like one that was synthesized costs with another program."""
     names = ("width", "top", "bus", "clocks", "beat", "timeout")
     same = {name: getattr(fabric, name) for name in names}
@@ -194,13 +113,13 @@ def _cost_of(
     return _costs(alone, found)
 
 
-def _costs(fabric: Fabric, report: SynthesisReport) -> Costs:
-    """What a fabric costs, by its report."""
+def _costs(fabric: Fabric, report: SynthesisReport) -> dict[str, int]:
+    """The costs of the dearest router and of a whole fabric, by its report, and what it stores."""
     inventory, router = take_inventory(fabric.netlist), _dearest_router(report)
     names = ("luts", "ffs", "brams")
-    counts = {f"router_{name}": router[name] for name in names}
-    counts |= {name: report.fabric[name] for name in names}
-    return Costs(**counts, memory_bits=inventory.memory_bits, rom_bits=inventory.rom_bits)
+    costs = {f"router_{name}": router[name] for name in names}
+    costs |= {name: report.fabric[name] for name in names}
+    return costs | {"memory_bits": inventory.memory_bits, "rom_bits": inventory.rom_bits}
 
 
 def _dearest_router(report: SynthesisReport) -> dict[str, Any]:
