@@ -1,6 +1,7 @@
 """The command that shows and clears the cache."""
 
 import json
+import random
 
 import pytest
 
@@ -15,7 +16,7 @@ def cache(monkeypatch, tmp_path):
     monkeypatch.setenv("TORUSFABRIC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("TORUSFABRIC_CACHE_LIMIT", "1M")
     cache = Cache()
-    cache.put(digest(1), "x" * 1000)
+    cache.put(digest(1), random.Random(1).randbytes(950))
     return cache
 
 

