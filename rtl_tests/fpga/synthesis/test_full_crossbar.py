@@ -8,8 +8,9 @@ from hand_written import PORTS, described
 from printed import printed
 
 from torusfabric.fpga.synthesis.cones import fewest_tables
-from torusfabric.fpga.synthesis.full_crossbar import full_crossbar, select_bits
+from torusfabric.fpga.synthesis.full_crossbar import full_crossbar
 from torusfabric.fpga.synthesis.synthesize import Workplace, synthesize
+from torusfabric.rtl.multiplexer import select_bits
 from torusfabric.verilog.design import Design, RouterClass, RouterShape
 
 
