@@ -11,7 +11,8 @@ from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, IOPort, Module, Signal
 
 from torusfabric.fpga.pairs import pair_links
-from torusfabric.rtl.boards.system import LINK_PORTS, link_port
+from torusfabric.rtl.boards.ports import LINK_PORTS
+from torusfabric.rtl.boards.system import link_port
 from torusfabric.toolchain import tools
 
 MODEL = Path(__file__).parent / "dcua.v"

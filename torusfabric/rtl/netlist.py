@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, islice, repeat
 from types import MappingProxyType
@@ -23,6 +23,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from ..contract.ports import Port
+from ..contract.registers import Register
 from ..topology import BoolArray, IntArray
 from .arrays import Array, Fixed, Instance, Part, Parts, Role, Slice, Source
 from .memories import address_width
@@ -79,6 +81,8 @@ class Netlist:
         The instances.
     wired : dict of str to tuple of Part
         Outputs that no instance drives by itself, and the bits of nets they are made of.
+    declared : mapping of str to Port
+        The purpose of ports that adapters have added.
     """
 
     inputs: dict[str, int]
@@ -88,6 +92,7 @@ class Netlist:
     roles: dict[str, Role]
     arrays: tuple[Array, ...]
     wired: dict[str, tuple[Part, ...]]
+    declared: Mapping[str, Port] = field(default_factory=dict)
 
     @cached_property
     def instances(self) -> tuple[Instance, ...]:
@@ -163,6 +168,10 @@ class NetlistBuilder:
         As of the `Netlist`, so far; nets that there are many of by their name with ``{}``.
     outermost : set of str
         Ports of the whole that stay so, whatever is put around it.
+    declared : dict of str to Port
+        As of the `Netlist`.
+    registers : list of Register
+        What adapters add to the register map of a bus.
 
     Examples
     --------
@@ -182,6 +191,8 @@ class NetlistBuilder:
         self.nets: dict[str, int] = {}
         self._node_ports: dict[str, NodePort] = {}
         self.outermost: set[str] = set()
+        self.declared: dict[str, Port] = {}
+        self.registers: list[Register] = []
         self._modules: dict[str, Callable[[], Leaf]] = {}
         self._roles: dict[str, Role] = {}
         self._arrays: list[Array] = []
@@ -194,7 +205,8 @@ class NetlistBuilder:
         """The netlist."""
         arrays, wired = tuple(self._arrays), dict(self._wired)
         ports = dict(self.inputs), dict(self.outputs), dict(self._node_ports)
-        return Netlist(*ports, dict(self._modules), dict(self._roles), arrays, wired)
+        modules, roles = dict(self._modules), dict(self._roles)
+        return Netlist(*ports, modules, roles, arrays, wired, dict(self.declared))
 
     @contextmanager
     def together(self) -> Iterator[None]:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..rtl.boards import BoardSystem
-from ..rtl.boards.system import LINK_PORTS, link_port
+from ..rtl.boards.ports import LINK_PORTS
+from ..rtl.boards.system import link_port
 from ..rtl.netlist import Netlist
 from .design import MANIFEST, TEXT, Design, write_made
 from .manifest import BENCH, as_json, bench_files, manifest

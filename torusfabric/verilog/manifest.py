@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..collective import NO_NODE, OPERATORS, SIGNED, Operator
+from ..contract.registers import Field, Register
 from ..program import CyclePiece, Mode
 from ..program.mode import Range
 from ..program.timing import ADDRESS, LINK, SETTING
-from ..rtl.bus import DATA_BITS, Bus, Field, Register, Window
+from ..rtl.bus import DATA_BITS, Bus, Window
 from ..rtl.fabric import Fabric, Top
 from ..rtl.streams import StreamPort, needs_commands, stream_ports
 from ..rtl.streams.ports import COMMAND, LOAD, STATUS

@@ -1,55 +1,13 @@
 """The ports of a top as data: how wide each is, and what it is for."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
+from ..contract.ports import Port, Protocol, grouped_ports
 from ..rtl.netlist import Netlist
 from ..rtl.streams import StreamPort
-from ..toolchain.values import Choice
 
 __all__ = ["port_facts"]
-
-
-class Protocol(Choice):
-    """The rules by which a port is driven, or shows something."""
-
-    #: A clock.
-    CLOCK = "clock"
-    #: It counts at every edge of its clock.
-    LEVEL = "level"
-    #: It counts at every edge, and is high for one cycle.
-    PULSE = "pulse"
-    #: It counts at the edge that takes `start`.
-    SAMPLED = "sampled"
-    #: An address, and the word to write with it or the word read a fixed number of edges later.
-    MEMORY = "memory"
-    #: It counts in the cycles of the schedule, known from the start on.
-    SCHEDULED = "scheduled"
-    #: It counts at every edge of the clock that goes beside it.
-    LINK = "link"
-    #: Wishbone B4, one access at a time.
-    WISHBONE = "wishbone-b4"
-    #: AMBA AXI4-Lite.
-    AXI_LITE = "axi4-lite"
-    #: AMBA AXI4.
-    AXI4 = "axi4"
-    #: AMBA AXI4-Stream: a word passes at each edge at which both `tvalid` and `tready` are high.
-    AXI_STREAM = "axi4-stream"
-
-
-class PortMeaning(NamedTuple):
-    """What a port is for.
-
-    Parameters
-    ----------
-    role : str
-        ``clock``, ``reset``, ``control``, ``status``, ``write``, ``read``, ``data``, ``bus`` or
-        ``interrupt``.
-    """
-
-    role: str
-    protocol: Protocol
-    meaning: str
 
 
 WISHBONE = {
@@ -121,19 +79,8 @@ AXI4 = {
 }
 
 
-def _grouped(
-    groups: Mapping[tuple[str, Protocol], Mapping[str, str]],
-) -> dict[str, PortMeaning]:
-    """What ports are for, given in groups of one role and protocol."""
-    return {
-        name: PortMeaning(role, protocol, meaning)
-        for (role, protocol), meanings in groups.items()
-        for name, meaning in meanings.items()
-    }
-
-
 #: The ports of all tops by name; those of single nodes without the number of the node.
-MEANINGS = _grouped(
+MEANINGS = grouped_ports(
     {
         ("clock", Protocol.CLOCK): {"clk": "all registers change with its rising edge"},
         ("reset", Protocol.LEVEL): {"rst": "synchronous, active high"},
@@ -205,42 +152,6 @@ MEANINGS = _grouped(
     }
 )
 
-#: What else the top of a board has.
-BOARD_MEANINGS = _grouped(
-    {
-        ("control", Protocol.PULSE): {
-            "start": "a pulse of one cycle lets the board wait for all others, which start "
-            "together",
-            "withdraw": "a pulse of one cycle takes back a start that waits for other boards",
-        },
-        ("control", Protocol.LEVEL): {"board": "the number of this board; it does not change"},
-        ("status", Protocol.LEVEL): {
-            "cycles": "clock edges from the common start to done, of all attempts",
-            "error": "why the last run was not carried out, or has failed: 1 mode, 2 root, "
-            "3 length, 4 operation, 5 busy, 8 boards were given different choices, 9 a link "
-            "failed, 11 other boards were not started in time, or one was reset; 0 if it was",
-            "failed": "a bit for each link port: it lost something, is silent, or with error 11 "
-            "leads to boards that were not started",
-            "attempts": "how often the last run was carried out",
-        },
-    }
-)
-
-#: The ports of a link between boards.
-LINK_MEANINGS = _grouped(
-    {
-        ("data", Protocol.LINK): {
-            "tx_word": "a word to another board, with clk beside it",
-            "tx_frame": "what it is: 0 none, 1 of a message, 2 of a run, 3 of a sum",
-            "rx_word": "a word from another board",
-            "rx_frame": "what it is",
-        },
-        ("clock", Protocol.CLOCK): {
-            "rx_clk": "clk of that board; words are sampled with its falling edge",
-        },
-    }
-)
-
 
 def port_facts(netlist: Netlist, streams: Sequence[StreamPort] = ()) -> dict[str, dict[str, Any]]:
     """Every port of a top: how wide it is, and what it is for.
@@ -259,20 +170,10 @@ def port_facts(netlist: Netlist, streams: Sequence[StreamPort] = ()) -> dict[str
     >>> port_facts(netlist, stream_ports(program, 8))["m_axis_1_tid"]["role"]
     'data'
     """
-    meanings = MEANINGS | {
-        port.name: PortMeaning(_role(port), Protocol(port.protocol.lower()), port.meaning)
-        for port in streams
-    }
-    clocks = {port.name: port.clock for port in streams}
-    links = {}
-    for name in netlist.inputs | netlist.outputs:
-        if name.startswith("link_"):
-            _, link, what = name.split("_", 2)
-            links[name] = LINK_MEANINGS[what], f"link_{link}_rx_clk"
-    if links:
-        meanings |= BOARD_MEANINGS | {name: meaning for name, (meaning, _) in links.items()}
-        own = {name: clock for name, (_, clock) in links.items() if "_rx_" in name}
-        clocks |= own | dict.fromkeys(own.values())
+    meanings = {**MEANINGS, **netlist.declared}
+    for port in streams:
+        protocol = Protocol(port.protocol.lower())
+        meanings[port.name] = Port(_role(port), protocol, port.meaning, port.clock or "clk")
     sides = {"input": {"clk": 1, "rst": 1} | netlist.inputs, "output": netlist.outputs}
     ports = {}
     for direction, nets in sides.items():
@@ -285,7 +186,7 @@ def port_facts(netlist: Netlist, streams: Sequence[StreamPort] = ()) -> dict[str
                 "role": known.role,
                 "protocol": known.protocol.value,
                 "node": node,
-                "clock": clocks.get(name, None if name == "clk" else "clk"),
+                "clock": None if known.protocol is Protocol.CLOCK else known.clock,
                 "meaning": known.meaning,
             }
     return ports

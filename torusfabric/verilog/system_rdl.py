@@ -1,6 +1,7 @@
 """The register map as SystemRDL 2.0, from which other tools make headers and pages."""
 
-from ..rtl.bus import DATA_BITS, Access, Field, Register, RegisterMap, Window
+from ..contract.registers import Access, Field, Register
+from ..rtl.bus import DATA_BITS, RegisterMap, Window
 from ..toolchain.quoting import markdown_code, visible
 
 __all__ = ["SYSTEM_RDL", "system_rdl"]

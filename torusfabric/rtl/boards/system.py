@@ -22,6 +22,7 @@ from ..tops import Built, add_host_top, add_single
 from .control import BoardControl
 from .link_plan import PARALLEL, START_TIMEOUT, LinkPlan, Phy
 from .links import FRAME_BITS, Buffer, Receiver, Transmitter
+from .ports import BOARD_PORTS, LINK_PORTS, REGISTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from ..locators import HostLayout
     from ..netlist import Netlist
 
-__all__ = ["LINK_PORTS", "BoardSystem", "add_board", "board_cut", "link_port", "plan_links"]
+__all__ = ["BoardSystem", "add_board", "board_cut", "link_port", "plan_links"]
 
 #: What ends at the control of the board: a name of the fabric's own has this in front.
 RUN = "run_"
@@ -43,9 +44,6 @@ STATUS = ("busy", "done", "cycles", "error")
 
 #: What its control is given by each receiver.
 OF_LINKS = ("said", "heard", "strange", "alive", "lost")
-
-#: The ports of a link: whether they are inputs, and whether they are a word, a frame or a clock.
-LINK_PORTS = ("tx_word", "tx_frame", "rx_word", "rx_frame", "rx_clk")
 
 
 def link_port(link: int, name: str) -> str:
@@ -86,6 +84,8 @@ def add_board(
         if name not in STATUS:
             build.add_output(name, width)
     build.outermost.add("board")
+    build.declared |= BOARD_PORTS
+    build.registers += REGISTERS
     make = partial(BoardControl, plan, error="error" in outputs, withdraws=withdraws)
     _add_control(build, plan, make)
     for link in range(plan.links):
@@ -110,6 +110,9 @@ def _add_link(build: FabricBuilder, plan: LinkPlan, link: int) -> None:
     (node, port), latency, fields = plan.boards.links[link], plan.boards.latency[link], plan.fields
     ports = {name: link_port(link, name) for name in LINK_PORTS}
     build.outermost.update(ports.values())
+    for name, declared in LINK_PORTS.items():
+        clock = ports["rx_clk"] if name.startswith("rx") else "clk"
+        build.declared[ports[name]] = declared._replace(clock=clock)
     own = ("at", "head", "count", "received", *OF_LINKS)
     nets = ports | {name: f"{name}_{link}" for name in own}
     sends: dict[str, Parts] = {

@@ -68,7 +68,13 @@ def add_bus(
     if bus.bursts and width > MOST_BEAT:
         raise InputError(f"Width behind {bus} must be at most {MOST_BEAT} bits, not {width}")
     registers = register_map(
-        inputs | outputs, layouts, width=width, flits=flits, digest=digest, nodes=net.nodes
+        inputs | outputs,
+        layouts,
+        width=width,
+        flits=flits,
+        digest=digest,
+        nodes=net.nodes,
+        declared=net.registers,
     )
     bits = registers.address_bits
     ports = bus_members(bus, bits) | {"irq": Out(1)}

@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ...contract.registers import Access, Field, Register
 from ...errors import InputError
-from ...toolchain.values import Choice
 from ..memories import address_width
 from .protocol import BYTES, DATA_BITS
 
 if TYPE_CHECKING:
     from ..locators import HostLayout
 
-__all__ = ["DIGEST_OFFSET", "IDENTIFICATION", "Access", "Field", "Register", "RegisterMap",
+__all__ = ["DIGEST_OFFSET", "IDENTIFICATION", "RegisterMap",
            "Window", "register_map"]  # fmt: skip
 
 #: What the first register reads as: "toru".
@@ -36,56 +36,6 @@ REGISTER_WORDS = 16
 
 #: The most bits of the address of a byte.
 MOST_BITS = 32
-
-
-class Access(Choice):
-    """What the bus may do with a register or a window."""
-
-    READ = "read"
-    #: Reads give 0.
-    WRITE = "write"
-    READ_WRITE = "read-write"
-    #: A 1 that is written clears a bit.
-    CLEAR = "write-1-to-clear"
-
-
-@dataclass(frozen=True)
-class Field:
-    """Some bits of a register.
-
-    Parameters
-    ----------
-    low : int
-        The lowest bit.
-    port : str
-        The port of the fabric that it shows or drives; empty if there is none.
-    reset : int
-        Its value after reset; of a constant, at all times.
-    """
-
-    name: str
-    low: int
-    width: int
-    meaning: str
-    port: str = ""
-    reset: int = 0
-
-
-@dataclass(frozen=True)
-class Register:
-    """A register of up to 32 bits.
-
-    Parameters
-    ----------
-    offset : int
-        Its address.
-    """
-
-    name: str
-    offset: int
-    access: Access
-    meaning: str
-    fields: tuple[Field, ...]
 
 
 @dataclass(frozen=True)
@@ -187,6 +137,7 @@ def register_map(
     flits: int,
     digest: int,
     nodes: int,
+    declared: Sequence[Register] = (),
 ) -> RegisterMap:
     """The register map of a fabric.
 
@@ -205,13 +156,20 @@ def register_map(
         What the register `digest` reads as.
     nodes : int
         How many there are.
+    declared : sequence of Register
+        Registers that adapters add; the fields of one that is there already go behind its own.
 
     Raises
     ------
     InputError
         If addresses of 32 bits do not do.
     """
-    registers = tuple(_fitted(register, ports, flits, digest) for register in REGISTERS)
+    known = {register.name: register for register in REGISTERS}
+    for more in declared:
+        own = known[more.name].fields if more.name in known else ()
+        known[more.name] = replace(more, fields=(*own, *more.fields))
+    every = sorted(known.values(), key=lambda register: register.offset)
+    registers = (_fitted(register, ports, flits, digest) for register in every)
     there = tuple(register for register in registers if register.fields)
     if not layouts:
         return RegisterMap(there, (), (REGISTER_WORDS - 1).bit_length(), 0, 1)
@@ -263,11 +221,6 @@ RECEIVE = "what the nodes receive, read while no run is under way"
 LOAD = "the words of an image, from the first on"
 
 
-def _whole(name: str, offset: int, access: Access, meaning: str) -> Register:
-    """A register that is a port of the fabric."""
-    return Register(name, offset, access, meaning, (Field("value", 0, 0, meaning, name),))
-
-
 def _constant(name: str, offset: int, value: int, meaning: str) -> Register:
     field = Field("value", 0, DATA_BITS, meaning, reset=value)
     return Register(name, offset, Access.READ, meaning, (field,))
@@ -281,10 +234,10 @@ REGISTERS = (
         "start", 0x08, Access.WRITE, "starts runs",
         (Field("start", 0, 1, "1 starts a run; an error response tells that none began", "start"),),
     ),
-    _whole("mode", 0x0C, Access.READ_WRITE, "the mode of the next run"),
-    _whole("length", 0x10, Access.READ_WRITE, "flits of the messages of the next run"),
-    _whole("root", 0x14, Access.READ_WRITE, "the root of the next run"),
-    _whole("operation", 0x18, Access.READ_WRITE, "the operation of the next run"),
+    Register.of_port("mode", 0x0C, Access.READ_WRITE, "the mode of the next run"),
+    Register.of_port("length", 0x10, Access.READ_WRITE, "flits of the messages of the next run"),
+    Register.of_port("root", 0x14, Access.READ_WRITE, "the root of the next run"),
+    Register.of_port("operation", 0x18, Access.READ_WRITE, "the operation of the next run"),
     Register(
         "status", 0x1C, Access.READ, "how far the last run is",
         (
@@ -293,11 +246,11 @@ REGISTERS = (
             Field("aborted", 2, 1, "it was aborted: not all words have arrived", "aborted"),
             Field("loaded", 3, 1, "an image is there, whole", "loaded"),
             Field("error", 4, 4, "why the last start was not carried out; 0 if it was", "error"),
-            Field("attempts", 8, 0, "how often it was carried out", "attempts"),
         ),
     ),
-    _whole("cycles", 0x20, Access.READ, "clock cycles of the last run, from its begin to done"),
-    _whole("round", 0x24, Access.READ, "the row of the program that is under way"),
+    Register.of_port("cycles", 0x20, Access.READ,
+                     "clock cycles of the last run, from its begin to done"),
+    Register.of_port("round", 0x24, Access.READ, "the row of the program that is under way"),
     Register(
         "interrupt_enable", 0x28, Access.READ_WRITE, "what raises the interrupt output",
         (Field("done", 0, 1, "irq is high while interrupt_pending.done is 1"),),
@@ -320,11 +273,8 @@ REGISTERS = (
         "abort", 0x38, Access.WRITE, "ends runs early",
         (
             Field("abort", 0, 1, "1 aborts the run that is under way", "abort"),
-            Field("withdraw", 1, 1, "1 takes back a start that waits for other boards",
-                  "withdraw"),
         ),
     ),
-    _whole("failed", 0x3C, Access.READ, "a bit for each link port that failed in the last run"),
-    _whole("modes", 0x40, Access.READ, "a bit for each mode that is there"),
-    _whole("loaded_program", 0x44, Access.READ, "tells which program the image is of"),
+    Register.of_port("modes", 0x40, Access.READ, "a bit for each mode that is there"),
+    Register.of_port("loaded_program", 0x44, Access.READ, "tells which program the image is of"),
 )  # fmt: skip

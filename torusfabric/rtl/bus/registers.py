@@ -10,10 +10,11 @@ from typing import NamedTuple
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from ...contract.registers import Access, Field, Register
 from ..memories import choose
 from ..netlist import Leaf
 from .protocol import BYTES, DATA_BITS, access_members, inputs_first
-from .register_map import Access, Field, Register, RegisterMap
+from .register_map import RegisterMap
 
 __all__ = ["FlitParts", "Registers", "WindowAddress"]
 
@@ -329,7 +330,7 @@ class Registers(Leaf):
             if field.port == "start":
                 with m.If(value):
                     m.next = "START"
-            elif field.port in ("abort", "withdraw"):
+            elif register.access is Access.WRITE:
                 m.d.comb += getattr(self, field.port).eq(value)
             elif register.access is Access.CLEAR:
                 with m.If(value):

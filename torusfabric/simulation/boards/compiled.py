@@ -17,7 +17,8 @@ from ...errors import WorkFailed
 from ...rtl.boards import BoardSystem
 from ...rtl.boards.link_plan import SILENCE
 from ...rtl.boards.links import FRAME_BITS
-from ...rtl.boards.system import LINK_PORTS, link_port
+from ...rtl.boards.ports import LINK_PORTS
+from ...rtl.boards.system import link_port
 from ...rtl.netlist import Netlist, Role
 from ...topology import IntArray
 from ..engines import Job

@@ -1,0 +1,53 @@
+"""The ports and the registers of a board, beside those of any fabric."""
+
+from ...contract.ports import Protocol, grouped_ports
+from ...contract.registers import Access, Field, Register
+
+__all__ = ["BOARD_PORTS", "LINK_PORTS", "REGISTERS"]
+
+#: The ports that a board has besides, or that have another meaning there.
+BOARD_PORTS = grouped_ports(
+    {
+        ("control", Protocol.PULSE): {
+            "start": "a pulse of one cycle lets the board wait for all others, which start "
+            "together",
+            "withdraw": "a pulse of one cycle takes back a start that waits for other boards",
+        },
+        ("control", Protocol.LEVEL): {"board": "the number of this board; it does not change"},
+        ("status", Protocol.LEVEL): {
+            "cycles": "clock edges from the common start to done, of all attempts",
+            "error": "why the last run was not carried out, or has failed: 1 mode, 2 root, "
+            "3 length, 4 operation, 5 busy, 8 boards were given different choices, 9 a link "
+            "failed, 11 other boards were not started in time, or one was reset; 0 if it was",
+            "failed": "a bit for each link port: it lost something, is silent, or with error 11 "
+            "leads to boards that were not started",
+            "attempts": "how often the last run was carried out",
+        },
+    }
+)
+
+#: The ports of a link, without its number.
+LINK_PORTS = grouped_ports(
+    {
+        ("data", Protocol.LINK): {
+            "tx_word": "a word to another board, with clk beside it",
+            "tx_frame": "what it is: 0 none, 1 of a message, 2 of a run, 3 of a sum",
+            "rx_word": "a word from another board",
+            "rx_frame": "what it is",
+        },
+        ("clock", Protocol.CLOCK): {
+            "rx_clk": "clk of that board; words are sampled with its falling edge",
+        },
+    }
+)
+
+#: What a bus shows of a board, and what it tells it.
+REGISTERS = (
+    Register("status", 0x1C, Access.READ, "how far the last run is",
+             (Field("attempts", 8, 0, "how often it was carried out", "attempts"),)),
+    Register("abort", 0x38, Access.WRITE, "ends runs early",
+             (Field("withdraw", 1, 1, "1 takes back a start that waits for other boards",
+                    "withdraw"),)),
+    Register.of_port("failed", 0x3C, Access.READ,
+                     "a bit for each link port that failed in the last run"),
+)  # fmt: skip
