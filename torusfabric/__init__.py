@@ -135,55 +135,7 @@ __all__ = [
     "time",
 ]
 
-_exported = exported(
-    __name__,
-    {
-        ".algorithms": ("Algorithm", "Options"),
-        ".algorithms.catalogue": ("register_algorithm=register",),
-        ".analysis.bounds": ("bound",),
-        ".analysis.cost": ("stream_time", "time"),
-        ".planning.choice": ("Candidate", "compare"),
-        ".analysis.check": ("check",),
-        ".cli.connect": ("connect",),
-        ".collective": ("Collective", "Operator", "parse_collective", "register_operator"),
-        ".errors": ("InputError", "MissingTool", "ScheduleError", "TorusfabricError", "WorkFailed"),
-        ".fpga.synthesis.synthesize": ("synthesize",),
-        ".planning": ("Program", "compile", "import_schedule", "plan", "plan_forms"),
-        ".rtl": ("Fabric",),
-        ".schedule": (
-            "Listed",
-            "Pattern",
-            "Rounds",
-            "Schedule",
-            "SumPattern",
-            "SumTable",
-            "Switching",
-            "Table",
-            "Transfers",
-        ),
-        ".schedule.file": ("load", "save"),
-        ".schedule.foreign.export": ("export_schedule",),
-        ".simulation.engines": ("Job",),
-        ".simulation.simulate": ("simulate",),
-        ".sweep.loaded": ("image", "repair"),
-        ".topology": (
-            "Arrowhead",
-            "CayleyGraph",
-            "Circulant",
-            "Complete",
-            "Cube",
-            "Faulty",
-            "Graph",
-            "Mesh",
-            "Topology",
-            "Torus",
-            "TwistedTorus",
-            "parse_topology",
-            "register_topology",
-        ),
-        ".verilog": ("emit",),
-    },
-)
+_exported = exported(__name__)
 
 
 def __getattr__(name: str) -> Any:

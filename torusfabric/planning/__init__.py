@@ -23,15 +23,4 @@ __all__ = ["announce", "FormChoice", "PlanOptions", "Program", "Selection", "com
            "import_schedule", "plan", "plan_any_root", "plan_forms", "plan_selection",
            "require_hardware", "require_results", "resolve", "resolve_forms", "select"]  # fmt: skip
 
-__getattr__ = exported(
-    __name__,
-    {
-        "..program": ("Program", "compile"),
-        ".any_root": ("plan_any_root",),
-        ".forms": ("plan_forms", "resolve_forms"),
-        ".foreign": ("import_schedule",),
-        ".limits": ("announce", "require_hardware", "require_results"),
-        ".plans": ("plan", "plan_selection", "resolve"),
-        ".selection": ("FormChoice", "PlanOptions", "Selection", "select"),
-    },
-)
+__getattr__ = exported(__name__)

@@ -1,7 +1,8 @@
 """Names that a package imports only when they are first used, and what other packages offer."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -10,32 +11,38 @@ from ..errors import InputError
 __all__ = ["exported", "read_entry_points"]
 
 
-def exported(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
-    """Make what a package has as ``__getattr__``, so that nobody waits for what he does not use.
+def exported(package: str) -> Callable[[str], Any]:
+    """Make the ``__getattr__`` of a package, so that nobody waits for names that he does not use.
 
-    No name may be that of a module of the package, which would take its place.
-
-    Parameters
-    ----------
-    homes : mapping of str to iterable of str
-        The names in each module, named as in relative imports; ``name=inner`` where it
-        is ``inner`` there.
+    The package imports its names under ``if TYPE_CHECKING:``, relative to itself. When such a name
+    is first used, it is imported from there. No name may be that of a module of the package, which
+    would take its place.
 
     Examples
     --------
-    >>> exported("torusfabric", {".errors": ("InputError", "WorkFailed")})("WorkFailed")
+    >>> exported("torusfabric")("WorkFailed")
     <class 'torusfabric.errors.WorkFailed'>
     """
-    origins: dict[str, tuple[str, str]] = {}
-    for module, entries in homes.items():
-        for entry in entries:
-            public, _, inner = entry.partition("=")
-            origins[public] = module, inner or public
+
+    @cache
+    def find_origins() -> dict[str, tuple[str, str]]:
+        """Return the module, and the name in it, of each name that is imported for types."""
+        import ast  # here, since `--help` needs no names and these take long
+        import inspect
+
+        tree = ast.parse(inspect.getsource(sys.modules[package]))
+        blocks = (block.body for block in tree.body if isinstance(block, ast.If))
+        imports = [line for block in blocks for line in block if isinstance(line, ast.ImportFrom)]
+        return {
+            alias.asname or alias.name: ("." * line.level + (line.module or ""), alias.name)
+            for line in imports
+            for alias in line.names
+        }
 
     def get(name: str) -> Any:
-        if name not in origins:
+        if name.startswith("__") or name not in find_origins():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, inner = origins[name]
+        module, inner = find_origins()[name]
         value = getattr(import_module(module, package), inner)
         setattr(sys.modules[package], name, value)
         return value

@@ -24,13 +24,4 @@ __all__ = [
     "longest_job",
 ]
 
-__getattr__ = exported(
-    __name__,
-    {
-        ".amaranth_engine": ("AmaranthEngine",),
-        ".base": ("Engine", "EngineRun", "Job", "longest_job"),
-        ".choice": ("ENGINES", "Choice", "choose_engine"),
-        ".compiled": ("CompiledEngine",),
-        ".waves": ("check_wave",),
-    },
-)
+__getattr__ = exported(__name__)
