@@ -1,12 +1,13 @@
 """The command that puts algorithms side by side."""
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..analysis.facts import steps_in_words
 from ..analysis.volume import limit
+from ..collective import Collective
 from ..draw.charts import bar_charts, curve_chart
 from ..draw.files import BEGINNINGS, require_converter, write_picture
 from ..errors import InputError
@@ -15,22 +16,76 @@ from ..planning.choice import candidates
 from ..program.program import require_width
 from ..schedule import Schedule, Switching
 from ..schedule.file import load
+from ..toolchain.extras import how_to_install
 from ..toolchain.reading import listed_files
+from ..topology import faults_within, shared_network
 from .arguments import add_force, add_options, check_drawing
-from .compare_together import HEADS, compare_fabrics, hardware_of, heads_for, print_uncounted
 from .foreign import add_import_options
 from .hardware_options import add_fabric_options, operators_of
 from .output import print_json, print_line, print_table, progress_bar
 from .parser import Commands, add_command
 from .selection import parse_plan, parse_selection
 from .selection_options import add_selection
+from .several import each_selection
 from .table_files import add_table, check_table, write_table
 
 if TYPE_CHECKING:
-    from ..sweep.compare import Comparison, Entry
-    from ..sweep.fault_costs import FaultCost
+    from ..sweep.compare import Hardware
 
 __all__ = ["add_commands"]
+
+#: The columns of costs, by their names, and those of them that need a target.
+HEADS = {
+    "inputs": "crossbar inputs",
+    "classes": "classes",
+    "rom_bits": "ROM bits",
+    "memories": "memories a node",
+    "memory_bits": "memory bits",
+    "node_luts": "LUTs a node",
+    "luts": "LUTs",
+    "ffs": "FFs",
+    "brams": "BRAMs",
+}
+SYNTHESIZED = ("node_luts", "luts", "ffs", "brams")
+
+#: The columns of algorithms for one collective, by the names in an entry.
+COLUMNS = {
+    "by": "by",
+    "length": "of",
+    "chunks": "chunks",
+    "rounds": "steps or rounds",
+    "limit": "bound",
+    "delta": "delta",
+    "tau": "message times",
+    "stream": "as a stream",
+    "use": "links used",
+    "busiest": "busiest link",
+    "unused": "idle links",
+    "cycles": "cycles",
+    **{name: head for name, head in HEADS.items() if name not in ("inputs", "memory_bits")},
+}
+
+#: The head of the first column, and of that over a range of lengths.
+ENTRY, LENGTH = "algorithm", "flits"
+
+
+class _Table(NamedTuple):
+    """A table, and the lines above it; the unit is that of all columns but the first."""
+
+    lines: Sequence[str]
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    unit: str = ""
+
+
+class _Comparison(NamedTuple):
+    """What a comparison found: as a JSON object, as a picture and as tables."""
+
+    facts: Mapping[str, Any]
+    picture: str
+    table: _Table
+    notes: Sequence[str] = ()
+    faults: _Table | None = None
 
 
 def add_commands(commands: Commands) -> None:
@@ -51,9 +106,6 @@ def add_commands(commands: Commands) -> None:
 
 def run_compare(arguments: Namespace) -> None:
     """Compare, and print a table."""
-    from ..sweep.compare import compare
-    from ..sweep.fault_costs import fault_costs
-
     if arguments.target:
         from ..fpga.synthesis.target import find_target
 
@@ -68,76 +120,155 @@ def run_compare(arguments: Namespace) -> None:
             if attribute in ("onto", "placement", "switching"):
                 raise InputError(f"{name} must come with --plan and a file of MSCCL, FILE.xml")
     if isinstance(arguments.flits, tuple):
-        _compare_lengths(arguments)
+        found = _compare_lengths(arguments)
+    elif arguments.plan is None and "," in (arguments.collective or ""):
+        found = _compare_fabrics(arguments)
+    else:
+        found = _compare_algorithms(arguments)
+    if arguments.plot:
+        write_picture(arguments.plot, found.picture)
+    if arguments.table:
+        write_table(arguments.table, *found.table[1:])
+    if arguments.json:
+        print_json(found.facts)
         return
-    if arguments.plan is None and "," in (arguments.collective or ""):
-        compare_fabrics(arguments)
-        return
+    _print(found.table)
+    for line in found.notes:
+        print_line(line)
+    if found.faults:
+        _print(found.faults)
+
+
+def _print(table: _Table) -> None:
+    """Print a table below its lines."""
+    for line in table.lines:
+        print_line(line)
+    print_table(table.columns, table.rows)
+
+
+def _hardware(arguments: Namespace, selections: Sequence[Selection]) -> "Hardware":
+    """What hardware is compared; its operators are those of the first reduction.
+
+    Raises
+    ------
+    InputError
+        If it would be too large for one of the collectives.
+    """
+    from ..sweep.compare import Hardware
+
+    most, target = arguments.max_flits, arguments.target
+    for one in selections:
+        require_hardware(one.topology, one.collective, flits=most or arguments.flits)
+    collectives: list[Collective] = [one.collective for one in selections]
+    reducing = next((one for one in collectives if one.reducing), collectives[0])
+    operators = operators_of(arguments, reducing)
+    return Hardware(arguments.width, arguments.flits, operators, target, max_flits=most)
+
+
+def _compare_algorithms(arguments: Namespace) -> _Comparison:
+    """Compare what algorithms make of a selection, and perhaps schedules of files."""
+    from ..sweep.compare import compare
+    from ..sweep.fault_costs import fault_costs
+
     check_table(arguments, ENTRY)
     selection, files = _selected(arguments)
-    collective = selection.collective
-    most = arguments.max_flits or arguments.flits
-    require_hardware(selection.topology, collective, flits=most)
-    hardware = hardware_of(arguments, collective)
+    topology, collective = selection.topology, selection.collective
+    hardware, target = _hardware(arguments, [selection]), arguments.target
     with progress_bar("planning") as progress:
-        found = compare(selection, hardware, files=files, progress=progress)
-        measured = hardware if hardware.max_flits else replace(hardware, flits=found.flits)
+        entries, flits, misfits = compare(selection, hardware, files=files, progress=progress)
+        measured = hardware if hardware.max_flits else replace(hardware, flits=flits)
         faults = fault_costs(selection, measured, progress=progress)
-    if arguments.plot:
-        write_picture(arguments.plot, _plot(selection, found))
-    if arguments.table:
-        write_table(arguments.table, *_table(found.entries, arguments.target))
-    _print_comparison(arguments, selection, found, faults)
-
-
-def _print_comparison(
-    arguments: Namespace, selection: Selection, found: "Comparison", faults: Sequence["FaultCost"]
-) -> None:
-    """Print what algorithms make of a selection, as a table or as JSON."""
-    collective = selection.collective
-    least = limit(selection.topology, collective, found.flits)
-    if arguments.json:
-        print_json(
-            {
-                "topology": str(selection.topology),
-                "collective": collective.name,
-                "width": arguments.width,
-                "flits": found.flits,
-                "limit": least,
-                "target": arguments.target,
-                "algorithms": [entry.to_json() for entry in found.entries],
-                "misfits": found.misfits,
-                **({"faults": [fault.to_json() for fault in faults]} if faults else {}),
-            }
-        )
-        return
-    lengths = f"{arguments.width} bits a flit, {found.flits} flits a message"
-    print_line(f"{selection.topology} {collective}: {lengths}")
-    times = min(entry.tau_bound for entry in found.entries)
-    print_line(
-        f"no schedule takes less than {times} message times, each what a link takes for a whole "
-        f"message; no run less than {least} cycles"
+    least = limit(topology, collective, flits)
+    facts = {
+        "topology": str(topology),
+        "collective": collective.name,
+        "width": arguments.width,
+        "flits": flits,
+        "limit": least,
+        "target": target,
+        "algorithms": entries,
+        "misfits": misfits,
+        **({"faults": faults} if faults else {}),
+    }
+    lengths = f"{arguments.width} bits a flit, {flits} flits a message"
+    lines = [
+        f"{topology} {collective}: {lengths}",
+        f"no schedule takes less than {min(entry['tau_bound'] for entry in entries)} message "
+        f"times, each what a link takes for a whole message; no run less than {least} cycles",
+    ]
+    names = [entry["algorithm"] for entry in entries]
+    charts = {
+        "message times": [float(entry["tau"]) for entry in entries],
+        "cycles": [entry["cycles"] for entry in entries],
+        "LUTs": [entry["luts"] for entry in entries],
+        "link time used (%)": [100 * entry["links"]["use"] for entry in entries],
+    }
+    title = f"{topology} {collective}, {flits} flits a message"
+    notes = [*_notes(names, entries), *(f"{name} needs {misfits[name]}" for name in misfits)]
+    return _Comparison(
+        facts,
+        _bars(title, names, charts, marked=len(files)),
+        _Table(lines, *_table(entries, target)),
+        notes,
+        _fault_table(faults, flits, target) if faults else None,
     )
-    print_table(*_table(found.entries, arguments.target))
-    for entry in found.entries:
-        if entry.reason:
-            print_line(f"no hardware by {entry.algorithm}: {entry.reason}")
-    print_uncounted(found.entries)
-    for name, needs in found.misfits.items():
-        print_line(f"{name} needs {needs}")
-    if faults:
-        print_line(f"what faults cost, by what takes the fewest cycles for {found.flits} flits:")
-        luts = "LUTs a node" if arguments.target else "estimated LUTs a node"
-        heads = ["faults", "algorithm", "steps or rounds", "message times", "cycles", luts]
-        rows = []
-        for one in faults:
-            steps = steps_in_words({"rounds": one.rounds, "unit": one.unit})
-            counts = [str(count) for count in (one.tau, one.cycles, one.node_luts)]
-            rows.append([one.faults or "none", one.algorithm, steps, *counts])
-        print_table(heads, rows)
 
 
-def _compare_lengths(arguments: Namespace) -> None:
+def _fault_table(faults: Sequence[Mapping[str, Any]], flits: int, target: str | None) -> _Table:
+    """What faults cost, a row for each."""
+    luts = "LUTs a node" if target else "estimated LUTs a node"
+    heads = ["faults", "algorithm", "steps or rounds", "message times", "cycles", luts]
+    rows = []
+    for one in faults:
+        counts = (one["tau"], one["cycles"], one["node_luts"])
+        rows.append([one["faults"] or "none", one["algorithm"], steps_in_words(one), *counts])
+    title = f"what faults cost, by what takes the fewest cycles for {flits} flits:"
+    return _Table([title], heads, rows)
+
+
+def _compare_fabrics(arguments: Namespace) -> _Comparison:
+    """Compare fabrics of several collectives."""
+    from ..sweep.compare import compare_together
+
+    selections = [parse_selection(one) for one in each_selection(arguments)]
+    modes = [f"{one.collective} by, cycles" for one in selections]
+    check_table(arguments, modes[0])
+    hardware, heads = _hardware(arguments, selections), _heads(arguments.target, HEADS)
+    with progress_bar("planning") as progress:
+        fabrics, flits = compare_together(selections, hardware, progress=progress)
+    network = shared_network(one.topology for one in selections)
+    faults = [faults_within(network, one.topology) for one in selections]
+    collectives = [one.collective for one in selections]
+    facts = {
+        "topology": str(network),
+        "collective": ",".join(map("{0.name}{1}".format, collectives, faults)),
+        "width": arguments.width,
+        "max_flits": flits,
+        "target": arguments.target,
+        "fabrics": fabrics,
+    }
+    names = ", ".join(map("{}{}".format, collectives, faults))
+    title = f"{network} {names}: {arguments.width} bits a flit, up to {flits} flits a message"
+    rows, charts = [], dict[str, list[Any]]()
+    for fabric in fabrics:
+        cycles = fabric["cycles"] or ["-"] * len(modes)
+        by = [f"{name} {n}" for name, n in zip(fabric["algorithms"], cycles, strict=True)]
+        rows.append([*by, *_cells(fabric, heads)])
+    for mode, collective in enumerate(collectives):
+        known = (fabric["cycles"] for fabric in fabrics)
+        charts[f"cycles of {collective}"] = [cycles and cycles[mode] for cycles in known]
+    for name in ("inputs", "memory_bits", "luts"):
+        charts[HEADS[name]] = [fabric[name] for fabric in fabrics]
+    algorithms = [", ".join(fabric["algorithms"]) for fabric in fabrics]
+    return _Comparison(
+        facts,
+        _bars(title, algorithms, charts),
+        _Table([title], [*modes, *heads.values()], rows),
+        list(_notes(algorithms, fabrics)),
+    )
+
+
+def _compare_lengths(arguments: Namespace) -> _Comparison:
     """Compare cycles over several lengths."""
     if arguments.plan is not None or "," in (arguments.collective or ""):
         raise InputError("--flits must be one number for plans or several collectives, not a range")
@@ -160,23 +291,15 @@ def _compare_lengths(arguments: Namespace) -> None:
     heads = [LENGTH, "limit", *curves]
     columns = zip(lengths, least, *curves.values(), strict=True)
     table = [["-" if value is None else str(value) for value in row] for row in columns]
-    if arguments.table:
-        write_table(arguments.table, heads, table, unit="cycles")
-    if arguments.plot:
-        write_picture(arguments.plot, curve_chart(title, lengths, curves, least))
-    if arguments.json:
-        print_json(
-            {
-                "topology": str(topology),
-                "collective": collective.name,
-                "flits": lengths,
-                "limit": least,
-                "cycles": curves,
-            }
-        )
-        return
-    print_line(title)
-    print_table(heads, table)
+    facts = {
+        "topology": str(topology),
+        "collective": collective.name,
+        "flits": lengths,
+        "limit": least,
+        "cycles": curves,
+    }
+    picture = curve_chart(title, lengths, curves, least)
+    return _Comparison(facts, picture, _Table([title], heads, table, "cycles"))
 
 
 def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
@@ -214,57 +337,50 @@ def _is_foreign(path: str) -> bool:
     return path.removesuffix(".gz").endswith(".xml")
 
 
-def _plot(selection: Selection, found: "Comparison") -> str:
-    """The figures of all entries as bars."""
-    entries = found.entries
-    charts: dict[str, list[float | None]] = {
-        "message times": [float(entry.tau) for entry in entries],
-        "cycles": [entry.cycles for entry in entries],
-        "LUTs": [entry.luts for entry in entries],
-        "link time used (%)": [100 * entry.links["use"] for entry in entries],
-    }
-    return bar_charts(
-        f"{selection.topology} {selection.collective}, {found.flits} flits a message",
-        [entry.algorithm for entry in entries],
-        {name: values for name, values in charts.items() if any(values)},
-        marked=sum(entry.plan is not None for entry in entries),
-    )
+def _bars(
+    title: str, names: Sequence[str], charts: Mapping[str, list[float | None]], *, marked: int = 0
+) -> str:
+    """A chart of bars for each figure that any entry has."""
+    known = {figure: values for figure, values in charts.items() if any(values)}
+    return bar_charts(title, names, known, marked=marked)
 
 
-#: The columns of the table, by the fields of an entry.
-COLUMNS = {
-    "length": "of",
-    "chunks": "chunks",
-    "rounds": "steps or rounds",
-    "limit": "bound",
-    "delta": "delta",
-    "tau": "message times",
-    "stream": "as a stream",
-    "use": "links used",
-    "busiest": "busiest link",
-    "unused": "idle links",
-    "cycles": "cycles",
-    **{name: head for name, head in HEADS.items() if name not in ("inputs", "memory_bits")},
-}
-
-#: The head of the first column, and of that over a range of lengths.
-ENTRY, LENGTH = "algorithm", "flits"
+def _notes(names: Iterable[str], entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Why some have no hardware, and what would count it, where nothing that is installed does."""
+    for name, entry in zip(names, entries, strict=True):
+        if entry["reason"]:
+            yield f"no hardware by {name}: {entry['reason']}"
+    if any(entry["classes"] is None and entry["reason"] is None for entry in entries):
+        yield f"classes, ROMs and memories are counted after {how_to_install('hardware')}"
 
 
-def _table(entries: Sequence["Entry"], target: str | None) -> tuple[list[str], list[list[str]]]:
+def _heads(target: str | None, heads: Mapping[str, str]) -> dict[str, str]:
+    """The columns that there are, with a target or without."""
+    return {name: head for name, head in heads.items() if target or name not in SYNTHESIZED}
+
+
+def _cells(entry: Mapping[str, Any], names: Iterable[str]) -> list[object]:
+    """The cells of a row; what is not known is a dash."""
+    return ["-" if entry[name] is None else entry[name] for name in names]
+
+
+def _table(
+    entries: Sequence[Mapping[str, Any]], target: str | None
+) -> tuple[list[str], list[list[object]]]:
     """Heads and a row an algorithm; rounds of circuits and steps of one hop have other names."""
-    heads, rows = heads_for(target, COLUMNS), []
-    if all(entry.stream is None for entry in entries):
+    heads, rows = _heads(target, COLUMNS), []
+    if all(entry["stream"] is None for entry in entries):
         del heads["stream"]
     for entry in entries:
-        cells = {name: "-" if value is None else str(value) for name, value in vars(entry).items()}
-        links = entry.links
-        cells["use"] = f"{100 * links['use']:.1f} %"
-        cells["busiest"] = f"{links['busiest']} in {links['busiest_rounds']}"
-        cells["unused"] = f"{links['unused']} of {links['arcs']}"
-        cells["length"] = entry.unit.partition(" of ")[2]
-        cells["limit"] = f"{entry.bound}" + (f" ({entry.bound_where})" if entry.bound_where else "")
-        name = entry.algorithm + (f" ({entry.plan})" if entry.plan else "")
-        by = "steps" if entry.switching == Switching.STORE_AND_FORWARD else "circuits"
-        rows.append([name, by, *(cells[head] for head in heads)])
-    return [ENTRY, "by", *heads.values()], rows
+        links, where = entry["links"], entry["bound_where"]
+        words = {
+            "by": "steps" if entry["switching"] == Switching.STORE_AND_FORWARD else "circuits",
+            "use": f"{100 * links['use']:.1f} %",
+            "busiest": f"{links['busiest']} in {links['busiest_rounds']}",
+            "unused": f"{links['unused']} of {links['arcs']}",
+            "length": entry["unit"].partition(" of ")[2],
+            "limit": f"{entry['bound']}" + (f" ({where})" if where else ""),
+        }
+        name = entry["algorithm"] + (f" ({entry['plan']})" if entry["plan"] else "")
+        rows.append([name, *_cells({**entry, **words}, heads)])
+    return [ENTRY, *heads.values()], rows

@@ -1,8 +1,11 @@
-"""All algorithms that serve a selection, side by side, and several collectives in one fabric."""
+"""All algorithms that serve a selection, side by side, and several collectives in one fabric.
+
+What becomes of a schedule, or of several in one fabric, is a dictionary: what is known of the
+schedules, their cycles from start to done, and the `COSTS` of the hardware.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields, replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
@@ -22,53 +25,21 @@ from ..toolchain.extras import installed
 if TYPE_CHECKING:
     from ..rtl import Fabric
 
-__all__ = [
-    "Comparison",
-    "Costs",
-    "Entry",
-    "Hardware",
-    "Together",
-    "compare",
-    "compare_together",
-    "fitting",
-]
+__all__ = ["COSTS", "Hardware", "compare", "compare_together", "fitting"]
 
+#: What a fabric takes; None is what does not exist, or was not asked for. Router classes; ROMs and
+#: memories, see `Inventory`; LUTs of the largest router, of the whole fabric divided among its
+#: nodes, and of the whole fabric, host port included, with its flip-flops and block RAMs; and why
+#: there is no hardware.
+COSTS = ("classes", "rom_bits", "memories", "memory_bits", "router_luts", "node_luts", "luts",
+         "ffs", "brams", "reason")  # fmt: skip
 
-@dataclass(frozen=True, kw_only=True)
-class Costs:
-    """What a fabric takes; None is what does not exist, or was not asked for.
+#: What `schedule_facts` says that stands beside these.
+FACTS = ("algorithm", "switching", "ports", "chunks", "rounds", "unit", "bound", "bound_where",
+         "delta", "tau", "tau_bound")  # fmt: skip
 
-    Parameters
-    ----------
-    classes : int or None
-        Router classes.
-    rom_bits, memories, memory_bits : int or None
-        See `Inventory`.
-    router_luts : int or None
-        Of the largest router.
-    node_luts : int or None
-        Of the whole fabric, divided among its nodes: routers, endpoints and memories.
-    luts, ffs, brams : int or None
-        Of the whole fabric, host port included.
-    reason : str or None
-        Why there is no hardware.
-    """
-
-    classes: int | None = None
-    rom_bits: int | None = None
-    memories: int | None = None
-    memory_bits: int | None = None
-    router_luts: int | None = None
-    node_luts: int | None = None
-    luts: int | None = None
-    ffs: int | None = None
-    brams: int | None = None
-    reason: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields as plain data, the costs last."""
-        costs = {field.name for field in fields(Costs)}
-        return dict(sorted(asdict(self).items(), key=lambda item: item[0] in costs))
+#: Called with (done, total, what) before each part of the work.
+Progress = Callable[[int, int, str], object]
 
 
 @dataclass(frozen=True)
@@ -101,6 +72,11 @@ class Hardware:
             if flits is not None and flits < 1:
                 raise InputError(f"Flits must be at least 1, not {flits}")
 
+    @property
+    def longest(self) -> int | None:
+        """Flits of the longest message, if that is said."""
+        return self.max_flits or self.flits
+
     def program(self, schedules: Schedule | Sequence[Schedule]) -> Program:
         """The program of a schedule, or of several in one fabric."""
         return compile(
@@ -111,7 +87,7 @@ class Hardware:
         )
 
     def costs(self, program: Program) -> dict[str, Any]:
-        """What the fabric of a program takes, by the names of `Costs`.
+        """What the fabric of a program takes, by the names of `COSTS`.
 
         Nothing is known where the extra ``hardware`` is not installed and no target is asked for.
 
@@ -132,6 +108,17 @@ class Hardware:
             **(_synthesized(fabric, self.target) if self.target else {}),
         }
 
+    def build(self, schedules: Schedule | Sequence[Schedule]) -> dict[str, Any]:
+        """Cycles of each mode, the crossbar inputs of all routers, and the costs of a fabric."""
+        costs = dict.fromkeys(COSTS)
+        try:
+            program = self.program(schedules)
+            costs |= self.costs(program)
+        except InputError as error:
+            return {"cycles": None, "inputs": None, **costs, "reason": str(error)}
+        cycles = [program.cycles(mode=mode) for mode in range(len(program.modes))]
+        return {"cycles": cycles, "inputs": count_inputs(program).total, **costs}
+
 
 def _synthesized(fabric: "Fabric", target: str) -> dict[str, Any]:
     """What a fabric costs on a device."""
@@ -145,116 +132,62 @@ def _synthesized(fabric: "Fabric", target: str) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Entry(Costs):
-    """What an algorithm makes of a selection; None is what does not exist, or was not asked for.
-
-    Parameters
-    ----------
-    ports, chunks, rounds : int
-        Of the schedule.
-    unit : str
-        What the rounds are: "steps of 1/2 message".
-    bound : int
-        No schedule in its model has fewer rounds.
-    bound_where : str
-        For which schedules alone that holds, if not for all.
-    delta : int
-        The sum over the rounds of their longest path, in hops.
-    tau, tau_bound : Fraction
-        The sum over the rounds of their longest message, in messages, and the least that any
-        schedule for this collective takes.
-    stream : Fraction or None
-        Where flits stream through trees, the part of a message that each arc carries.
-    links : dict
-        How much of the links is used; see `LinkUse.to_json`.
-    plan : str or None
-        The schedule file, if it was not planned.
-    cycles : int or None
-        From start to done, for messages of `flits` flits.
-    **costs
-        See `Costs`.
-    """
-
-    algorithm: str
-    switching: str
-    ports: int
-    chunks: int
-    rounds: int
-    unit: str
-    bound: int
-    bound_where: str
-    delta: int
-    tau: Fraction
-    tau_bound: Fraction
-    links: dict[str, Any]
-    plan: str | None = None
-    cycles: int | None = None
-    stream: Fraction | None = None
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What algorithms make of a selection.
-
-    Parameters
-    ----------
-    entries : tuple of Entry
-        First those of files, then in the order of the catalogue.
-    flits : int
-        Flits of a message.
-    misfits : dict of str to str
-        What each other algorithm for the collective would need.
-    """
-
-    entries: tuple[Entry, ...]
-    flits: int
-    misfits: dict[str, str]
-
-
 def compare(
     selection: Selection,
-    hardware: Hardware | None = None,
+    hardware: Hardware,
     *,
-    files: Mapping[str, Schedule] | None = None,
-    progress: Callable[[int, int, str], object] | None = None,
-) -> Comparison:
+    files: Mapping[str, Schedule],
+    progress: Progress = lambda *_: None,
+) -> tuple[list[dict[str, Any]], int, dict[str, str]]:
     """Plan, check and build with every algorithm that fits.
 
     Parameters
     ----------
     selection : Selection
         One with an algorithm is planned by no other.
-    files : dict of str to Schedule, optional
+    files : dict of str to Schedule
         Schedules from files for the same topology and collective, by the names of the files.
-    progress : function of (done, total, what), optional
+
+    Returns
+    -------
+    entries : list of dict
+        What becomes of each schedule: first of those of files, then in the order of the catalogue.
+        Each has the use of ``links``, the file as ``plan``, and ``stream``, the part of a message
+        that each arc carries where flits stream through trees.
+    flits : int
+        Flits of a message.
+    misfits : dict of str to str
+        What each other algorithm for the collective would need.
 
     Raises
     ------
     InputError
         If no algorithm fits and there is no file.
     """
-    hardware, report = hardware or Hardware(), progress or (lambda done, total, what: None)
     serving, misfits = fitting(selection)
-    planned = [(schedule, name) for name, schedule in (files or {}).items()]
+    planned: list[tuple[Schedule, str | None]] = [(files[name], name) for name in files]
     if not serving and not planned:
         choose(selection.topology, selection.collective, selection.options)
     total = 2 * len(serving) + len(planned)
     for done, algorithm in enumerate(serving):
-        report(done, total, f"planning {algorithm.name}")
+        progress(done, total, f"planning {algorithm.name}")
         asked = replace(selection, algorithm=algorithm, any_latency=False)
-        planned.append((plan_selection(asked), ""))
-    flits = (
-        hardware.max_flits or hardware.flits or lcm(*(schedule.chunks for schedule, _ in planned))
-    )
-    entries = []
+        planned.append((plan_selection(asked), None))
+    flits = hardware.longest or lcm(*(schedule.chunks for schedule, _ in planned))
+    hardware, entries = replace(hardware, flits=flits), []
     for done, (schedule, file) in enumerate(planned, len(serving)):
-        report(done, total, f"building {schedule.algorithm}")
+        progress(done, total, f"building {schedule.algorithm}")
         if selection.any_latency and not file:
             asked = replace(selection, algorithm=find(schedule.algorithm))
             schedule = plan_selection(asked, flits=flits)
-        entries.append(_entry(schedule, file or None, replace(hardware, flits=flits)))
-    return Comparison(tuple(entries), flits, misfits)
+        facts, built = schedule_facts(schedule), hardware.build(schedule)
+        entries.append(
+            {name: facts[name] for name in FACTS}
+            | {"links": link_use(schedule).to_json(), "plan": file, "stream": facts.get("stream")}
+            | built
+            | {"cycles": built["cycles"] and built["cycles"][0]}
+        )
+    return entries, flits, misfits
 
 
 def fitting(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
@@ -276,59 +209,21 @@ def fitting(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
     return found, misfits
 
 
-def _entry(schedule: Schedule, file: str | None, hardware: Hardware) -> Entry:
-    """What becomes of a schedule."""
-    facts = schedule_facts(schedule) | {"links": link_use(schedule).to_json()}
-    names = [item.name for item in fields(Entry) if item.default is MISSING]
-    planned = {name: facts[name] for name in names}
-    planned |= {"plan": file, "stream": facts.get("stream")}
-    try:
-        program = hardware.program(schedule)
-        costs = hardware.costs(program)
-    except InputError as error:
-        return Entry(**planned, reason=str(error))
-    return Entry(**planned, cycles=program.cycles(), **costs)
-
-
-@dataclass(frozen=True)
-class Together(Costs):
-    """A fabric of several collectives; None is what does not exist, or was not asked for.
-
-    Parameters
-    ----------
-    algorithms : tuple of str
-        Of each mode.
-    cycles : tuple of int or None
-        Of each mode, from start to done, for the longest messages.
-    inputs : int or None
-        What the out-ports of all routers select from.
-    **costs
-        See `Costs`.
-    """
-
-    algorithms: tuple[str, ...]
-    cycles: tuple[int, ...] | None = None
-    inputs: int | None = None
-
-
 def compare_together(
-    selections: Sequence[Selection],
-    hardware: Hardware,
-    *,
-    progress: Callable[[int, int, str], object] = lambda *_: None,
-) -> tuple[list[Together], int]:
+    selections: Sequence[Selection], hardware: Hardware, *, progress: Progress = lambda *_: None
+) -> tuple[list[dict[str, Any]], int]:
     """Build a fabric by the best algorithm for each collective, and what another one changes.
 
     Parameters
     ----------
     selections : sequence of Selection
         One for each collective; one with an algorithm is planned by no other.
-    progress : function of (done, total, what), optional
 
     Returns
     -------
-    fabrics : list of Together
-        First that by the best algorithms, then those in which one mode has another.
+    fabrics : list of dict
+        First that by the best algorithms, then those in which one mode has another. Each has the
+        ``algorithms`` of its modes, and their cycles for the longest messages.
     flits : int
         The longest messages.
 
@@ -337,7 +232,7 @@ def compare_together(
     InputError
         If no algorithm fits a collective.
     """
-    candidates = [_candidates(selection) for selection in selections]
+    candidates = [fitting(one)[0] or [one.chosen()] for one in selections]
     # As many plans as algorithms, and about as many fabrics.
     total, done = 2 * sum(map(len, candidates)) - len(candidates) + 1, 0
     plans: list[list[Schedule]] = []
@@ -345,32 +240,18 @@ def compare_together(
         plans.append([])
         for algorithm in algorithms:
             progress(done, total, f"planning {selection.collective} by {algorithm.name}")
-            plans[-1].append(_planned(replace(selection, algorithm=algorithm), hardware))
+            asked = replace(selection, algorithm=algorithm)
+            plans[-1].append(plan_selection(asked, flits=hardware.longest))
+            check(plans[-1][-1])
             done += 1
-    chunks = max(schedule.chunks for group in plans for schedule in group)
-    hardware = replace(hardware, max_flits=hardware.max_flits or hardware.flits or chunks)
-    fabrics = []
+    flits = hardware.longest or max(schedule.chunks for group in plans for schedule in group)
+    hardware, fabrics = replace(hardware, max_flits=flits), []
     for schedules in _choices(plans):
-        progress(done, total, " and ".join(schedule.algorithm for schedule in schedules))
-        fabrics.append(_built(schedules, hardware))
+        names = [schedule.algorithm for schedule in schedules]
+        progress(done, total, " and ".join(names))
+        fabrics.append({"algorithms": names} | hardware.build(schedules))
         done += 1
-    assert hardware.max_flits is not None
-    return fabrics, hardware.max_flits
-
-
-def _candidates(selection: Selection) -> list[Algorithm]:
-    """The algorithms that fit a collective."""
-    found, _ = fitting(selection)
-    if not found:
-        choose(selection.topology, selection.collective, selection.options)
-    return found
-
-
-def _planned(selection: Selection, hardware: Hardware) -> Schedule:
-    """A checked schedule."""
-    schedule = plan_selection(selection, flits=hardware.max_flits or hardware.flits)
-    check(schedule)
-    return schedule
+    return fabrics, flits
 
 
 def _choices(plans: list[list[Schedule]]) -> Iterator[list[Schedule]]:
@@ -380,19 +261,3 @@ def _choices(plans: list[list[Schedule]]) -> Iterator[list[Schedule]]:
     for place, group in enumerate(plans):
         for other in group[1:]:
             yield [*best[:place], other, *best[place + 1 :]]
-
-
-def _built(schedules: list[Schedule], hardware: Hardware) -> Together:
-    """What becomes of schedules in one fabric."""
-    algorithms = tuple(schedule.algorithm for schedule in schedules)
-    try:
-        program = hardware.program(schedules)
-        costs = hardware.costs(program)
-    except InputError as error:
-        return Together(algorithms, reason=str(error))
-    return Together(
-        algorithms,
-        cycles=tuple(program.cycles(mode=mode) for mode in range(len(program.modes))),
-        inputs=count_inputs(program).total,
-        **costs,
-    )

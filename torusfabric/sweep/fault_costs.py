@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,38 +18,7 @@ from ..topology import Faulty, Topology
 if TYPE_CHECKING:
     from .compare import Hardware
 
-__all__ = ["FaultCost", "fault_costs"]
-
-
-@dataclass(frozen=True)
-class FaultCost:
-    """What is planned and built with some faults.
-
-    Parameters
-    ----------
-    faults : str
-        As users write them; empty for none.
-    rounds : int
-        Of the schedule, of messages as `unit` says.
-    tau : Fraction
-        Message times.
-    cycles : int
-        From start to done.
-    node_luts : int
-        Of a node, on average: on a device, or as they are estimated where there is none.
-    """
-
-    faults: str
-    algorithm: str
-    rounds: int
-    unit: str
-    tau: Fraction
-    cycles: int
-    node_luts: int
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields as plain data."""
-        return vars(self) | {"tau": float(self.tau)}
+__all__ = ["fault_costs"]
 
 
 def fault_costs(
@@ -58,30 +26,33 @@ def fault_costs(
     hardware: Hardware,
     *,
     progress: Callable[[int, int, str], object] = lambda *_: None,
-) -> tuple[FaultCost, ...]:
+) -> list[dict[str, Any]]:
     """Plan and build without faults, with each, and with all, what takes the fewest cycles.
 
     Returns
     -------
-    tuple of FaultCost
-        None where the network has no faults.
+    list of dict
+        Empty where the network has no faults. Each has the ``faults`` as users write them, empty
+        for none; ``rounds`` and ``tau`` of the schedule, see `schedule_facts`; its ``cycles`` from
+        start to done; and ``node_luts``, those of a node on average: on a device, or as they are
+        estimated where there is none.
 
     Examples
     --------
     >>> from torusfabric.planning import select
     >>> from torusfabric.sweep.compare import Hardware
     >>> found = fault_costs(select("3x3!0:+0", "allgather"), Hardware(flits=2))
-    >>> [(one.faults, one.rounds) for one in found]
+    >>> [(one["faults"], one["rounds"]) for one in found]
     [('', 2), ('0:+0', 3)]
     """
     if not isinstance(selection.topology, Faulty):
-        return ()
+        return []
     each = [*_networks(selection.topology)]
     found = []
     for done, network in enumerate(each):
         progress(done, len(each), f"planning {network}")
         found.append(_cost(selection, network, hardware))
-    return tuple(found)
+    return found
 
 
 def _networks(faulty: Faulty) -> Iterator[Topology]:
@@ -95,30 +66,30 @@ def _networks(faulty: Faulty) -> Iterator[Topology]:
     yield faulty
 
 
-def _cost(selection: Selection, network: Topology, hardware: Hardware) -> FaultCost:
+def _cost(selection: Selection, network: Topology, hardware: Hardware) -> dict[str, Any]:
     """What a network with some faults costs."""
     collective = _among(selection, network)
     asked = replace(selection, topology=network, collective=collective)
     algorithm = selection.algorithm
     if algorithm and algorithm.why_not(network, collective, selection.options) is not None:
         asked = replace(asked, algorithm=None)
-    flits = hardware.max_flits or hardware.flits
-    schedule = plan_selection(resolve(asked, flits=flits, any_length=bool(hardware.max_flits)))
+    any_length = bool(hardware.max_flits)
+    schedule = plan_selection(resolve(asked, flits=hardware.longest, any_length=any_length))
     traffic = check(schedule)
     program = hardware.program(schedule)
     if hardware.target:
         luts = hardware.costs(program)["node_luts"]
     else:
         luts = estimated_luts(program, width=hardware.width)
-    return FaultCost(
-        faults=network.faults if isinstance(network, Faulty) else "",
-        algorithm=schedule.algorithm,
-        rounds=schedule.round_count,
-        unit=f"{schedule.switching.unit}s of {step_length(schedule, traffic)}",
-        tau=schedule_cost(schedule, traffic).tau,
-        cycles=program.cycles(),
-        node_luts=luts,
-    )
+    return {
+        "faults": network.faults if isinstance(network, Faulty) else "",
+        "algorithm": schedule.algorithm,
+        "rounds": schedule.round_count,
+        "unit": f"{schedule.switching.unit}s of {step_length(schedule, traffic)}",
+        "tau": schedule_cost(schedule, traffic).tau,
+        "cycles": program.cycles(),
+        "node_luts": luts,
+    }
 
 
 def _among(selection: Selection, network: Topology) -> Collective:
