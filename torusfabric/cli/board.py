@@ -16,7 +16,7 @@ from .monitor import add_baud
 from .output import Progress, print_facts, print_json, print_line, print_rendered, progress_bar
 from .parser import Commands, add_command
 from .selection_options import add_selection
-from .several_boards import add_block_options, block_options, clocked, make_block
+from .several_boards import add_block_options, clocked, make_block
 from .tables import add_tables_options
 
 if TYPE_CHECKING:
@@ -104,8 +104,6 @@ def _build(arguments: Namespace) -> _Made:
     folder = Path(arguments.output or BUILDS / board.name)
     _check_selection(arguments, board)
     made = make_block(arguments, board.make_platform())
-    baud = {} if arguments.baud == BAUD else {"baud": arguments.baud}
-    options = {"board": arguments.board, **block_options(arguments), **baud}
     with progress_bar("building") as bar:
         built = build(
             made.fabric,
@@ -113,21 +111,16 @@ def _build(arguments: Namespace) -> _Made:
             folder,
             baud=arguments.baud,
             cache=RenewingCache() if arguments.force else Cache(),
-            command=made.command_line(arguments.command, **options),
+            command=made.command_line(arguments.command),
             progress=_announced(bar, board, made.fabric, folder),
             force=arguments.force,
         )
-    flash = made.command_line("flash", **options, **_folder(arguments, "output"))
+    flash = made.command_line("flash", output=arguments.output)
     # Which block it is, the folder says.
-    here = {name: str(options[name]) for name in options if name not in block_options(arguments)}
-    words = here | _folder(arguments, "build")
-    pairs = [word for name, value in words.items() for word in (f"--{name}", value)]
-    return _Made(built, board, flash, "" if arguments.phy else shell_command(pairs))
-
-
-def _folder(arguments: Namespace, name: str) -> dict[str, str]:
-    """The option of a name that says where it goes, where it is given."""
-    return {name: arguments.output} if arguments.output else {}
+    words = ["--board", arguments.board]
+    words += [] if arguments.baud == BAUD else ["--baud", str(arguments.baud)]
+    words += ["--build", arguments.output] if arguments.output else []
+    return _Made(built, board, flash, "" if arguments.phy else shell_command(words))
 
 
 def _check_selection(arguments: Namespace, board: "Board") -> None:

@@ -9,10 +9,11 @@ from ..collective import Operator, split_names
 from ..errors import InputError
 from ..planning import compile, require_hardware
 from ..toolchain.quoting import shell_command
-from .hardware_options import hardware_words, operators_of
+from ..topology import Topology, faults_within, shared_network
+from .hardware_options import operators_of
 from .output import progress_bar
 from .selection import Chosen
-from .several import choose_schedules, joined_words
+from .several import choose_schedules
 from .tables import frame_of, require_lengths
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ __all__ = ["Made", "make_fabric"]
 
 #: What stands for a barrier among collectives.
 BARRIER = "barrier"
+
+#: Arguments of which a kept command has none: they say where files go and how a command works, or
+#: have become part of the topology and of the choice of an algorithm.
+NOT_KEPT = ("output", "force", "json", "quiet", "verbose", "minutes", "dry_run", "broken_link",
+            "broken_links", "broken_node", "objective", "costs")  # fmt: skip
 
 
 class Made(NamedTuple):
@@ -33,21 +39,59 @@ class Made(NamedTuple):
         What the check of the schedule found; of several, under ``modes``.
     chosen : tuple of Chosen
         The schedules, and how they were chosen.
-    hardware : tuple of str
-        The words on the command line that say what hardware to build.
+    arguments : Namespace
+        Those that said what to make.
     """
 
     fabric: Any
     facts: dict[str, Any]
     chosen: tuple[Chosen, ...]
-    hardware: tuple[str, ...]
+    arguments: Namespace
 
     def command_line(self, command: str, **others: object) -> str:
-        """The command that makes the same again, in a fixed form."""
-        words = ["torusfabric", command, *joined_words(self.chosen), *self.hardware]
-        for name, value in others.items():
-            words += [f"--{name.replace('_', '-')}", str(value)]
-        return shell_command(words)
+        """The command that makes the same again: options as given, with every choice made.
+
+        Other values may stand in place of those of arguments.
+        """
+        parser, decided = self.arguments.parser, dict.fromkeys(NOT_KEPT) | self._decided()
+        words = parser.words(self.arguments, decided | others)
+        return shell_command(["torusfabric", command, *words])
+
+    def _decided(self) -> dict[str, object]:
+        """What was decided, by the attributes of arguments."""
+        first, *others = self.chosen
+        given = vars(self.arguments)
+        length = "flits" if given.get("max_flits") is None else "max_flits"
+        decided = {"top": given.get("top"), "width": given["width"], length: self.fabric.flits}
+        if first.selection is None:
+            return decided
+        network = shared_network(one.schedule.topology for one in self.chosen)
+        slow = network.link_latency != 1
+        decided |= {"topology": network, "link_latency": network.latency_text if slow else None}
+        if others:
+            names = (_in_full(one, network) for one in self.chosen)
+            return decided | {"collective": ",".join(names)}
+        selection, options = first.selection, first.selection.options
+        algorithm, chosen = selection.algorithm, options.given()
+        decided |= {"collective": first.name, "algorithm": algorithm and algorithm.name}
+        decided |= {
+            name: value if name in chosen else None for name, value in vars(options).items()
+        }
+        return decided | ({"latency": "auto"} if selection.any_latency else {})
+
+
+def _in_full(one: Chosen, network: Topology) -> str:
+    """A collective with its algorithm, if it has one for all lengths, and its own broken links.
+
+    An algorithm that was chosen together with options, which others need not have, is left open.
+    """
+    again, asked = one.selection, one.asked
+    assert again is not None
+    assert asked is not None
+    as_asked = again.options == asked.options and not asked.any_latency
+    algorithm = again.algorithm if as_asked else asked.algorithm
+    named = f":{algorithm.name}" if algorithm else ""
+    return f"{one.name}{named}{faults_within(network, one.schedule.topology)}"
 
 
 def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
@@ -95,8 +139,7 @@ def make_fabric(arguments: Namespace, *, any_root: bool = False) -> Made:
     with progress_bar("compiling"):
         fabric = _compiled(arguments, chosen, operators, loaded=loaded)
     found = [facts | _forms(mode) for facts, mode in zip(found, fabric.program.modes, strict=True)]
-    words = hardware_words(arguments, width=fabric.width, length=fabric.flits)
-    return Made(fabric, facts_together(found), chosen, words)
+    return Made(fabric, facts_together(found), chosen, arguments)
 
 
 def _forms(mode: "Mode") -> dict[str, Any]:

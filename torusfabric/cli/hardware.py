@@ -116,14 +116,11 @@ def run_verilog(arguments: Namespace) -> None:
 
     made = make_fabric(arguments, any_root=True)
     fabric = made.fabric
-    command = made.command_line("verilog")
-    command += f" --flow {arguments.flow}" if arguments.flow else ""
-    command += " --templates" * arguments.templates
     with progress_bar("writing Verilog"):
         design = verilog.write(
             fabric,
             arguments.output,
-            command=command,
+            command=made.command_line("verilog"),
             force=arguments.force,
             ram=arguments.ram,
             flow=arguments.flow,

@@ -10,12 +10,8 @@ from ..planning.selection import FormChoice
 from .arguments import add_options, lengths, natural, positive_or_auto
 
 __all__ = ["add_bus_option", "add_fabric_options", "add_flits_option", "add_ram_option",
-           "add_top_options", "hardware_words", "operators_of"]  # fmt: skip
+           "add_top_options", "operators_of"]  # fmt: skip
 
-#: Further options in the order in which they are said again, and what is not said.
-IN_ORDER = ("top", "bus", "prefix", "barrier", "abort", "forms", "clocks", "beat", "timeout", "ram",
-            "tables", "rows", "depth", "inputs")  # fmt: skip
-USUAL = {"clocks": "one", "beat": "auto", "ram": "auto", "tables": "rom"}
 
 #: The tops of a fabric, and how one meets it.
 TOPS = {
@@ -135,22 +131,3 @@ def operators_of(arguments: Namespace, collective: Collective) -> tuple[Operator
     if len(operators) > 1 and "max_flits" not in arguments:
         raise InputError(f"--op must be one operator for {arguments.command}, not {arguments.op}")
     return operators
-
-
-def hardware_words(arguments: Namespace, *, width: int, length: int) -> tuple[str, ...]:
-    """The words on a command line that say what hardware to build, in a fixed order.
-
-    Arguments are of a parser to which `add_fabric_options` added, and maybe `add_top_options`; the
-    length is that of a message, or of the longest.
-    """
-    given = vars(arguments)
-    most = given.get("max_flits") is not None
-    values = {"op": arguments.op, "signed": arguments.signed, "width": width}
-    values["max-flits" if most else "flits"] = length
-    chosen = most or given.get("forms") != str(FormChoice.AUTO)
-    values |= {name: given.get(name) for name in IN_ORDER if chosen or name != "forms"}
-    words: list[str] = []
-    for name, value in values.items():
-        if value and value != USUAL.get(name):
-            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
-    return tuple(words)

@@ -61,6 +61,26 @@ class Parser(argparse.ArgumentParser):
                 names = [name for name in action.option_strings if name.startswith("--")]
                 yield action.dest, names[0] if names else str(action.metavar)
 
+    def words(self, arguments: Namespace, decided: Mapping[str, object]) -> Iterator[str]:
+        """The words by which a command line gives the arguments, and what was decided, in turn.
+
+        Parameters
+        ----------
+        decided : dict of str to object
+            Values in place of those of arguments, by their attributes; None leaves one out.
+        """
+        given = {name: getattr(arguments, name) for name, _ in self.given(arguments)}
+        values = {**given, **decided}
+        for action in self._actions:
+            value = values.get(action.dest)
+            if value is None or value is False:
+                continue
+            name = [option for option in action.option_strings if option.startswith("--")][:1]
+            yield from name
+            if action.nargs != 0:
+                for each in value if isinstance(value, list | tuple) else [value]:
+                    yield f"{each:.12g}" if isinstance(each, float) else str(each)
+
     def _refuse_unknown(self, words: Sequence[str]) -> None:
         """Raise an error if some words are options that this parser does not have."""
         for word in words:

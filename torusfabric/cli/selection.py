@@ -6,7 +6,7 @@ separated by commas, and so are files.
 """
 
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -33,29 +33,36 @@ MOST_ARCS = 2**24
 
 @dataclass(frozen=True)
 class Chosen:
-    """A schedule, and the words on the command line that choose it again.
+    """A schedule, and how it was chosen.
 
     Parameters
     ----------
+    name : str
+        The file, or the collective.
+    selection : Selection, optional
+        What chooses it again, unless it is of a file.
+    asked : Selection, optional
+        What was selected, which leaves open what was chosen.
     root : {"any"} or None
         Whether the root is chosen at the start of each run.
-    latency : int or None
-        Steps from the arrival of a block to its departure; None where a file does not say.
     why : str
         Why its algorithm was chosen; empty where it was named.
-    asked : tuple of str
-        The words as they were given, which leave open what was chosen.
     forms : tuple of Schedule
         Where several serve, each for some lengths: all of them, the last of which is `schedule`.
     """
 
     schedule: Schedule
-    words: tuple[str, ...]
+    name: str
+    selection: Selection | None = None
+    asked: Selection | None = None
     root: Literal["any"] | None = None
-    latency: int | None = None
     why: str = ""
-    asked: tuple[str, ...] = ()
     forms: tuple[Schedule, ...] = ()
+
+    @property
+    def latency(self) -> int | None:
+        """Steps from the arrival of a block to its departure; None where a file does not say."""
+        return None if self.selection is None else self.selection.options.latency
 
     @property
     def wanted(self) -> Schedule | tuple[Schedule, ...]:
@@ -109,13 +116,12 @@ def choose_schedule(
         if root:
             _check_open(schedule.collective)
         before(schedule.topology, schedule.collective)
-        return Chosen(schedule, ("--plan", path, *_open(root)), root)
-    selection = parse_selection(arguments, any_root=any_root)
+        return Chosen(schedule, path, root=root)
+    selection = asked = parse_selection(arguments, any_root=any_root)
     before(selection.topology, selection.collective)
     with progress_bar("planning"):
-        asked = (*_words(selection, arguments), *_open(root))
         if any_length and flits and ("forms" in given or given.get("tables") == "ram"):
-            return replace(_of_forms(selection, flits, root, arguments), asked=asked)
+            return _of_forms(selection, flits, root, arguments)
         if root:
             from ..planning import plan_any_root  # here, since it imports what compiles
 
@@ -123,8 +129,8 @@ def choose_schedule(
         else:
             selection = resolve(selection, flits=flits, any_length=any_length)
             schedule = plan_selection(selection)
-    words = (*_words(selection, arguments), *_open(root))
-    return Chosen(schedule, words, root, selection.options.latency, selection.why, asked)
+    name = selection.collective.name
+    return Chosen(schedule, name, selection, asked, root, selection.why)
 
 
 def _of_forms(
@@ -152,14 +158,10 @@ def _of_forms(
         decided = choice in (FormChoice.SHORT, FormChoice.LONG)
         several = not (selection.algorithm or selection.costs or decided)
     schedules, last = tuple(map(plan_selection, each)), each[-1]
-    words = (*_words(last if len(each) == 1 else selection, arguments), *_open(root))
+    again = last if len(each) == 1 else selection
     forms = schedules if several else ()
-    return Chosen(schedules[-1], words, root, last.options.latency, last.why, forms=forms)
-
-
-def _open(root: Literal["any"] | None) -> tuple[str, ...]:
-    """The words that leave a root open."""
-    return ("--root", "any") if root else ()
+    name = selection.collective.name
+    return Chosen(schedules[-1], name, again, selection, root, last.why, forms)
 
 
 def file_for_topology(arguments: Namespace) -> None:
@@ -272,29 +274,6 @@ def _check_open(collective: Collective) -> None:
         )
     if collective.root:
         raise InputError(f"Root any must be for a plan from node 0, not {collective.root}")
-
-
-def _words(selection: Selection, arguments: Namespace) -> Iterator[str]:
-    """The words that select the same again, with every choice made."""
-    topology, options = selection.topology, selection.options
-    yield from (str(topology), selection.collective.name)
-    if topology.link_latency != 1:
-        yield from ("--link-latency", topology.latency_text)
-    if selection.algorithm is not None:
-        yield from ("--algorithm", selection.algorithm.name)
-    elif selection.any_latency:
-        yield from ("--latency", "auto")
-    if arguments.root not in (None, "any"):
-        yield from ("--root", str(arguments.root))
-    for name in options.given():
-        value = getattr(options, name)
-        match name:
-            case "large":
-                yield "--large"
-            case "times":
-                yield from ("--times", *map(str, value))
-            case _:
-                yield from (f"--{name}", str(value))
 
 
 def checked_facts(schedule: Schedule, *, flits: int | None = None, why: str = "") -> dict[str, Any]:

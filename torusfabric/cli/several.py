@@ -14,18 +14,11 @@ from ..collective import parse_collective, split_name, split_names
 from ..errors import InputError
 from ..schedule.file import load
 from ..toolchain.reading import listed_files
-from ..topology import (
-    Topology,
-    alike_along_axes,
-    faults_within,
-    parse_topology,
-    shared_network,
-    with_latency,
-)
+from ..topology import alike_along_axes, parse_topology, shared_network, with_latency
 from .arguments import add_options
 from .selection import Before, Chosen, choose_schedule
 
-__all__ = ["add_mode", "choose_mode", "choose_schedules", "each_selection", "joined_words"]
+__all__ = ["add_mode", "choose_mode", "choose_schedules", "each_selection"]
 
 #: More collectives in one fabric are not worth a try.
 MOST_MODES = 1024
@@ -159,36 +152,3 @@ def _mode_number(mode: str | None, names: list[list[str]]) -> int:
     numbers = f"0 to {len(names) - 1}" if len(names) > 1 else "0"
     given = "left out (of several collectives one is shown)" if mode is None else repr(mode)
     raise InputError(f"--mode must be {numbers}, or one of {known}, not {given}")
-
-
-def joined_words(chosen: tuple[Chosen, ...]) -> tuple[str, ...]:
-    """The words that choose several schedules again, for one fabric."""
-    if len(chosen) == 1:
-        return chosen[0].words
-    first, *_ = most = max((one.words for one in chosen), key=len)
-    if first == "--plan":
-        return (first, ",".join(one.words[1] for one in chosen), *most[2:])
-    network = shared_network(one.schedule.topology for one in chosen)
-    names = (_in_full(one, network) for one in chosen)
-    options = max((_algorithm_and_options(one.asked)[1] for one in chosen), key=len)
-    return (str(network), ",".join(names), *options)
-
-
-def _in_full(one: Chosen, network: Topology) -> str:
-    """A collective with its algorithm, if it has one for all lengths, and its own broken links.
-
-    Without one where options were chosen with it, which others need not have.
-    """
-    faults = faults_within(network, one.schedule.topology)
-    algorithm, options = _algorithm_and_options(one.words)
-    named, given = _algorithm_and_options(one.asked)
-    algorithm = algorithm if options == given else named
-    return f"{one.words[1]}{algorithm and f':{algorithm}'}{faults}"
-
-
-def _algorithm_and_options(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The algorithm that words name after topology and collective, if any, and all else."""
-    if "--algorithm" not in words:
-        return "", words[2:]
-    at = words.index("--algorithm")
-    return words[at + 1], words[2:at] + words[at + 2 :]

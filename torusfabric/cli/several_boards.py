@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .fabric import Made
 
 __all__ = ["add_block_options", "add_boards_options", "add_drawn_boards", "add_error_option",
-           "block_options", "check_one_chip", "clocked", "drawn_boards", "make_block",
+           "check_one_chip", "clocked", "drawn_boards", "make_block",
            "make_boards", "make_linked", "run_boards", "write_boards"]  # fmt: skip
 
 #: The least latency of a cut arc that is ever enough.
@@ -172,10 +172,7 @@ def write_boards(arguments: Namespace) -> None:
     from ..verilog.boards import write_boards as write
 
     made, system = make_boards(arguments)
-    command = made.command_line("verilog", boards=system.boards)
-    for name, form in (("ppm", "g"), ("retries", ""), ("start_timeout", ""), ("phy", "")):
-        if (value := getattr(arguments, name)) is not None:
-            command += f" --{name.replace('_', '-')} {value:{form}}"
+    command = made.command_line("verilog")
     with progress_bar("writing Verilog"):
         design = write(
             system, arguments.output, command=command, force=arguments.force, ram=arguments.ram
@@ -241,13 +238,6 @@ def add_block_options(parser: ArgumentParser) -> None:
         """,
         lanes={"dest": "pairs", "type": positive},
     )
-
-
-def block_options(arguments: Namespace) -> dict[str, object]:
-    """The options that say which block, where there is one."""
-    names = ("boards", "block", "ppm", "retries", "start_timeout", "phy")
-    given = {name: getattr(arguments, name) for name in names} | {"lanes": arguments.pairs}
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def make_block(arguments: Namespace, platform: Any = None) -> Made:
