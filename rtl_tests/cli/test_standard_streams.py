@@ -17,7 +17,7 @@ from torusfabric import cli
 from torusfabric.cli import main
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.sweep.results import Results
-from torusfabric.toolchain import files, reading
+from torusfabric.toolchain import destinations
 from torusfabric.toolchain.folders import private_folder
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
@@ -291,12 +291,14 @@ def test_a_name_that_is_too_long(tmp_path, monkeypatch, capsys):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
 def test_a_pipe_without_a_writer(tmp_path, monkeypatch, capsys):
     """A named pipe into which nobody writes is refused; one with a writer is waited for."""
-    monkeypatch.setattr(reading, "PATIENCE", 1)
+    monkeypatch.setattr(destinations, "PATIENCE", 1)
     path = tmp_path / "plan.json"
     os.mkfifo(path)
     for words in (["check", str(path)], ["plan", f"graph:{path}", "allgather"]):
         assert main(words) == 1
-        assert "must have a writer, for it is a named pipe" in capsys.readouterr().err
+        assert (
+            "a named pipe, whose other end nobody opened for 1 seconds" in capsys.readouterr().err
+        )
     tf.plan("3", "allgather").save(tmp_path / "whole.json")
     script = f"exec 3> {path}; sleep 2; cat {tmp_path / 'whole.json'} >&3"
     with subprocess.Popen(["sh", "-c", script]):
@@ -306,11 +308,11 @@ def test_a_pipe_without_a_writer(tmp_path, monkeypatch, capsys):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
 def test_a_pipe_without_a_reader(tmp_path, monkeypatch, capsys):
     """A named pipe that nobody reads is refused; one with a reader is waited for."""
-    monkeypatch.setattr(files, "PATIENCE", 1)
+    monkeypatch.setattr(destinations, "PATIENCE", 1)
     path = tmp_path / "plan.json"
     os.mkfifo(path)
     assert main([*PLAN, "-o", str(path)]) == 1
-    assert "a named pipe, which nobody read for 1 seconds" in capsys.readouterr().err
+    assert "a named pipe, whose other end nobody opened for 1 sec" in capsys.readouterr().err
     with subprocess.Popen(["sh", "-c", f"sleep 0.5; cat {path}"], stdout=subprocess.PIPE) as reader:
         assert main([*PLAN, "-o", str(path)]) == 0
         assert json.loads(reader.communicate()[0])["collective"]

@@ -4,16 +4,17 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from ..errors import InputError
 
-__all__ = ["COMPRESSED", "PATIENCE", "STANDARD_OUTPUT", "AnyPath", "is_standard_output",
-           "is_written_directly", "require_plain", "status_of"]  # fmt: skip
+__all__ = ["COMPRESSED", "STANDARD_OUTPUT", "AnyPath", "is_standard_output", "is_written_directly",
+           "open_in_time", "require_plain", "status_of"]  # fmt: skip
 
 #: The name of standard output in place of a path.
 STANDARD_OUTPUT = "-"
 
-#: Seconds in which a named pipe must have a reader, or a writer.
+#: Seconds in which somebody must open the other end of a named pipe.
 PATIENCE = 10
 
 #: The endings of names of text files that are compressed, in writing as in reading.
@@ -56,6 +57,34 @@ def is_written_directly(path: AnyPath, status: os.stat_result | None) -> bool:
     if status is None:
         return False
     return not stat.S_ISREG(status.st_mode) or any(map(_is_descriptor, _links(Path(path))))
+
+
+def open_in_time(path: Path, mode: str) -> BinaryIO:
+    """Open a binary file; wait some seconds for the other end of a named pipe.
+
+    Why: opening a pipe blocks without end while nobody opens its other end.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened, or is a pipe without another end.
+    """
+    if not path.is_fifo():
+        return cast(BinaryIO, open(path, mode))
+    from concurrent import futures  # here, since hardly any file is a pipe
+
+    with futures.ThreadPoolExecutor(1) as pool:
+        opened = pool.submit(open, path, mode)
+        try:
+            return cast(BinaryIO, opened.result(PATIENCE))
+        except BaseException as error:
+            if not opened.done():
+                os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))  # so that the thread ends
+                opened.result().close()
+            if not isinstance(error, futures.TimeoutError):
+                raise
+    reason = f"a named pipe, whose other end nobody opened for {PATIENCE} seconds"
+    raise OSError(errno.ENXIO, reason)
 
 
 def require_plain(what: str, path: AnyPath) -> None:

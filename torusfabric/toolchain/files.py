@@ -22,7 +22,6 @@ import shutil
 import stat
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -31,10 +30,10 @@ from typing import Any, BinaryIO, TextIO, cast
 from ..errors import InputError
 from .destinations import (
     COMPRESSED,
-    PATIENCE,
     AnyPath,
     is_standard_output,
     is_written_directly,
+    open_in_time,
     status_of,
 )
 from .values import path_of
@@ -124,31 +123,8 @@ def writing(path: AnyPath) -> Iterator[BinaryIO]:
             with io.BufferedWriter(_StandardOutput()) as file:
                 yield file
         else:
-            with replacing(path) as unfinished, _open_for_writing(unfinished) as file:
+            with replacing(path) as unfinished, open_in_time(unfinished, "wb") as file:
                 yield file
-
-
-def _open_for_writing(path: Path) -> BinaryIO:
-    """Open a file; wait some seconds until a named pipe has a reader.
-
-    Why: opening a pipe blocks without end while nobody reads it.
-    """
-    if os.name != "posix" or not path.is_fifo():
-        return open(path, "wb")
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError as error:
-            if error.errno != errno.ENXIO:
-                raise
-            if time.monotonic() > until:
-                reason = f"a named pipe, which nobody read for {PATIENCE} seconds"
-                raise OSError(errno.ENXIO, reason) from None
-            time.sleep(0.05)
-        else:
-            os.set_blocking(descriptor, True)
-            return open(descriptor, "wb")
 
 
 @contextlib.contextmanager

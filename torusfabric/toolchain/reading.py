@@ -5,13 +5,10 @@ unpack to gigabytes exhaust the memory. JSON is taken strictly: no key twice in 
 number that JSON does not know, no half of a surrogate pair, which no terminal and no file can take.
 """
 
-import contextlib
 import gzip
 import json
 import os
 import re
-import select
-import time
 import zlib
 from collections import Counter
 from collections.abc import Iterable
@@ -22,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .destinations import COMPRESSED, PATIENCE
+from .destinations import COMPRESSED, open_in_time
 from .values import path_of
 
 __all__ = ["excerpt", "listed_files", "parse_json", "location_of", "read_array", "read_bytes",
@@ -76,7 +73,7 @@ def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTE
     path = path_of(what, path)
     path = Path(path)
     try:
-        with _opened(path, what) as file:
+        with open_in_time(path, "rb") as file:
             if path.suffix not in COMPRESSED:
                 return _read(file, f"{what} {path} must hold at most {_size(most)}", most)
             limit, reason = _unpacked_limit(os.fstat(file.fileno()).st_size, most)
@@ -90,40 +87,6 @@ def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTE
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{what} {path} could not be read: {reason}") from error
-
-
-def _opened(path: Path, what: str) -> BinaryIO:
-    """A file to read; a named pipe is waited for some seconds until it has a writer.
-
-    Why: to open a pipe waits for a writer without end. Pipes of a shell have no name, and a writer.
-    """
-    if os.name != "posix" or not path.is_fifo() or not os.path.exists(os.path.realpath(path)):
-        return open(path, "rb")
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    file = open(descriptor, "rb")  # noqa: SIM115 (the caller closes it)
-    if not _has_writer(path, descriptor):
-        file.close()
-        raise InputError(
-            f"{what} {path} must have a writer, for it is a named pipe; there was none in "
-            f"{PATIENCE} seconds"
-        )
-    os.set_blocking(descriptor, True)
-    return file
-
-
-def _has_writer(path: Path, descriptor: int) -> bool:
-    """Wait until a named pipe has a writer, or holds what one has written."""
-    with contextlib.suppress(OSError):
-        # A pipe hangs up only after a writer has been there; this is one.
-        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
-    poller = select.poll()
-    poller.register(descriptor, select.POLLIN)
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        if not any(event == select.POLLHUP for _, event in poller.poll(0)):
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def read_text(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTES) -> str:
