@@ -19,7 +19,7 @@ from .destinations import AnyPath, is_standard_output, is_written_directly, stat
 from .files import replacing, reporting, writing
 from .values import path_of
 
-__all__ = ["is_like", "is_owned", "owned_files", "record_all", "remove_owned", "require_like",
+__all__ = ["is_like", "is_owned", "owned_files", "record_all", "require_like",
            "require_owned", "require_whole", "write_owned"]  # fmt: skip
 
 #: The record, by what wrote the files.
@@ -38,7 +38,7 @@ def owned_files(folder: Path, maker: str) -> set[str]:
     return {
         name
         for name in known
-        if not any(path.is_symlink() for path in _parents(folder, name))
+        if not any((folder / parent).is_symlink() for parent in PurePosixPath(name).parents[:-1])
         and _digest(folder / name) in known[name]
     }
 
@@ -80,7 +80,8 @@ def write_owned(
     seal : str
         The file by which a reader knows that the set is whole.
     outdated : iterable of str
-        Files of an older set, which are removed.
+        Files of an older set, which are removed with inner folders that are empty then; without
+        `force` only those that are ours.
 
     Raises
     ------
@@ -88,63 +89,37 @@ def write_owned(
         If one is not ours or cannot be written; nothing is changed then.
     """
     require_owned(folder, maker, files, force=force)
-    before = _recorded(folder, maker)
+    before, gone = _recorded(folder, maker), set(outdated)
+    if not force:
+        gone &= owned_files(folder, maker)
+    if not files and not gone:
+        return
     new = {name: [hashlib.sha256(content).hexdigest()] for name, content in files.items()}
     # Wherever this is interrupted, each file is as one of its digests says.
     both = {name: [*before.get(name, []), *digests] for name, digests in new.items()}
     with reporting(folder), contextlib.ExitStack() as stack:
         # What is entered first takes its name last.
         for name in sorted(files, key=lambda name: name != seal):
-            _stage(folder / name, files[name], stack)
+            with reporting(folder / name):
+                unfinished = stack.enter_context(replacing(folder / name))
+                unfinished.write_bytes(files[name])
         _write_record(folder, maker, before | both)
-        (folder / seal).unlink(missing_ok=True)
-        gone = owned_files(folder, maker) & set(outdated)
-        _unlink(folder, gone, seal)
+        for name in [seal, *sorted(gone - {seal})]:
+            _unlink(folder / name, folder)
     left = {name: found for name, found in before.items() if name not in gone}
     _write_record(folder, maker, left | new)
 
 
-def _stage(path: Path, content: bytes, stack: contextlib.ExitStack) -> None:
-    """Write a file under another name; it takes its own when the stack is left."""
-    with reporting(path):
-        unfinished = stack.enter_context(replacing(path))
-        unfinished.write_bytes(content)
-
-
-def remove_owned(
-    folder: Path, maker: str, names: Iterable[str], *, seal: str, force: bool = False
-) -> None:
-    """Remove those of some files that are ours, and folders that are empty then.
-
-    Parameters
-    ----------
-    seal : str
-        The file that goes first: without it the set is not whole.
-
-    Raises
-    ------
-    InputError
-        If one cannot be removed.
-    """
-    ours = set(names) if force else owned_files(folder, maker) & set(names)
-    _unlink(folder, ours, seal)
-    left = {name: found for name, found in _recorded(folder, maker).items() if name not in ours}
-    if ours:
-        _write_record(folder, maker, left)
-
-
-def _unlink(folder: Path, names: Iterable[str], seal: str) -> None:
-    """Remove files of a folder, the seal first, and folders in it that are empty then."""
-    for name in sorted(names, key=lambda name: (name != seal, name)):
-        path = folder / name
-        try:
-            path.unlink(missing_ok=True)
-            if path.parent != folder and not any(path.parent.iterdir()):
-                path.parent.rmdir()
-        except OSError as error:
-            raise InputError(
-                f"File must be removable, not {path} ({error.strerror or error})"
-            ) from None
+def _unlink(path: Path, folder: Path) -> None:
+    """Remove a file of a folder, and the inner folder that is empty then."""
+    try:
+        path.unlink(missing_ok=True)
+        if path.parent != folder and not any(path.parent.iterdir()):
+            path.parent.rmdir()
+    except OSError as error:
+        raise InputError(
+            f"File must be removable, not {path} ({error.strerror or error})"
+        ) from None
 
 
 def require_whole(seal: AnyPath) -> None:
@@ -246,11 +221,6 @@ def _recorded(folder: Path, maker: str) -> dict[str, list[str]]:
             inside = (name for name in files if not {"..", ""} & set(name.split("/")))
             return {name: files[name] for name in inside if isinstance(files[name], list)}
     return {}
-
-
-def _parents(folder: Path, name: str) -> list[Path]:
-    """The folders that a file is in, within a folder."""
-    return [folder / parent for parent in PurePosixPath(name).parents][:-1]
 
 
 def _write_record(folder: Path, maker: str, files: Mapping[str, list[str]]) -> None:

@@ -20,7 +20,7 @@ from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...toolchain.files import AnyPath, writable
 from ...toolchain.folders import locked, made_folder, private_folder
-from ...toolchain.owned import remove_owned, require_owned, write_owned
+from ...toolchain.owned import require_owned, write_owned
 from ...verilog.manifest import manifest
 from ..bridge import BAUD
 from ..bridge.gateware import behind_bus
@@ -133,7 +133,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
             private_folder(folder / "build", force=force) as work,
         ):
             require_owned(folder, _MAKER, names, force=force)
-            remove_owned(folder, _MAKER, names, seal=_SEAL, force=force)
+            write_owned(folder, _MAKER, {}, seal=_SEAL, force=force, outdated=names)
             cached = cache.fetch_files(key, kept, work)
             if not cached:
                 run_plans(fabric, board, work, baud=baud, progress=progress)
