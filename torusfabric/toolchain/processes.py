@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
 from .files import AnyPath
 
@@ -63,34 +63,17 @@ class _Group:
     """Processes that are ended together."""
 
     def __init__(self) -> None:
-        self._running: set[subprocess.Popen[str]] = set()
+        self.running: set[subprocess.Popen[str]] = set()
         self._lock = threading.Lock()
         self._over = False
         _groups.add(self)
 
-    @contextlib.contextmanager
-    def started(self, command: Sequence[str], **options: object) -> Iterator[subprocess.Popen[str]]:
-        """A process, which is ended when the body is left by an exception."""
-        process: subprocess.Popen[str] | None = None
-        try:
-            with _signals.held():
-                process = self._start(command, **options)
-            yield process
-        except BaseException:
-            if process is not None:
-                _end([process])
-            raise
-        finally:
-            if process is not None:
-                with process:
-                    self._running.discard(process)
-
-    def _start(self, command: Sequence[str], **options: object) -> subprocess.Popen[str]:
+    def start(self, command: Sequence[str], **options: Any) -> "subprocess.Popen[str]":
         """Start a process, unless the group has been stopped."""
         with self._lock:
             if self._over:
                 raise Interrupted(signal.SIGINT)
-            process: subprocess.Popen[str] = subprocess.Popen(  # type: ignore[call-overload]
+            process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 text=True,
@@ -99,14 +82,14 @@ class _Group:
                 start_new_session=True,
                 **options,
             )
-            self._running.add(process)
+            self.running.add(process)
             return process
 
     def stop(self, *, over: bool = True) -> None:
         """End the processes, and perhaps start no more."""
         with self._lock:
             self._over = over
-            running = list(self._running)
+            running = list(self.running)
         _end(running)
 
 
@@ -168,12 +151,6 @@ _signals = _Signals()
 _groups: "weakref.WeakSet[_Group]" = weakref.WeakSet()
 _main_group = _Group()
 _of_thread = threading.local()
-
-
-def _group() -> _Group:
-    """The group that the processes of this thread belong to."""
-    found: _Group = getattr(_of_thread, "group", _main_group)
-    return found
 
 
 @contextlib.contextmanager
@@ -256,21 +233,27 @@ def run(
         If it cannot be started.
     """
     streams = (subprocess.PIPE, subprocess.PIPE) if log is None else (log, subprocess.STDOUT)
-    options = {"cwd": folder, "env": environ, "stdout": streams[0], "stderr": streams[1]}
-    with _group().started(command, **options) as process:
-        output, errors = _communicated(process, look)
-    return subprocess.CompletedProcess(command, process.returncode, output, errors)
-
-
-def _communicated(
-    process: "subprocess.Popen[str]", look: Callable[[], object] | None
-) -> tuple[str, str]:
-    """What a process has written when it has ended; looked at meanwhile as `run` says."""
-    while look is not None:
-        look()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=PERIOD)
-    return process.communicate()
+    group: _Group = getattr(_of_thread, "group", _main_group)
+    process = output = None
+    try:
+        with _signals.held():
+            process = group.start(
+                command, cwd=folder, env=environ, stdout=streams[0], stderr=streams[1]
+            )
+        while look is not None and output is None:
+            look()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                output = process.communicate(timeout=PERIOD)
+        output = output or process.communicate()
+    except BaseException:
+        if process is not None:
+            _end([process])
+        raise
+    finally:
+        if process is not None:
+            with process:
+                group.running.discard(process)
+    return subprocess.CompletedProcess(command, process.returncode, *output)
 
 
 def parallel(function: Callable[[T], R], items: Iterable[T], *, jobs: int = 2) -> Iterator[R]:
