@@ -68,8 +68,3 @@ def test_a_block_runs_alone(capsys):
     assert main(["run", *words, "--job", "length=2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["words_checked"], found["words_wrong"]) == (4, 0)
-
-
-def test_runs_on_several_boards_are_not_aborted(capsys):
-    assert main(["prove", *PAIR, "--abort"]) == 1
-    assert "--abort must be left out with --boards" in capsys.readouterr().err

@@ -1,11 +1,10 @@
-"""Runs that are aborted: they end in time, and the next one is right, to the word and the cycle."""
+"""Runs that are ended early: the next one is right, to the word and the cycle."""
 
 import pytest
 from helpers import expected_words, few
 
 import torusfabric as tf
 from torusfabric import collective as collectives
-from torusfabric.errors import InputError
 from torusfabric.simulation.engines import AmaranthEngine, Job
 from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import Words
@@ -14,6 +13,7 @@ from torusfabric.simulation.engines.words import Words
 FABRICS = [
     ("2x2", ["allgather"], "hamiltonian", {"flits": 2}),
     ("2", ["alltoall", "allreduce"], None, {"max_flits": 3}),
+    ("3", ["allgather", "allreduce"], None, {"max_flits": 3, "tables": "ram"}),
     ("3", ["broadcast"], None, {"max_flits": 3, "root": "any"}),
     ("3x3", ["allgather"], "one-packet", {"flits": 2}),
     ("2x3", ["alltoall", "allreduce"], None, {"max_flits": 3}),
@@ -25,15 +25,24 @@ FABRICS = [
 ]
 
 
+class Resettable(tf.Fabric):
+    """A fabric with the input that the bus has for the register `abort`."""
+
+    def _builder(self):
+        build = super()._builder()
+        build.resets = True
+        return build
+
+
 def made(topology, collectives, algorithm, options):
     options = dict(options)
-    root = options.pop("root", None)
+    root, tables = options.pop("root", None), options.pop("tables", "rom")
     plans = [
         tf.plan(topology, name, algorithm=algorithm) if algorithm else tf.plan(topology, name)
         for name in collectives
     ]
     program = tf.compile(plans if len(plans) > 1 else plans[0], root=root, **options)
-    return tf.Fabric(program, width=8, abort=True)
+    return Resettable(program, width=8, tables=tables)
 
 
 def jobs_of(fabric):
@@ -57,34 +66,12 @@ def drawn(fabric, job, seed):
     return Words(fabric, messages, job), words, receives
 
 
-async def aborted(ctx, clock, design, job, after):
-    """Start a run, and abort it after some edges; the edges from that to done."""
-    for name, value in job.inputs.items():
-        ctx.set(getattr(design, name), value)
-    ctx.set(design.start, 1)
-    await clock.tick()
-    ctx.set(design.start, 0)
-    for _ in range(after - 1):
-        await clock.tick()
-    assert ctx.get(design.busy)
-    ctx.set(design.abort, 1)
-    await clock.tick()
-    ctx.set(design.abort, 0)
-    edges = 0
-    while ctx.get(design.busy) and edges < 200:
-        await clock.tick()
-        edges += 1
-    assert ctx.get(design.done)
-    return edges
-
-
-@pytest.mark.parametrize(("topology", "names", "algorithm", "options"), few(3, FABRICS))
-def test_the_next_run_is_right_whenever_one_is_aborted(topology, names, algorithm, options):
+@pytest.mark.parametrize(("topology", "names", "algorithm", "options"), few(4, FABRICS))
+def test_the_next_run_is_right_whenever_one_is_ended(topology, names, algorithm, options):
     fabric = made(topology, names, algorithm, options)
     program, jobs = fabric.program, jobs_of(fabric)
     engine = AmaranthEngine(fabric, gated=True)
     design, most = engine.design, program.cycles(jobs[0].length, mode=jobs[0].mode)
-    late = []
 
     async def testbench(ctx):
         clock = Clock(ctx, design)
@@ -93,51 +80,20 @@ def test_the_next_run_is_right_whenever_one_is_aborted(topology, names, algorith
             job = jobs[edge % len(jobs)]
             words, expected, receives = drawn(fabric, job, edge)
             await driver.load(words)
-            late.append(await aborted(ctx, clock, design, jobs[0], edge))
-            assert ctx.get(design.aborted)
-            assert ctx.get(design.cycles) == edge + late[-1] <= most
+            for name, value in ({"start": 1} | jobs[0].inputs).items():
+                ctx.set(getattr(design, name), value)
+            await clock.tick()
+            ctx.set(design.start, 0)
+            for _ in range(edge - 1):
+                await clock.tick()
+            assert ctx.get(design.busy)
+            ctx.set(design.reset_run, 1)
+            await clock.tick()
+            ctx.set(design.reset_run, 0)
+            assert not ctx.get(design.busy)
+            assert not ctx.get(design.done)
             assert await driver.collect(job) == program.cycles(job.length, mode=job.mode)
-            assert not ctx.get(design.aborted)
             await driver.take(words)
             assert (words.received[receives] == expected[receives]).all(), edge
 
     engine.simulate(testbench)
-    assert 0 < max(late) <= fabric.abort_cycles
-
-
-def test_an_abort_at_rest_or_with_the_last_cycle_is_none():
-    fabric = made("3", ["allgather"], None, {"flits": 2})
-    engine = AmaranthEngine(fabric, gated=False)
-    design = engine.design
-
-    async def testbench(ctx):
-        ctx.set(design.abort, 1)
-        await ctx.tick()
-        assert not ctx.get(design.aborted)
-        ctx.set(design.abort, 0)
-        ctx.set(design.start, 1)
-        await ctx.tick()
-        ctx.set(design.start, 0)
-        for _ in range(fabric.predicted_cycles - 1):
-            await ctx.tick()
-        ctx.set(design.abort, 1)
-        await ctx.tick()
-        assert ctx.get(design.done)
-        assert not ctx.get(design.aborted)
-        assert ctx.get(design.cycles) == fabric.predicted_cycles
-
-    engine.simulate(testbench)
-
-
-def test_nothing_is_there_unless_it_is_asked_for():
-    program = tf.compile(tf.plan("3", "allgather"))
-    netlist = tf.Fabric(program).netlist
-    assert not {"abort", "aborted"} & netlist.nets.keys()
-    assert {"abort", "aborted"} <= tf.Fabric(program, abort=True).netlist.nets.keys()
-
-
-@pytest.mark.parametrize("top", ["stream", "core"])
-def test_streams_are_refused(top):
-    program = tf.compile(tf.plan("3x3", "allgather", algorithm="one-packet"), flits=2)
-    with pytest.raises(InputError, match="Abort must be left out for"):
-        tf.Fabric(program, top=top, abort=True)

@@ -11,7 +11,6 @@ from torusfabric.errors import InputError
 WRONG = [np.array([1, 2]), np.array(3), np.array(["host", "x"]), {}, object(), 1.5, b"x"]
 
 MAKE = {
-    "Abort": lambda wrong: fabric(abort=wrong),
     "Beat": lambda wrong: fabric(beat=wrong if getattr(wrong, "ndim", 1) else [3]),
     "Empty": lambda wrong: fabric(empty=wrong),
     "Tables": lambda wrong: fabric(tables=wrong),

@@ -181,6 +181,7 @@ class BusScenario:
         assert await self.set("interrupt_pending", 1)
         assert await self.set("interrupt_enable", 1)
         assert await self.bus.irq() == 0, "an interrupt is pending before the run"
+        await self.check_abort()
         assert await self.set("start", 1), "no run began"
         if self.predicted(length) >= LONG:
             await self.check_busy()
@@ -190,6 +191,14 @@ class BusScenario:
         for node, flit in self.random.sample(places, min(READS, len(places))):
             got = await self.read_flit(node, flit)
             assert got == expected[flit], f"flit {flit} of node {node} is {got}"
+
+    async def check_abort(self):
+        """A run that is ended early is not done, and what the nodes send stays."""
+        assert await self.set("start", 1), "no run began"
+        await self.pause()
+        assert await self.set("abort", 1)
+        assert await self.get("status", "busy") == await self.get("status", "done") == 0
+        assert await self.set("interrupt_pending", 1)
 
     async def check_busy(self):
         """One access to a window, or a start, while a run is under way: it changes nothing."""

@@ -24,11 +24,11 @@ pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus
 EXPORTS = {
     "host": (
         "2x2", "alltoall,allreduce", {"max_flits": 4, "operators": ["max:signed", "xor"]},
-        {"abort": True},
+        {},
     ),
     "axi-lite": (
         "3", "reduce,alltoall!1", {"max_flits": 2},
-        {"bus": "axi-lite", "prefix": "net_", "abort": True},
+        {"bus": "axi-lite", "prefix": "net_"},
     ),
     "loaded": ("2", "reduce,allgather", {"max_flits": 3}, {"tables": "ram"}),
     "axi4": ("mesh:3", "reduce,exchange", {"max_flits": 2}, {"bus": "axi4"}),

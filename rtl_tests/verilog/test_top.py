@@ -49,7 +49,7 @@ SELECTIONS = [
     "4x4x4 reduce --width 16 --max-flits 16",
     "8x8 reduce --root any --width 16 --max-flits 64",
     "4x4 allgather --boards 2x1 --link-latency 30",
-    "2x2 allgather --bus wishbone --abort --width 70 --flits 2",
+    "2x2 allgather --bus wishbone --width 70 --flits 2",
 ]
 
 

@@ -84,10 +84,10 @@ def test_linters_are_silent(tmp_path, topology, collective, algorithm, width, fl
 
 @pytest.mark.parametrize("topology", few(2, ["2x2", "2x3", "4"], tuples=True))
 def test_linters_are_silent_about_operators(tmp_path, topology):
-    """In-ports at which nothing is combined compare no word with a constant; abort is a port."""
+    """In-ports at which nothing is combined compare no word with a constant."""
     plan = tf.plan(topology, "allreduce", flits=3)
     program = tf.compile(plan, max_flits=3, operators=["max", "min:signed", "add"])
-    folder = emitted(tmp_path, tf.Fabric(program, width=9, abort=True))
+    folder = emitted(tmp_path, tf.Fabric(program, width=9))
     if have_verilator():
         assert lint_verilator(folder) == []
 

@@ -181,7 +181,7 @@ def _compiled(
         root=next((one.root for one in chosen if one.root), None),
         barrier=given.get("barrier", False),
     )
-    ports = ("top", "prefix", "bus", "clocks", "beat", "timeout", "abort")
+    ports = ("top", "prefix", "bus", "clocks", "beat", "timeout")
     how = {name: given[name] for name in ports if name in given}
     if loaded:
         how["tables"] = frame_of(arguments, program)

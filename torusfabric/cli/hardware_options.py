@@ -92,8 +92,6 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
             auto, the least with which streams do not limit the runs, else 1 (default auto)
         --timeout CYCLES: with --top stream, name a node that has not sent, or not taken what it
             received, so many cycles after no run is under way (default never)
-        --abort: with --top host or core, add an input, behind a bus a register, that ends runs
-            early
         """,
         top={"choices": tops, "default": tops[0]},
         clocks={"choices": ("one", "per-node"), "default": "one"},

@@ -36,7 +36,7 @@ WITHOUT_PAIRS = None, "parallel"
 
 #: What has no meaning on several boards, with what it must be.
 ALONE: dict[str, object] = {
-    "top": "host", "abort": False, "bus": None, "clocks": "one", "flow": None,
+    "top": "host", "bus": None, "clocks": "one", "flow": None,
     "templates": False, "through_port": False, "wave": None, "trace": None,
     "stall": None, "faults": None, "engine": "auto", "repeat": 1, "tables": "rom", "fabric": None,
 }  # fmt: skip

@@ -139,8 +139,8 @@ class Access:
         """What drives the fabric while nobody writes, and besides."""
         pulse = np.broadcast_to(np.asarray(start), (1, self.machine.runs))
         given = {"rst": np.array([[rst]]), "start": pulse} | self.idle()
-        if "abort" in self.machine.text.nets:
-            given["abort"] = np.array([[0]])
+        if "reset_run" in self.machine.text.nets:
+            given["reset_run"] = np.array([[0]])
         return given | {name: np.array([[bit]]) for name, bit in besides.items()}
 
     def check_rest(self, rest: Snapshot) -> int:

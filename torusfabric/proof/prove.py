@@ -159,8 +159,8 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
             yield "Loaders, unloaders and commands do what those of fixed tables do by constants."
         else:
             yield "The host port finds by the table of blocks what the address map says."
-    if fabric.aborts:
-        yield "Nobody aborts a run."
+    if "reset_run" in fabric.netlist.single_nets:
+        yield "Nobody ends a run early."
     if fabric.bus and fabric.top is Top.STREAM:
         yield "The registers behind the bus give commands, and take statuses, as streams do."
     elif fabric.bus:

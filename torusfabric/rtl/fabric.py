@@ -86,8 +86,6 @@ class Fabric(wiring.Component):
     timeout : int
         Cycles after which a node is named, by `stalled_node`, that has not sent its message, or not
         taken what it has received, while no run is under way; 0 for never. Stream top only.
-    abort : bool
-        Whether an input ends runs early; not with streams, nor of a core without memories.
     tables : {"rom", "ram"}, Frame or Image
         Whether what nodes do is fixed, or loaded; then a frame says what there is room for, by
         default what the program needs, or an image what is there at first. Not of a core.
@@ -116,10 +114,6 @@ class Fabric(wiring.Component):
     cycles : Out(32)
         Clock edges from the begin of the run to done. A run begins with its start; behind a host
         port up to `hold` edges later, if words that were written just before are on their way.
-    abort : In(1)
-        A pulse ends the run under way, within `abort_cycles`; only with ``abort``.
-    aborted : Out(1)
-        Whether the run under way, or the last one, is one that was: not all words have arrived.
     host_we, host_node, host_addr, host_wdata : In
         One write an edge into a node's memory; host top only.
     host_rdata : Out(width)
@@ -175,14 +169,13 @@ class Fabric(wiring.Component):
         clocks: Clocks | str = Clocks.ONE,
         beat: int | str = AUTO,
         timeout: int | str = 0,
-        abort: bool = False,
         tables: Frame | Image | str = "rom",
         empty: bool = False,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
         self._given: dict[str, Any] = {
             "width": width, "top": top, "prefix": prefix, "bus": bus, "clocks": clocks,
-            "beat": beat, "timeout": timeout, "abort": abort, "tables": tables, "empty": empty,
+            "beat": beat, "timeout": timeout, "tables": tables, "empty": empty,
         }  # fmt: skip
         self._given_program = program
         self.width, self.prefix = require_width(width, program.operators), prefix
@@ -190,12 +183,8 @@ class Fabric(wiring.Component):
         self.program, self.flits, self.top = program, program.flits, Top(top)
         self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)
         self.timeout = natural("Timeout", timeout, most=MOST_TIMEOUT)
-        self.aborts = flag("Abort", abort)
-        check_top(program, self.top, bus=bool(self.bus), clocks=self.clocks, timeout=self.timeout,
-                  abort=abort)  # fmt: skip
-        self.frame, self.loadable = loaded_tables(
-            program, tables, self.top, bus=bool(self.bus), abort=abort
-        )
+        check_top(program, self.top, bus=bool(self.bus), clocks=self.clocks, timeout=self.timeout)
+        self.frame, self.loadable = loaded_tables(program, tables, self.top, bus=bool(self.bus))
         self.empty = flag("Empty", empty) and bool(self.frame)
         if self.frame:
             self.program = program = self.image.program
@@ -258,14 +247,15 @@ class Fabric(wiring.Component):
 
     def _builder(self) -> FabricBuilder:
         """What takes the parts of the netlist."""
-        program, tables = self.program, self._tables
-        if tables:
-            placement = tables.layout.of_node.placement(program)
-            return FabricBuilder(program, placement, self.width, self.top, add_rows=tables.add_rows)
-        placement = place(program, self.beat)
-        return FabricBuilder(
-            program, placement, self.width, self.top, cut=self.cut, abort=self.aborts
-        )
+        make = partial(FabricBuilder, self.program, width=self.width, top=self.top)
+        if self.cut:
+            return make(place(self.program, self.beat), cut=self.cut)
+        # Nobody may take back words that streams have passed on.
+        resets = self.bus is not None and self.top is Top.HOST
+        if self._tables:
+            placement = self._tables.layout.of_node.placement(self.program)
+            return make(placement, add_rows=self._tables.add_rows, resets=resets)
+        return make(place(self.program, self.beat), resets=resets)
 
     @cached_property
     def _tables(self) -> LoadedTables | None:
@@ -375,12 +365,6 @@ class Fabric(wiring.Component):
     def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:
         """What nodes receive, and which of it is known; see `Program.delivered`."""
         return self.program.delivered(words, **chosen, width=self.width)
-
-    @property
-    def abort_cycles(self) -> int:
-        """The most clock edges from the abort pulse to done."""
-        ends = (form.timing.run_setup + form.timing.drain for form in self.program.forms)
-        return max(ends) + self.hold + 2
 
     @property
     def streaming(self) -> bool:

@@ -294,8 +294,8 @@ class FabricBuilder(NetlistBuilder):
         Bits of a flit.
     cut : Cut, optional
         The nodes that are built, if they are not all.
-    abort : bool
-        Whether runs can be aborted.
+    resets : bool
+        Whether an input ends runs early.
     add_rows : function
         What adds a table of rows at each of some nodes, as `add_row_roms`.
 
@@ -326,12 +326,12 @@ class FabricBuilder(NetlistBuilder):
         top: Top,
         *,
         cut: Cut | None = None,
-        abort: bool = False,
+        resets: bool = False,
         add_rows: AddRows = add_row_roms,
     ) -> None:
         super().__init__()
         self.program, self.placement, self.width, self.top = program, placement, width, top
-        self.cut, self.abort, self.add_rows = cut, abort, partial(add_rows, self)
+        self.cut, self.resets, self.add_rows = cut, resets, partial(add_rows, self)
         self.topology, self.sources = program.topology, program.loop.sources
         self.ports = self.topology.ports
         self.here = cut.here if cut else [*range(self.topology.nodes)]

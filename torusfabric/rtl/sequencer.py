@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.fields import Loop, Order
@@ -26,9 +26,6 @@ __all__ = ["FOLLOWED", "Outputs", "Sequencer", "add_end", "window"]
 
 #: The members for runs that may begin in the last cycle of others.
 FOLLOWED = {"over": In(1), "idle": Out(1), "ending": Out(1), "run_ends": Out(1)}
-
-#: The members for runs that can be aborted.
-ABORTED = {"abort": In(1), "aborted": Out(1)}
 
 
 def add_end(
@@ -70,8 +67,8 @@ class Sequencer(Leaf):
     soon : int
         Where a run may begin in the last cycle of another: the cycles before that one in which its
         end is said; else 0.
-    abort : bool
-        Whether runs can be aborted.
+    resets : bool
+        Whether an input ends runs early.
     holds : bool
         Whether a start may have to wait for words that were written just before.
 
@@ -122,11 +119,9 @@ class Sequencer(Leaf):
     run_ends : Out(1)
         High for a cycle when such a run has ended, and `soon` cycles before the last of another.
 
-    abort : In(1)
-        Ends the run that is under way: no slot follows, and it is done once what is on its way has
-        come. This and the next are there if runs can be aborted.
-    aborted : Out(1)
-        Whether the run under way, or the last one, was.
+    reset_run : In(1)
+        Resets the sequencer with the next edge, which ends the run that is under way; only with
+        `resets`. Strobes on their way to the nodes arrive before any of the next run.
 
     Examples
     --------
@@ -148,10 +143,10 @@ class Sequencer(Leaf):
         *,
         address_bits: int,
         soon: int = 0,
-        abort: bool = False,
+        resets: bool = False,
         holds: bool = False,
     ) -> None:
-        self._aborts = abort
+        self._resets = resets
         self._timings, self._placement = tuple(timings), placement
         self._loops = Loops([timing.loop for timing in timings])
         self._bits, self._choices, self._soon = address_bits, choices, soon
@@ -182,12 +177,12 @@ class Sequencer(Leaf):
                 for name, column in placement.columns.items()
             }
             | (FOLLOWED if soon else {})
-            | (ABORTED if abort else {})
+            | {"reset_run": In(int(resets))}
         )
         if soon:
             self.idle = Signal(init=1, name="idle")
 
-    def elaborate(self, platform: object) -> Module:
+    def elaborate(self, platform: object) -> Elaboratable:
         """Build the pipeline of a slot.
 
         The counters are a cycle ahead of their slot. From then on everything is delayed to the
@@ -202,8 +197,6 @@ class Sequencer(Leaf):
         stages = self._stages(m, last, slot.goes_on)
         outputs = Outputs(m, self._loops, form, slot, stages, self.busy, self._bits)
         add_end(m, self, begin, last, partial(self._ended, outputs), self._soon)
-        if self._aborts:
-            self._abort(m, begin, last, slot)
         for k, column in enumerate(self._placement.selects):
             m.d.comb += self.select[k].eq(outputs.leaving(column, f"select_{k}"))
         for name, column in self._placement.columns.items():
@@ -211,7 +204,7 @@ class Sequencer(Leaf):
             idle = self.value("idle_address") if name.startswith("read_") else None
             m.d.comb += getattr(self, name).eq(outputs.leaving(column, name, idle))
         slot.rom.build(m, "table", alone=self.alone)
-        return m
+        return ResetInserter(self.value("reset_run"))(m) if self._resets else m
 
     def slot(self, m: Module, begin: Value, go: Value) -> tuple[Slot, Value]:
         """What the slot under way is, and the form of the run; `go` is high before the first."""
@@ -256,22 +249,6 @@ class Sequencer(Leaf):
         ages, stages = [t.drain - min(early, t.drain) for t in self._timings], outputs.stages
         ended = {age: stages[age + 1] & ~stages[age] for age in ages}
         return choose([ended[age] for age in ages], outputs.form)
-
-    def _abort(self, m: Module, begin: Value, last: Value, slot: Slot) -> None:
-        """Let no slot follow: the run ends as any other, once what is under way has come.
-
-        One that has not come to its first slot has that one. The next run is counted from its
-        begin.
-        """
-        stopping = Signal(name="stopping")
-        with m.If(self.value("abort") & self.busy & ~last):
-            m.d.sync += [stopping.eq(1), self.aborted.eq(1)]
-        with m.Elif(last):
-            m.d.sync += stopping.eq(0)
-        with m.If(begin):
-            m.d.sync += self.aborted.eq(0)
-        with m.If(stopping):
-            m.d.sync += [counter.eq(counter.init) for counter in slot.counters]
 
 
 def _counter(name: str, count: int) -> Signal:

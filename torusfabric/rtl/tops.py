@@ -24,7 +24,7 @@ from ..program.timing import direct_write_delay
 from ..toolchain.values import shown
 from ..topology import CayleyGraph, cayley
 from .arrays import Slice
-from .fabric_builder import FabricBuilder, Top, is_direct
+from .fabric_builder import FabricBuilder, Top
 from .host import RADIX, Host, HostView, HostWrites, ReadMerge, merge_levels
 from .locators import ChunkLocator, HostLayout, Locator, RouteLocator
 from .memories import address_width, choose
@@ -222,12 +222,11 @@ def add_sequencer(
         build.choices,
         address_bits=build.address_bits,
         soon=soon,
-        abort=build.abort,
+        resets=build.resets,
         holds=build.hold > 0,
     )
     starts = {name: build.low(name, bits) for name, bits in
               {"start": 1, **build.choices.inputs}.items()}  # fmt: skip
-    starts |= {"abort": build.whole("abort")} if build.abort else {}
     inputs = {**starts, **given}
     build.sequenced.update(add_single(build, "sequencer", Role.SEQUENCER, make, inputs, renamed))
 
@@ -355,13 +354,13 @@ def add_starts(build: FabricBuilder) -> None:
     """The inputs that start a run, and say which."""
     for name, bits in {"start": 1, **build.choices.inputs}.items():
         build.add_input(name, bits)
-    if build.abort:
-        build.add_input("abort")
+    if build.resets:
+        build.add_input("reset_run")
 
 
 def add_status(build: FabricBuilder) -> None:
     """The outputs that say what became of it."""
-    for name in ("busy", "done", "cycles", "error", "round", "aborted"):
+    for name in ("busy", "done", "cycles", "error", "round"):
         if name in build.sequenced:
             build.add_output(name, build.nets[name])
 
@@ -394,9 +393,7 @@ up to 64 in all, not '2nd_'
         )
 
 
-def check_top(
-    program: Program, top: Top, *, bus: bool, clocks: Clocks, timeout: int, abort: bool
-) -> None:
+def check_top(program: Program, top: Top, *, bus: bool, clocks: Clocks, timeout: int) -> None:
     """Check that a top is one for a program, and for what else is wanted.
 
     Raises
@@ -423,14 +420,10 @@ def check_top(
     for what, wanted in of_stream.items():
         if wanted and top is not Top.STREAM:
             raise InputError(f"Top must be stream for {what}, not {top}")
-    streams = top is Top.STREAM
-    if abort and (streams or (top is Top.CORE and is_direct(program))):
-        what = "streams of nodes" if streams else "nodes without memories"
-        raise InputError(f"Abort must be left out for {what}, whose words cannot be taken back")
 
 
 def loaded_tables(
-    program: Program, tables: Frame | Image | str, top: Top, *, bus: bool, abort: bool
+    program: Program, tables: Frame | Image | str, top: Top, *, bus: bool
 ) -> tuple[Frame | None, Sequence[LoadableMode]]:
     """What may be loaded, and what is; nothing where tables are fixed.
 
@@ -447,8 +440,6 @@ def loaded_tables(
         raise InputError(f"Tables must be rom for a fabric with the top {top}, not ram")
     if top is Top.STREAM and bus:
         raise InputError("Bus must be left out for streams with loaded tables, not given")
-    if abort:
-        raise InputError("Tables must be rom for runs that are aborted, not ram")
     from ..program.fitting import loadable_modes  # a guest
     from ..program.frame import Frame
     from .loaded.image import Image

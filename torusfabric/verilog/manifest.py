@@ -73,7 +73,6 @@ def manifest(
         "width": fabric.width,
         "max_flits" if program.any_length else "flits": fabric.flits,
         **interface(fabric),
-        **({"abort_cycles": fabric.abort_cycles} if fabric.aborts else {}),
         **({} if program.any_length else {"predicted_cycles": fabric.predicted_cycles}),
         "modes": [_mode(fabric, number) for number in range(len(program.modes))],
         "topology": program.topology.to_entry(),

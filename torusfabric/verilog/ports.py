@@ -86,7 +86,6 @@ MEANINGS = grouped_ports(
         ("reset", Protocol.LEVEL): {"rst": "synchronous, active high"},
         ("control", Protocol.PULSE): {
             "start": "a pulse of one cycle starts a run, unless one is under way",
-            "abort": "a pulse of one cycle ends the run under way, if there is one",
             "load_we": "takes load_data as a word of an image",
             "load_first": "with load_we, it is the first",
             "load_data": "the word",
@@ -101,7 +100,6 @@ MEANINGS = grouped_ports(
             "busy": "high from the edge after start until done",
             "done": "high from the end of a run until the next start",
             "cycles": "clock edges from the begin of a run to done",
-            "aborted": "the run under way, or the last one, was aborted",
             "error": "why the last start was not carried out: 1 mode, 2 root, 3 length, "
             "4 operation, 5 busy, 10 what was loaded is for another fabric or incomplete; 0 if it "
             "was",

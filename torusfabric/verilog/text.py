@@ -42,9 +42,6 @@ WAIVED = {
     "UNUSEDSIGNAL": "modules of all classes have the same ports, and counters an unused carry",
 }
 
-#: And that an input called abort gives rise to.
-WAIVED_OF_ABORT = {"SYMRSVDWORD": "the input abort is called so in Verilog alone"}
-
 #: Warnings about clock crossings, by the reason why they may be ignored.
 WAIVED_OF_CROSSINGS = {
     "SYNCASYNCNET": "the reset of one side of a crossing sets that of the other, through registers"
@@ -172,9 +169,7 @@ def header(fabric: Fabric, command: str, more: Sequence[str] = (), *, crossings:
         *more,
     ]
     text = "".join(f"{line_comment(line)}\n" for line in lines)
-    waived = WAIVED | (WAIVED_OF_ABORT if "abort" in fabric.netlist.inputs else {})
-    if crossings:
-        waived |= WAIVED_OF_CROSSINGS
+    waived = WAIVED | (WAIVED_OF_CROSSINGS if crossings else {})
     for name, reason in waived.items():
         text += f"/* verilator lint_off {name} */ // {reason}\n"
     return text

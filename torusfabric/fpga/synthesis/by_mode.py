@@ -108,7 +108,7 @@ def _cost_of(
     """What a fabric like one that was synthesized costs with another program."""
     names = ("width", "top", "bus", "clocks", "beat", "timeout")
     same = {name: getattr(fabric, name) for name in names}
-    alone = Fabric(program, abort=fabric.aborts, **same)
+    alone = Fabric(program, **same)
     found = synthesis.synthesize(alone, report.target, mapping=report.mapping, progress=progress)
     return _costs(alone, found)
 

@@ -210,8 +210,6 @@ class BoardSystem:
             raise InputError(
                 f"Top must be host for several boards, not {self.fabric.bus or self.fabric.top}"
             )
-        if self.fabric.aborts:
-            raise InputError("Abort must be left out for several boards, which end runs together")
         self.plan.check()
 
     @cached_property

@@ -243,7 +243,6 @@ REGISTERS = (
         (
             Field("busy", 0, 1, "a run is under way", "busy"),
             Field("done", 1, 1, "the last run is over", "done"),
-            Field("aborted", 2, 1, "it was aborted: not all words have arrived", "aborted"),
             Field("loaded", 3, 1, "an image is there, whole", "loaded"),
             Field("error", 4, 4, "why the last start was not carried out; 0 if it was", "error"),
         ),
@@ -272,7 +271,7 @@ REGISTERS = (
     Register(
         "abort", 0x38, Access.WRITE, "ends runs early",
         (
-            Field("abort", 0, 1, "1 aborts the run that is under way", "abort"),
+            Field("abort", 0, 1, "1 ends the run under way, which is not done", "reset_run"),
         ),
     ),
     Register.of_port("modes", 0x40, Access.READ, "a bit for each mode that is there"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
@@ -27,9 +27,9 @@ class LoadedSequencer(Leaf):
 
     Parameters
     ----------
-    soon : int
-        As of `torusfabric.rtl.sequencer.Sequencer`, with the same members. Then what starts runs
-        has found out which entry it wants, and says that for the mode.
+    soon, resets
+        As of `torusfabric.rtl.sequencer.Sequencer`, with the same members. With `soon` what starts
+        runs has found out which entry it wants, and says that for the mode.
 
     Members
     -------
@@ -58,8 +58,10 @@ class LoadedSequencer(Leaf):
         Of the mode of the last run.
     """
 
-    def __init__(self, layout: TableLayout, choices: RunChoices, *, soon: int = 0) -> None:
-        self._layout, self._choices, self._soon = layout, choices, soon
+    def __init__(
+        self, layout: TableLayout, choices: RunChoices, *, soon: int = 0, resets: bool = False
+    ) -> None:
+        self._layout, self._choices, self._soon, self._resets = layout, choices, soon, resets
         frame, mode = layout.frame, {name: field.width for name, field in layout.mode}
         self._word_bits = layout.of_node.base_bits
         given = {"start": 1, **choices.inputs}
@@ -84,12 +86,13 @@ class LoadedSequencer(Leaf):
         super().__init__(
             (FOLLOWED if soon else entry_members(layout.start, frame.entries))
             | {name: In(bits) for name, bits in given.items()}
+            | {"reset_run": In(int(resets))}
             | {name: Out(bits) for name, bits in shown.items()}
         )
         if soon:
             self.idle = Signal(init=1, name="idle")
 
-    def elaborate(self, platform: object) -> Module:
+    def elaborate(self, platform: object) -> Elaboratable:
         """Build the counters, and what nodes are given as late as they need it."""
         m = Module()
         last = Signal(name="last")
@@ -112,7 +115,7 @@ class LoadedSequencer(Leaf):
         m.d.sync += self.round.eq(row - mode["first"])
         add_end(m, self, begin, last, self._ending(m, mode, moves), self._soon)
         self._show(m, mode, said, words, (moves, streams))
-        return m
+        return ResetInserter(self.value("reset_run"))(m) if self._resets else m
 
     def _flits(self, m: Module, mode: View, begin: Value, go: Value) -> Value:
         """The number of the last flit of a block, from the cycle before the first slot on.

@@ -135,7 +135,7 @@ class LoadedTables:
 
     def add_sequencer(self, build: FabricBuilder, soon: int = 0, **how: Any) -> None:
         """Add the sequencer."""
-        make = partial(LoadedSequencer, self.layout, build.choices, soon=soon)
+        make = partial(LoadedSequencer, self.layout, build.choices, soon=soon, resets=build.resets)
         build.sequenced.update(add_single(build, "sequencer", Role.SEQUENCER, make, **how))
 
 

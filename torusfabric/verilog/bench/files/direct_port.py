@@ -78,24 +78,6 @@ class DirectPort:
         assert 0 <= held <= self.manifest.get("write_latency", 0), "cycles must be those counted"
         return cycles
 
-    async def abort(self, inputs: dict[str, int], after: int) -> None:
-        """Start a run, and abort it some cycles later: it must end in time."""
-        await self.start(inputs)
-        for _ in range(after):
-            await self.edge()
-        self.dut.abort.value = 1
-        await self.edge()
-        self.dut.abort.value = 0
-        edges = 0
-        while True:
-            await self.edge()
-            if self.dut.busy.value == 0:
-                break
-            edges += 1
-            assert edges <= self.manifest["abort_cycles"], "a run that is aborted must end in time"
-        assert self.dut.done.value == 1, "the fabric must be done after a run that was aborted"
-        assert self.dut.aborted.value == 1, "the fabric must say that a run was aborted"
-
     def drive(self, cycle: int) -> None:
         """Give what counts in a cycle of a run; the one after the start is number 0."""
 
