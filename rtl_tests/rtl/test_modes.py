@@ -15,7 +15,6 @@ from verilog_bench import have_icarus, lint_verilator, run_icarus
 import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.collective import random_messages
-from torusfabric.program import RenumberedMap
 from torusfabric.rtl import fabric_builder
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.run_length import RunLength
@@ -304,7 +303,7 @@ def wrong_memory(monkeypatch, fabric):
     program = fabric.program
     last = program.forms[-1]
     numbers = np.roll(last.receive_map.numbers, 1)
-    wrong = replace(last, receive_map=RenumberedMap(last.receive_map.mapped, numbers))
+    wrong = replace(last, receive_map=replace(last.receive_map, numbers=numbers))
     return tf.Fabric(replace(program, forms=(*program.forms[:-1], wrong)), width=WIDTH)
 
 

@@ -4,11 +4,8 @@ from .address_map import (
     AddressMap,
     CycleMap,
     DirectMap,
-    NodeMap,
-    OffsetMap,
-    PartMap,
-    RenumberedMap,
     RouteMap,
+    TableMap,
 )
 from .compile import compile
 from .fields import (
@@ -40,15 +37,12 @@ __all__ = [
     "Form",
     "Memory",
     "Mode",
-    "NodeMap",
-    "OffsetMap",
-    "PartMap",
     "Order",
     "Point",
     "Program",
-    "RenumberedMap",
     "RouteMap",
     "Sources",
+    "TableMap",
     "Timing",
     "compile",
 ]

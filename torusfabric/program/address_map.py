@@ -17,33 +17,62 @@ import numpy as np
 from numpy.typing import ArrayLike
 from typing_extensions import override
 
-from ..topology import BoolArray, IntArray, cayley
+from ..topology import BoolArray, CayleyGraph, IntArray, cayley
 
 if TYPE_CHECKING:
     from ..topology import Topology
 
-__all__ = ["AddressMap", "CycleMap", "DirectMap", "NodeMap", "OffsetMap", "PartMap",
-           "RenumberedMap", "Route", "RouteMap"]  # fmt: skip
+__all__ = ["AddressMap", "CycleMap", "DirectMap", "Route", "RouteMap", "TableMap"]
 
 #: Memories and bases.
 Located: TypeAlias = tuple[IntArray, IntArray]
 
+#: A table of at most so many rows is addressed by node and part; it needs no subtraction.
+DIRECT_ROWS = 4096
 
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AddressMap(ABC):
-    """Where blocks lie in the memories of nodes."""
+    """Where blocks lie in the memories of nodes.
 
-    @abstractmethod
+    Parameters
+    ----------
+    numbers : ndarray of int, optional
+        Where several modes share memories, the common number of each memory of this map.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> alone = DirectMap(0, chunks=1, flits=4)
+    >>> memory, base = replace(alone, numbers=np.array([5])).locate(0, [1, 2], 0)
+    >>> memory.tolist(), base.tolist()
+    ([5, 5], [4, 8])
+    """
+
+    numbers: IntArray | None = None
+
     def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
         """Memories and bases, elementwise; the base is -1 where a block never lies."""
+        memory, base = self._locate(nodes, part, chunk)
+        return memory if self.numbers is None else self.numbers[memory], base
 
-    @abstractmethod
     def memories(self, nodes: IntArray) -> set[int]:
         """The memories in which any block of any of these nodes lies."""
+        found = self._memories(nodes)
+        return found if self.numbers is None else {int(self.numbers[memory]) for memory in found}
+
+    @abstractmethod
+    def _locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
+        """The same as `locate`, of memories by their own numbers."""
+
+    @abstractmethod
+    def _memories(self, nodes: IntArray) -> set[int]:
+        """The same as `memories`, by their own numbers."""
 
     @property
     def nodes_alike(self) -> bool:
         """Whether these are the same, whichever nodes."""
-        return isinstance(self, DirectMap | _TableMap)
+        return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +108,7 @@ class DirectMap(AddressMap):
     base: int = 0
 
     @override
-    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
+    def _locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
         nodes, part, chunk = np.broadcast_arrays(nodes, part, chunk)
         if self.by_chunk:
             return self.memory + chunk, np.full_like(part, self.base) + part * self.flits
@@ -87,31 +116,31 @@ class DirectMap(AddressMap):
         return np.full_like(block, self.memory), self.base + block * self.flits
 
     @override
-    def memories(self, nodes: IntArray) -> set[int]:
+    def _memories(self, nodes: IntArray) -> set[int]:
         return set(range(self.memory, self.memory + (self.chunks if self.by_chunk else 1)))
 
-
-class _TableMap(AddressMap):
-    """A table of memories and bases, the same for all nodes."""
-
-    memory: IntArray
-    base: IntArray
-
+    @property
     @override
-    def memories(self, nodes: IntArray) -> set[int]:
-        return set(np.unique(self.memory[self.base >= 0]).tolist())
+    def nodes_alike(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, eq=False)
-class OffsetMap(_TableMap):
-    """By the offset between the node and the part: the same table for all nodes.
+class TableMap(AddressMap):
+    """A table by node, part and chunk, as small as the symmetry of the program allows.
 
     Parameters
     ----------
-    memory, base : ndarray of int, shape (nodes, chunks) or (1, chunks)
-        By offset and chunk; with one row the offset does not matter.
+    memory, base : ndarray of int, shape (rows, parts, chunks)
+        A row for each node, or for each variant of nodes. An axis of length 1 is one that does not
+        matter.
+    topology : Topology, optional
+        Where parts are known by their offsets from the node, the topology of the group; else they
+        are known by their numbers.
     ahead : bool
-        Whether offsets are those of the part from the node, rather than the other way round.
+        Whether these are offsets of the part from the node, rather than the other way round.
+    variant_of : ndarray of int, shape (nodes,), optional
+        The row of each node; by default its number.
 
     Examples
     --------
@@ -119,87 +148,68 @@ class OffsetMap(_TableMap):
     from node 2.
 
     >>> from torusfabric.topology import Torus
-    >>> offsets = OffsetMap(Torus(3), memory=np.array([[0], [1], [2]]), base=np.zeros((3, 1), int))
-    >>> memory, base = offsets.locate([0, 0, 0], [0, 1, 2], 0)
-    >>> memory.tolist(), base.tolist()
-    ([0, 2, 1], [0, 0, 0])
-    """
+    >>> memory = np.array([[[0], [1], [2]]])
+    >>> offsets = TableMap(memory, 0 * memory, Torus(3))
+    >>> offsets.locate([0, 0, 0], [0, 1, 2], 0)[0].tolist()
+    [0, 2, 1]
 
-    topology: Topology
-    memory: IntArray
-    base: IntArray
-    ahead: bool = False
-
-    @override
-    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
-        if len(self.memory) == 1:
-            *_, chunk = np.broadcast_arrays(nodes, part, chunk)
-            return self.memory[0, chunk], self.base[0, chunk]
-        nodes, part, chunk = (np.asarray(each) for each in (nodes, part, chunk))
-        pair = (part, nodes) if self.ahead else (nodes, part)
-        offset = cayley(self.topology).subtract(*pair)
-        return self.memory[offset, chunk], self.base[offset, chunk]
-
-
-@dataclass(frozen=True, eq=False)
-class PartMap(_TableMap):
-    """By the number of a part, the same at all nodes.
-
-    Parameters
-    ----------
-    memory, base : ndarray of int, shape (parts, chunks)
-
-    Examples
-    --------
-    >>> parts = PartMap(memory=np.array([[2], [3]]), base=np.array([[0], [4]]))
-    >>> memory, base = parts.locate(7, [0, 1], 0)
-    >>> memory.tolist(), base.tolist()
-    ([2, 3], [0, 4])
-    """
-
-    memory: IntArray
-    base: IntArray
-
-    @override
-    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
-        _, part, chunk = np.broadcast_arrays(nodes, part, chunk)
-        return self.memory[part, chunk], self.base[part, chunk]
-
-
-@dataclass(frozen=True, eq=False)
-class NodeMap(AddressMap):
-    """A table by node, part and chunk, for programs without symmetry.
-
-    Parameters
-    ----------
-    memory, base : ndarray of int, shape (nodes, parts, chunks)
-    variant_of : ndarray of int, shape (nodes,)
-        Nodes of a variant store what has the same offset from them at the same address, if any
-        regularity is there at all.
-
-    Examples
-    --------
     Two nodes and two parts; node 1 never holds part 0.
 
     >>> base = np.array([[[0], [4]], [[-1], [0]]])
-    >>> nodes = NodeMap(memory=np.zeros((2, 2, 1), int), base=base, variant_of=np.array([0, 1]))
-    >>> memory, base = nodes.locate([[0], [1]], [[0, 1]], 0)
-    >>> base.tolist()
+    >>> TableMap(0 * base, base).locate([[0], [1]], [[0, 1]], 0)[1].tolist()
     [[0, 4], [-1, 0]]
     """
 
     memory: IntArray
     base: IntArray
-    variant_of: IntArray
+    topology: Topology | None = None
+    ahead: bool = False
+    variant_of: IntArray | None = None
+
+    @classmethod
+    def of_nodes(
+        cls, memory: IntArray, base: IntArray, topology: Topology, variant_of: IntArray
+    ) -> TableMap:
+        """A table by node and part.
+
+        A large table has a row for each variant and offset, if all nodes of a variant store what
+        has the same offset from them at the same address.
+        """
+        table, nodes = cls(memory, base), np.arange(len(variant_of))[:, None]
+        small = memory.size <= DIRECT_ROWS or memory.shape[1] < len(nodes)
+        if small or not isinstance(topology, CayleyGraph):
+            return table
+        part = topology.add(nodes, nodes.T)
+        first = np.unique(variant_of, return_index=True)[1]
+        memories, bases = memory[nodes, part], base[nodes, part]
+        if any((values[first][variant_of] != values).any() for values in (memories, bases)):
+            return table
+        return cls(memories[first], bases[first], topology, ahead=True, variant_of=variant_of)
 
     @override
-    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
+    def _locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
         nodes, part, chunk = np.broadcast_arrays(nodes, part, chunk)
-        return self.memory[nodes, part, chunk], self.base[nodes, part, chunk]
+        rows, parts, _ = self.memory.shape
+        if parts == 1:
+            part = 0 * part
+        elif self.topology is not None:
+            pair = (part, nodes) if self.ahead else (nodes, part)
+            part = cayley(self.topology).subtract(*pair)
+        row = self._rows_of(nodes) if rows > 1 else 0 * nodes
+        return self.memory[row, part, chunk], self.base[row, part, chunk]
 
     @override
-    def memories(self, nodes: IntArray) -> set[int]:
-        return set(np.unique(self.memory[nodes][self.base[nodes] >= 0]).tolist())
+    def _memories(self, nodes: IntArray) -> set[int]:
+        rows = np.unique(self._rows_of(nodes)) if len(self.memory) > 1 else [0]
+        return set(np.unique(self.memory[rows][self.base[rows] >= 0]).tolist())
+
+    def _rows_of(self, nodes: IntArray) -> IntArray:
+        return nodes if self.variant_of is None else self.variant_of[nodes]
+
+    @property
+    @override
+    def nodes_alike(self) -> bool:
+        return len(self.memory) == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +291,7 @@ class RouteMap(AddressMap):
     apart: int = 1
 
     @override
-    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
+    def _locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
         whole = np.broadcast_shapes(*map(np.shape, (nodes, part, chunk)))
         nodes, part, chunk = map(np.atleast_1d, (nodes, part, chunk))
         mine = np.broadcast_to(nodes == part, whole or (1,))
@@ -302,7 +312,7 @@ class RouteMap(AddressMap):
         return memory.reshape(whole), base.reshape(whole)
 
     @override
-    def memories(self, nodes: IntArray) -> set[int]:
+    def _memories(self, nodes: IntArray) -> set[int]:
         chunks = {route.chunk for route in self.routes}
         found = {self.own + chunk for chunk in chunks}
         for route in self.routes:
@@ -347,7 +357,7 @@ class CycleMap(AddressMap):
     lead: int
 
     @override
-    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
+    def _locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
         nodes, part, chunk = np.broadcast_arrays(nodes, part, chunk)
         cycle = self.cycle[chunk]
         behind = self.index[cycle, nodes] - self.index[cycle, part] - self.lead
@@ -355,40 +365,5 @@ class CycleMap(AddressMap):
         return self.memory[cycle, nodes], base
 
     @override
-    def memories(self, nodes: IntArray) -> set[int]:
+    def _memories(self, nodes: IntArray) -> set[int]:
         return set(np.unique(self.memory[:, nodes]).tolist())
-
-
-@dataclass(frozen=True, eq=False)
-class RenumberedMap(AddressMap):
-    """Another map, whose memories have other numbers where several modes share them.
-
-    Parameters
-    ----------
-    numbers : ndarray of int
-        The number of each of its memories.
-
-    Examples
-    --------
-    >>> alone = DirectMap(0, chunks=1, flits=4)
-    >>> memory, base = RenumberedMap(alone, np.array([5])).locate(0, [1, 2], 0)
-    >>> memory.tolist(), base.tolist()
-    ([5, 5], [4, 8])
-    """
-
-    mapped: AddressMap
-    numbers: IntArray
-
-    @override
-    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
-        memory, base = self.mapped.locate(nodes, part, chunk)
-        return self.numbers[memory], base
-
-    @override
-    def memories(self, nodes: IntArray) -> set[int]:
-        return {int(self.numbers[memory]) for memory in self.mapped.memories(nodes)}
-
-    @property
-    @override
-    def nodes_alike(self) -> bool:
-        return self.mapped.nodes_alike

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..topology import BoolArray, IntArray, shared_network
-from .address_map import DirectMap, OffsetMap, PartMap, RenumberedMap
+from .address_map import DirectMap, TableMap
 from .fields import (
     IDLE,
     NEUTRAL,
@@ -105,8 +105,8 @@ def merge(programs: Sequence[Program]) -> Program:
         form = replace(
             program.form,
             loop=replace(loops[k], sources=sources, fields=fields, pitch=tuple(pitch[k].tolist())),
-            send_map=RenumberedMap(program.form.send_map, numbers[k]),
-            receive_map=RenumberedMap(program.form.receive_map, numbers[k]),
+            send_map=replace(program.form.send_map, numbers=numbers[k]),
+            receive_map=replace(program.form.receive_map, numbers=numbers[k]),
             write_delay=max(program.form.write_delay for program in programs),
             layout=layouts[k],
             chosen=True,
@@ -263,13 +263,10 @@ def send_layout(program: Program) -> Hashable:
         case DirectMap():
             by_chunk = mapped.by_chunk and mapped.chunks > 1
             return "direct", facts, mapped.chunks, mapped.flits, by_chunk
-        case OffsetMap():
+        case TableMap():
             tables = mapped.memory - _first_own(program), mapped.base
-            groups = tuple(program.groups.ports)
-            return "offset", facts, groups, *(table.tobytes() for table in tables)
-        case PartMap():
-            tables = mapped.memory - _first_own(program), mapped.base
-            return "part", facts, *(table.tobytes() for table in tables)
+            groups = () if mapped.topology is None else tuple(program.groups.ports)
+            return "table", facts, groups, *(table.tobytes() for table in tables)
     return id(program)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .address_map import AddressMap, DirectMap, OffsetMap, PartMap
+from .address_map import AddressMap, DirectMap, TableMap
 from .fields import IDLE, Action, Loop, Order, Source, Sources, Stage, memories_of
 from .moves import Moves, Points, slot_words
 from .table_timing import Arrival, Key, TableTiming, TableTransfers
@@ -323,10 +323,9 @@ def _map(
     table: Table | SumTable, located: IntArray, block: int, *, ahead: bool = False
 ) -> AddressMap:
     """Return where a node keeps blocks, by offset, or by the number of a part."""
-    memory, base = located[0], slot_words(located[1], block)
-    if table.collective.local:
-        return PartMap(memory, base)
-    return OffsetMap(table.topology, memory, base, ahead=ahead)
+    topology = None if table.collective.local else table.topology
+    memory, base = located[0][None], slot_words(located[1], block)[None]
+    return TableMap(memory, base, topology, ahead=ahead)
 
 
 def _located(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap
+from .address_map import AddressMap, DirectMap, TableMap
 from .any_root import bank_sent_blocks, give_chunks_memories
 from .fields import IDLE, NEUTRAL, Action, Loop, Order, Sources, memories_of
 from .mode import CycleCost
@@ -105,8 +105,8 @@ def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
     if request.any_root and collective.personal:
         # A node keeps what it sends as node 0 does, by the offsets of destinations from it.
         plan, memory, slot = bank_sent_blocks(plan)
-        memory, base = (x.reshape(-1, layout.part_chunks) for x in (memory, slot * block))
-        send_map = OffsetMap(topology, memory, base, ahead=True)
+        memory, base = (x.reshape(1, -1, layout.part_chunks) for x in (memory, slot * block))
+        send_map = TableMap(memory, base, topology, ahead=True)
     round_of, begin, end = _cut(plan)
     ends = np.append(np.diff(round_of) > 0, True)
     injections, reads = _reads(plan, round_of, begin)
@@ -268,7 +268,7 @@ def _receive_map(
     memory, slot = (each.reshape(shape) for each in plan.located)
     base = slot_words(slot, words)
     if not request.any_root:
-        return NodeMap(memory, base, variant_of)
+        return TableMap.of_nodes(memory, base, topology, variant_of)
     if request.schedule.collective.to_root:
-        return OffsetMap(topology, memory[0], base[0], ahead=True)
-    return OffsetMap(topology, memory[:, 0], base[:, 0])
+        return TableMap(memory[:1], base[:1], topology, ahead=True)
+    return TableMap(memory[None, :, 0], base[None, :, 0], topology)

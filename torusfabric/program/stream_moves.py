@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..schedule import Pattern
-from .address_map import AddressMap, DirectMap, NodeMap, OffsetMap
+from .address_map import AddressMap, DirectMap, TableMap
 from .fields import IDLE, Action, Loop, Memory, Order, Sources, memories_of
 from .mode import CycleCost
 from .moves import Moves, Points, join_nodes, slot_words
@@ -79,12 +79,12 @@ def stream_moves(request: Request, trees: SumTrees | None = None) -> Moves:
     if request.any_root:
         receive_map = replace(send_map, base=request.slot_words)
     elif row.located is None:
-        chunks = np.arange(layout.part_chunks)[None]
-        receive_map = OffsetMap(topology, chunks, 0 * chunks)
+        chunks = np.arange(layout.part_chunks)[None, None]
+        receive_map = TableMap(chunks, 0 * chunks)
     else:
         shape = topology.nodes, layout.recv_parts, layout.part_chunks
         memory, slot = (each.reshape(shape) for each in row.located)
-        receive_map = NodeMap(memory, slot_words(slot, block), variant_of)
+        receive_map = TableMap.of_nodes(memory, slot_words(slot, block), topology, variant_of)
     # Where links differ, or sums wait on the way, a hop of several cycles counts as so many.
     each = 1 if row.sources.results else topology.one_latency or 1
     return Moves(

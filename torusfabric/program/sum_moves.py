@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..schedule import SumPattern, SumTable, Table
-from .address_map import AddressMap, CycleMap, NodeMap
+from .address_map import AddressMap, CycleMap, TableMap
 from .fields import IDLE, Action, Loop, Order, Sources, memories_of, number_equal
 from .moves import Moves, Points
 from .rounds import round_moves
@@ -93,7 +93,8 @@ def sum_moves(request: Request) -> Moves:
     else:
         cycle, turn = np.divmod(np.arange(pattern.chunks), pattern.turns)
         memory = entry[cycle].T[:, None]
-        receive_map = NodeMap(memory, np.broadcast_to(block * turn, memory.shape), variant_of)
+        base = np.broadcast_to(block * turn, memory.shape)
+        receive_map = TableMap.of_nodes(memory, base, topology, variant_of)
     # Results are passed on, and at the beginning what changes nothing.
     select = np.where((hop == 0) & (passed >= 0), sources.identity, passed)
     # With what arrives words are combined that are read, and with results nothing.

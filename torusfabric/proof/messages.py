@@ -9,7 +9,7 @@ import numpy as np
 
 from ..collective import ADD
 from ..collective.words import expected_words
-from ..program import DirectMap, RenumberedMap
+from ..program import DirectMap
 from ..topology import BoolArray, IntArray
 from .symbols import word
 
@@ -129,8 +129,6 @@ def received_locations(program: Program, run: Run, form: int | None = None) -> L
     number = run.form(program) if form is None else form
     places, its = _locations(program, number, run, received=True), program.forms[number]
     mapped = its.receive_map
-    if isinstance(mapped, RenumberedMap):
-        mapped = mapped.mapped
     if its.by_offset and isinstance(mapped, DirectMap) and mapped.base:
         return replace(places, bits=(mapped.base - 1).bit_length())
     return places

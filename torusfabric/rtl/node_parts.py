@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from amaranth.lib.wiring import Out
 
-from ..program import DirectMap, Form, RenumberedMap
+from ..program import DirectMap, Form
 from ..program.timing import DISTRIBUTION
 from ..topology import IntArray, cayley
 from .arrays import Fixed, Numbers, OneOf, Parts, Role, Slice, Source
@@ -129,8 +129,6 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
 def _half(form: Form) -> int:
     """The address of what is received, where a memory has what would be sent below; else 0."""
     mapped = form.receive_map
-    if isinstance(mapped, RenumberedMap):
-        mapped = mapped.mapped
     return mapped.base if form.by_offset and isinstance(mapped, DirectMap) else 0
 
 

@@ -19,7 +19,7 @@ from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..errors import InputError
-from ..program import AddressMap, CycleMap, DirectMap, Program, RenumberedMap, RouteMap
+from ..program import AddressMap, CycleMap, DirectMap, Program, RouteMap, TableMap
 from ..program.timing import direct_write_delay
 from ..toolchain.values import shown
 from ..topology import CayleyGraph, cayley
@@ -102,10 +102,15 @@ def add_host(
         given["form"] = (Part("run_form", 0, address_width(len(parts))),)
 
     def make() -> Host:
-        banks = [_banks(form.receive_map, len(program.memories)) for form in program.forms]
+        numbers = np.arange(len(program.memories))
+        banks = [numbers if form.receive_map.numbers is None else form.receive_map.numbers
+                 for form in program.forms]  # fmt: skip
         made = [locator() for locator in locators]
         return Host(
-            [HostView(*view) for view in zip(layouts, made, banks, strict=True)],
+            [
+                HostView(layout, locator, tuple(of_form.tolist()))
+                for layout, locator, of_form in zip(layouts, made, banks, strict=True)
+            ],
             [
                 HostWrites(layouts[sending[k]], writer and writer())
                 for k, writer in zip(sorted(sending), writers, strict=True)
@@ -167,20 +172,17 @@ def _looked_up(
     program: Program, mapped: AddressMap, first: int, memories: int
 ) -> Callable[[], Locator]:
     """How to make a locator of some memories, the first of which is given, that has tables."""
-    from .locators.table import CycleLocator, TableLocator, block_table
+    from .locators.table import CycleLocator, TableLocator
 
-    flits = program.block_flits
+    facts = {"first": first, "memories": memories, "flits": program.block_flits}
     if isinstance(mapped, CycleMap):
-        return lambda: CycleLocator(mapped, first=first, memories=memories, flits=flits)
-    table = block_table(mapped, program, first=first)
-    return lambda: TableLocator(table, flits=flits, memories=memories)
-
-
-def _banks(mapped: AddressMap, memories: int) -> tuple[int, ...]:
-    """The number of each memory that a receive map knows."""
-    if isinstance(mapped, RenumberedMap):
-        return tuple(mapped.numbers.tolist())
-    return tuple(range(memories))
+        return partial(CycleLocator, mapped, **facts)
+    if isinstance(mapped, DirectMap):
+        parts, chunks = np.ogrid[: program.layout.send_parts, : program.layout.part_chunks]
+        memory, base = mapped.locate(0, parts, chunks)
+        mapped = TableMap(memory[None], base[None])
+    assert isinstance(mapped, TableMap)
+    return partial(TableLocator, mapped, nodes=program.groups.size, **facts)
 
 
 def add_read_tree(build: FabricBuilder) -> None:
