@@ -16,13 +16,8 @@ from torusfabric.fpga.board import find_board
 from torusfabric.fpga.board.plan import plan_build
 from torusfabric.fpga.bridge.board import ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BusAccess
-from torusfabric.fpga.bridge.simulated import (
-    PERIOD,
-    Cables,
-    SimulatedPins,
-    SimulatedPort,
-    pair_domain,
-)
+from torusfabric.fpga.bridge.linked import Cables, SimulatedPins, pair_domain
+from torusfabric.fpga.bridge.simulated import PERIOD, SimulatedPort
 from torusfabric.fpga.pairs import PairLinks, pair_links
 from torusfabric.fpga.pairs.lvds import lvds_layer
 from torusfabric.fpga.pairs.words import TRUSTED, Bits, PairReceiver, PairSender, WordTimer

@@ -309,7 +309,7 @@ def test_boards_are_not_taken_in_by_choices_of_before_a_reset():
             boards.start(boards.idle())
             boards.advance(boards.settled)
             assert not any(boards.said("busy"))
-    assert (RunError.BOARDS,) * 2 in seen
+    assert (RunError.UNEQUAL_CHOICES,) * 2 in seen
 
 
 def test_limits_of_starts_are_checked():

@@ -102,7 +102,7 @@ def step(boards, lengths, *, waits=(3, 40, 11, 25), edges=40_000):
 def test_boards_that_are_told_different_things_do_not_run(pair):
     with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
         assert step(boards, (3, 4))
-        assert boards.said("error") == [RunError.BOARDS] * 2
+        assert boards.said("error") == [RunError.UNEQUAL_CHOICES] * 2
         assert step(boards, (4, 4))
         assert boards.said("error") == [0, 0]
         # What no fabric carries out is refused by all of them.
@@ -117,14 +117,14 @@ def test_a_board_that_waits_takes_no_other_start(pair):
         assert boards.said("error") == [RunError.BUSY, 0]
         # What was chosen first is told to the other.
         assert step(boards, (4, 4), waits=(10**6, 3)) is False
-        assert boards.said("error") == [RunError.BOARDS] * 2
+        assert boards.said("error") == [RunError.UNEQUAL_CHOICES] * 2
 
 
 def test_boards_far_away_hear_who_was_told_something_else():
     """The board between says what the first has found, and not only what lies behind it."""
     with CompiledBoards(made((4,), "4", 14, max_flits=4), seed=1, link_errors=0.0) as boards:
         assert step(boards, (3, 4, 4, 4))
-        assert boards.said("error") == [RunError.BOARDS] * 4
+        assert boards.said("error") == [RunError.UNEQUAL_CHOICES] * 4
         assert step(boards, (4, 4, 4, 4))
         assert boards.said("error") == [0] * 4
 
@@ -133,7 +133,7 @@ def test_who_waited_for_a_run_that_was_refused_does_not_wait_for_the_next(pair):
     with CompiledBoards(pair, seed=1, link_errors=0.0) as boards:
         for wait in range(0, 50, 7):
             assert step(boards, (3, 4), waits=(0, 0))
-            assert boards.said("error") == [RunError.BOARDS] * 2
+            assert boards.said("error") == [RunError.UNEQUAL_CHOICES] * 2
             assert step(boards, (4, 4), waits=(wait, 250))
             assert boards.said("error") == [0, 0]
 

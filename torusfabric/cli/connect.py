@@ -110,7 +110,8 @@ def _connect(
     else:
         found = _given(fabric)
     if simulated:
-        from ..fpga.bridge.simulated import SimulatedPort, simulated_ports
+        from ..fpga.bridge.linked import simulated_ports
+        from ..fpga.bridge.simulated import SimulatedPort
 
         if found is None:
             raise InputError(f"Port must be sim:SELECTION where no fabric is given, not {port}")
@@ -134,7 +135,7 @@ def _given(
     from ..rtl.fabric import Fabric
 
     if isinstance(fabric, BoardSystem):
-        from ..fpga.bridge.simulated import linked_blocks
+        from ..fpga.bridge.linked import linked_blocks
 
         return linked_blocks(fabric)
     if fabric is None or isinstance(fabric, Fabric):

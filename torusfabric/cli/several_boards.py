@@ -305,7 +305,7 @@ def make_linked(arguments: Namespace) -> list[Block]:
     InputError
         If there are no such boards, or they do not carry the links.
     """
-    from ..fpga.bridge.simulated import linked_blocks
+    from ..fpga.bridge.linked import linked_blocks
     from ..fpga.pairs import LAYERS
 
     if getattr(arguments, "image", None) is not None:

@@ -42,7 +42,7 @@ class Role(enum.Enum):
     TABLE = "loaded tables"
     LOADER = "loader"
     STREAM = "streams"
-    BOARD = "links between boards"
+    FAR_LINK = "links between blocks"
     BUFFER = "elastic buffers"
     OTHER = "other"
 

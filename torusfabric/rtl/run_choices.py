@@ -41,13 +41,13 @@ class RunError(enum.IntEnum):
     PACKETS = 6
     #: A destination that does not exist, or that has had its packet.
     DESTINATION = 7
-    #: Boards were given different choices.
-    BOARDS = 8
-    #: A link between boards lost something, or is silent.
+    #: Blocks were given different choices.
+    UNEQUAL_CHOICES = 8
+    #: A link between blocks lost something, or is silent.
     LINK = 9
     #: What was loaded is for another fabric, or incomplete.
     IMAGE = 10
-    #: Other boards were not started in time, or the start of one was withdrawn or lost in a reset.
+    #: Other blocks were not started in time, or the start of one was withdrawn or lost in a reset.
     TIMEOUT = 11
     #: A command packet has fewer or more words than a command.
     COMMAND = 12

@@ -8,9 +8,9 @@ from helpers import few
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.fpga.bridge.boards import ConnectedBoards
+from torusfabric.fpga.bridge.boards import WITHDRAW, ConnectedBoards
 from torusfabric.fpga.bridge.bus_access import BusAccess
-from torusfabric.fpga.bridge.simulated import linked_blocks, simulated_ports
+from torusfabric.fpga.bridge.linked import linked_blocks, simulated_ports
 from torusfabric.rtl.boards import BoardSystem
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.simulation.boards import BoardRun
@@ -37,7 +37,7 @@ def test_a_start_that_waits_can_be_withdrawn():
     engine, job = boards.boards[0].engine, tf.Job(length=1)
     engine.start(job)
     assert engine.shown("status") & 1
-    engine.withdraw()
+    engine.write("abort", WITHDRAW)
     status = engine.shown("status")
     assert (status & 3, status >> 4 & 15, engine.shown("failed")) == (2, RunError.TIMEOUT, 1)
     assert boards.run([job]).passed

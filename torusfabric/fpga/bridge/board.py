@@ -29,9 +29,6 @@ __all__ = ["BoardEngine", "ConnectedBoard", "digest_on", "taken"]
 #: How often a port is asked what is there: it may be in the middle of a command.
 ATTEMPTS = 3
 
-#: The bit of the register `abort` that takes a start back.
-WITHDRAW = 1 << 1
-
 #: Seconds that a run may take, whatever the clock.
 LONGEST = 2.0
 
@@ -135,9 +132,8 @@ class BoardEngine(Engine):
         """Start a run."""
         # Of a mode that was loaded before, the register still has the number.
         mode = {"mode": 0} if self.fabric.frame else {}
-        for name, value in (mode | job.inputs).items():
-            self._access.write_word(self._map.register(name).offset, value)
-        self._access.write_word(self._map.register("start").offset, 1)
+        for name, value in (mode | job.inputs | {"start": 1}).items():
+            self.write(name, value)
 
     def wait(self, job: Job) -> int:
         """Wait for the end of a run; returns the number of what is wrong, or 0."""
@@ -149,9 +145,9 @@ class BoardEngine(Engine):
                 raise WorkFailed(f"Board must end a run within {LONGEST:g} s, not be at work still")
         return status >> 4 & 15
 
-    def withdraw(self) -> None:
-        """Take back a start that waits for other boards."""
-        self._access.write_word(self._map.register("abort").offset, WITHDRAW)
+    def write(self, register: str, value: int) -> None:
+        """Write a register."""
+        self._access.write_word(self._map.register(register).offset, value)
 
     def shown(self, register: str) -> int:
         """The value of a register."""

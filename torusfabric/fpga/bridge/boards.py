@@ -17,7 +17,10 @@ from ...simulation.engines.words import as_words
 from .board import ConnectedBoard, taken
 from .bus_access import BusAccess
 
-__all__ = ["ConnectedBoards"]
+__all__ = ["WITHDRAW", "ConnectedBoards"]
+
+#: The bit of the register `abort` that takes a start back.
+WITHDRAW = 1 << 1
 
 #: Runs where nobody says how many.
 JOBS = 4
@@ -49,7 +52,7 @@ class _Runs:
         except WorkFailed:
             # Boards that still wait would refuse the next start.
             for engine in engines:
-                engine.withdraw()
+                engine.write("abort", WITHDRAW)
             raise
         self.cycles = self.said("cycles")
         self.words = np.bitwise_or.reduce([engine.received(job) for engine in engines])

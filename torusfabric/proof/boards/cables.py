@@ -95,7 +95,7 @@ def _of_link(system: BoardSystem, text: GateText, link: int) -> Wires:
 NET_BITS = 40
 
 #: What lies between boards, or starts all of them at once; and ROMs, which are of no module.
-BETWEEN = (Role.BOARD, Role.BUFFER)
+BETWEEN = (Role.FAR_LINK, Role.BUFFER)
 APART = (*BETWEEN, Role.ROM)
 
 

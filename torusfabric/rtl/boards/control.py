@@ -351,7 +351,7 @@ class BoardControl(Leaf):
         with m.If(self._goes):
             m.d.sync += self._waiting.eq(0)
             with m.If(self._refused):
-                m.d.sync += [*over, fault.eq(RunError.BOARDS)]
+                m.d.sync += [*over, fault.eq(RunError.UNEQUAL_CHOICES)]
         with m.Elif(self._failing):
             m.d.sync += [*over, self._waiting.eq(0), fault.eq(RunError.LINK),
                          self.failed.eq(self._broken)]  # fmt: skip

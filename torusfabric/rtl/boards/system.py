@@ -100,7 +100,7 @@ def _add_control(build: FabricBuilder, plan: LinkPlan, make: Callable[[], Leaf])
         if member.flow is In:
             each = [f"{name}_{link}" for link in range(plan.links)] if name in OF_LINKS else [name]
             inputs[name] = tuple(Part(net, 0, member.shape // len(each)) for net in each)
-    add_single(build, "board_control", Role.BOARD, make, inputs)
+    add_single(build, "board_control", Role.FAR_LINK, make, inputs)
     for name in (*STATUS, "failed", "attempts"):
         build.add_output(name, build.nets[name])
 
@@ -120,7 +120,7 @@ def _add_link(build: FabricBuilder, plan: LinkPlan, link: int) -> None:
         "link": (Fixed(link, fields["link"].width),),
     }
     make: Callable[[], Leaf] = partial(Transmitter, plan)
-    add_single(build, "transmitter", Role.BOARD, make, sends, nets, f"transmitter_{link}")
+    add_single(build, "transmitter", Role.FAR_LINK, make, sends, nets, f"transmitter_{link}")
     build.add_output(ports["tx_word"], plan.width)
     build.add_output(ports["tx_frame"], FRAME_BITS)
     build.add_input(ports["rx_clk"])
@@ -133,7 +133,9 @@ def _add_link(build: FabricBuilder, plan: LinkPlan, link: int) -> None:
     takes: dict[str, Parts] = {name: build.whole(net) for name, net in heard.items()}
     takes["peer"] = (Part("peers", link * plan.end_bits, plan.end_bits),)
     make = partial(Receiver, plan, latency)
-    add_single(build, f"receiver_{latency}", Role.BOARD, make, takes, nets, f"receiver_at_{link}")
+    add_single(
+        build, f"receiver_{latency}", Role.FAR_LINK, make, takes, nets, f"receiver_at_{link}"
+    )
 
 
 def plan_links(
