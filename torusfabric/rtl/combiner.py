@@ -2,6 +2,7 @@
 
 In the text, sums of a word and one of several others are modules. Where there are carry chains
 whose tables have inputs to spare, a part of the choice goes there: see `torusfabric.verilog.ecp5`.
+Other operators are instances of one module, as they are in endpoints: a proof looks at it once.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from .multiplexer import (
     slice_bounds,
 )
 from .netlist import Leaf
-from .operator_unit import OperatorUnit
+from .operator_unit import OperatorUnit, add_pair
 from .router import Crossbar, select_registers
 
 __all__ = ["ChosenSum", "Combiner"]
@@ -209,7 +210,7 @@ class Combiner(Leaf):
         if name and self._unit.adds and len(inputs) > 1:
             return self._sum(m, word, inputs, select, name)
         other = multiplexed(m, inputs, select, self._width, name=name, branched=True)
-        return self._unit.combine(m, word, other, code, self._width)
+        return add_pair(m, self._unit, (word, other), code, name=name)
 
     def _sum(
         self, m: Module, word: Value, inputs: Sequence[Value], select: Value, name: str
