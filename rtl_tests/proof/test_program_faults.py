@@ -6,11 +6,10 @@ import hardware_mutants as mutants
 import numpy as np
 import pytest
 from helpers import misrouted, with_fields
-from netlist_mutants import SWAPPED, sampled, with_netlist
 
 import torusfabric as tf
 from torusfabric.program import Action, Point
-from torusfabric.proof import prove, routers
+from torusfabric.proof import prove
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
@@ -23,16 +22,6 @@ def test_a_refuted_run_has_waves_with_its_words():
     assert wrong.signal.startswith("received word")
     assert "tx_0_0" in wrong.wave
     assert "word_1" in wrong.wave
-
-
-def test_many_sums_are_proved_port_by_port(monkeypatch):
-    monkeypatch.setattr(routers, "MOST_SUMS", 1)
-    fabric = mutants.hardware("tree sums")
-    assert prove(fabric, cache=Cache()).proved
-    mutation = next(each for each in sampled(fabric.netlist, 9, 1, of="combiner_1")
-                    if each.kind == SWAPPED)  # fmt: skip
-    design = tf.emit(with_netlist(fabric, mutation.change))
-    assert not prove(fabric, design=design, cache=Cache()).proved
 
 
 def turned(field):

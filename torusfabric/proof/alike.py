@@ -9,18 +9,12 @@ one position by carrying out gates is found of the other.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from graphlib import TopologicalSorter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from .gates import (
-    Bit,
-    GateModule,
-    cone,
-)
+from .gates import Bit, GateModule, cone
 from .report import refuted
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["alike"]
 
@@ -28,15 +22,22 @@ __all__ = ["alike"]
 Colour: TypeAlias = int
 
 
-def alike(module: GateModule, words: Collection[str], width: int) -> int:
-    """Check that a module treats all bits of words alike; returns how many are as bit 0 is.
+def alike(
+    module: GateModule, words: Collection[str], width: int, positions: Collection[int]
+) -> int:
+    """Check that a module treats some bits of words alike; returns how many are as the first is.
 
     Parameters
     ----------
     words : collection of str
         Its ports that bring or give away words.
+    positions : collection of int
+        The bits of each word.
     """
-    slices = [_Slice(module, words, width, position) for position in range(width)]
+    # Bits of other classes are looked at in whole runs, and give nothing.
+    gates = [gate._replace(b="0") if gate.kind == "ALIKE" else gate for gate in module.gates]
+    module = replace(module, gates=gates)
+    slices = [_Slice(module, words, width, position) for position in positions]
     known: dict[object, Colour] = {}
     before = 0
     while True:
@@ -51,7 +52,8 @@ def alike(module: GateModule, words: Collection[str], width: int) -> int:
         for port, first, other in zip(each.ports, slices[0].shown, each.shown, strict=True):
             if first != other:
                 message = (
-                    f"Bit {each.position} of words of {port} of {module.name} must be as bit 0 is"
+                    f"Bit {each.position} of words of {port} of {module.name} must be as bit "
+                    f"{slices[0].position} is"
                 )
                 raise refuted(module.name, port, message)
             compared += 1

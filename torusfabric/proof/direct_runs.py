@@ -13,8 +13,7 @@ from ..verilog.manifest import interface
 from .messages import Run, expected_bits, sent_words
 from .runs import Meanwhile, Runs, run_refuted
 from .snapshot import Snapshot, of_all, spread
-from .symbols import UNKNOWN, named
-from .units import SLICE
+from .symbols import UNKNOWN, named, one_word
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -82,7 +81,8 @@ class DirectRuns(Runs):
             for chunk in range(len(bits) // self._width):
                 index = self._index(0, chunk, flit)
                 if index is not None:
-                    bits[chunk * self._width + SLICE] = sent[node, index]
+                    for position in self.machine.positions:
+                        bits[chunk * self._width + position] = sent[node, index]
             given[name] = bits
         return given
 
@@ -99,7 +99,8 @@ class DirectRuns(Runs):
         self.check([run], cycle, "rx_address", at)
         flit, step = divmod(at, self._steps)
         for node, ports in enumerate(self._arrivals):
-            words = self.machine.shown(f"receive_{node}")[SLICE :: self._width, 0]
+            bits = self.machine.shown(f"receive_{node}")[:, 0].reshape(-1, self._width)
+            words = one_word(bits[:, self.machine.positions].T)
             for port, names in enumerate(ports):
                 if names[step] is not None:
                     origin, chunk = names[step]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..topology import BoolArray, IntArray
-from .gates import Bit, Gate, GateModule, Ram, cone
+from .gates import NEUTRAL, Bit, Gate, GateModule, Ram, cone
 from .sums import Sums
 from .symbols import UNKNOWN, both, either, multiplexed, negated, number_of, parity
 
@@ -320,9 +320,14 @@ class GateProgram:
                 return parity(a, v[step.b])
             case "SUM":
                 assert self._sums is not None
-                return self._sums.combined_bits(a, v[step.b])
+                return self._sums.added_bits(a, v[step.b])
+            case "ALIKE":
+                return np.where(a == v[step.b], a, UNKNOWN)
             case "SAME":
                 return np.where((v[step.b] == v[step.s]) & (v[step.b] >> 1 == 0), a, UNKNOWN)
+            case kind if kind.startswith(NEUTRAL):
+                assert self._sums is not None
+                return self._sums.marked(a, int(kind.removeprefix(NEUTRAL)))
         return multiplexed(v[step.s], a, v[step.b])
 
     def outputs_of(self, v: IntArray, name: str) -> IntArray:

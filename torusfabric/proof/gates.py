@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..rtl.netlist import Role
 from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
@@ -23,11 +24,12 @@ from ..topology import IntArray
 from ..verilog.design import Design, member_name
 from .report import refuted
 
-__all__ = ["CHOSEN", "TO_GATES", "WORDS", "WORDS_IN", "WORDS_OUT", "Bit", "Flop", "Gate",
-           "GateModule", "GateText", "Ram", "RomParameters", "TopInstance", "TopInstances",
-           "as_module", "cone", "converted", "read_gates"]  # fmt: skip
+__all__ = ["CHOSEN", "NEUTRAL", "TO_GATES", "WORDS", "WORDS_IN", "WORDS_OUT", "Bit", "Flop",
+           "Gate", "GateModule", "GateText", "Operators", "Ram", "RomParameters", "TopInstance",
+           "TopInstances", "as_module", "cone", "converted", "read_gates"]  # fmt: skip
 
-#: From processes to gates, registers and memories; the first pass may turn a product into adders.
+#: From processes to gates, registers and memories, but for the sums of combiners, which stay;
+#: the first pass may turn a product into adders.
 #: Large cases become tables; what none selects there is 0, so that a choice among zeros is 0.
 TO_GATES = """\
 flatten
@@ -39,8 +41,8 @@ pmux2shiftx
 setundef -zero t:$shiftx @own %d
 chtype -set $shift t:$shiftx @own %d
 dffunmap
-techmap t:$mem_v2 %n
-techmap t:$mem_v2 %n
+techmap t:$mem_v2 A:combines/t:$add %u %n
+techmap t:$mem_v2 A:combines/t:$add %u %n
 opt_expr
 opt_merge
 opt_clean
@@ -76,15 +78,38 @@ WORDS = WORDS_IN | WORDS_OUT
 #: Bits from this number on are none of Yosys.
 FRESH = 1 << 32
 
+#: How the kind of a gate begins that marks neutral words; the number of the class of bits follows.
+NEUTRAL = "NEUTRAL "
+
 #: Inputs of modules that say what each control bit of operators is for the operator of the run.
 CHOSEN = "chosen operator "
+
+
+class Operators(NamedTuple):
+    """The operators of a fabric.
+
+    Parameters
+    ----------
+    modules : list of str
+        Their module, if there is one.
+    classes : list of (list of int)
+        The positions of bits in words, together where neutral words have the same bit.
+    """
+
+    modules: list[str]
+    classes: list[list[int]]
+
+
+NO_OPERATORS = Operators([], [])
 
 
 class Gate(NamedTuple):
     """A gate: AND, OR, XOR, NOT, or MUX, which gives b where s is 1.
 
-    Or what is proved by itself, bit by bit: SUM of two words, at position s of them; and SAME,
-    which gives a, of which nothing is known unless b is s.
+    Or part of an operator, which is proved by itself, bit by bit. NEUTRAL marks a bit of a word of
+    which it is known that it changes nothing; there is one kind for each class of bits. ALIKE gives
+    a, of which nothing is known unless b is the same; SAME does so if b is s. SUM combines two
+    words, at position s of them.
     """
 
     kind: str
@@ -218,26 +243,27 @@ class GateText:
 
 def read_gates(
     design: Design,
-    leaves: Iterable[str],
+    roles: Mapping[str, Role],
     cache: Cache | None = None,
     *,
-    closed: Collection[str] = (),
-    units: Collection[str] = (),
+    operators: Operators = NO_OPERATORS,
 ) -> GateText:
     """Read the text of a fabric.
 
     Parameters
     ----------
-    leaves : iterable of str
-        The modules of which the top has instances, but for the ROM.
-    closed : collection of str
-        Modules of which nothing but the ports matters.
-    units : collection of str
-        Modules of operators, inside others.
+    roles : dict of str to Role
+        The modules of which the top has instances, but for the ROM. Of those of streams and of
+        elastic buffers nothing but the ports matters.
     """
-    script = SCRIPT.format(top=design.top, kept=" ".join([*leaves, *units])) + TO_GATES
+    script = SCRIPT.format(top=design.top, kept=" ".join([*roles, *operators.modules]))
+    for name, role in roles.items():
+        if role is Role.COMBINER:
+            script += f"setattr -mod -set combines 1 {name}\n"
+    script += TO_GATES
     modules = design.modules | {design.rom: ROM_BOX.format(name=design.rom)}
-    return _parse(converted(script, "\n".join(modules.values()), cache), design, closed, units)
+    found = converted(script, "\n".join(modules.values()), cache)
+    return _parse(found, design, roles, operators)
 
 
 def converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
@@ -257,14 +283,14 @@ def converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
 
 
 def _parse(
-    found: dict[str, Any], design: Design, closed: Collection[str], units: Collection[str]
+    found: dict[str, Any], design: Design, roles: Mapping[str, Role], operators: Operators
 ) -> GateText:
     """What Yosys wrote, as values."""
     top = found["modules"][design.top]
     modules = {
         name: GateModule(name, *_ports(entry["ports"]))
-        if name in closed
-        else as_module(name, entry, units)
+        if roles.get(name) in (Role.STREAM, Role.BUFFER)
+        else as_module(name, entry, operators)
         for name, entry in found["modules"].items()
         if name not in (design.top, design.rom)
     }
@@ -306,8 +332,8 @@ def _number(value: Any) -> int:
     return int(value.replace("x", "0"), 2) if isinstance(value, str) else int(value)
 
 
-def as_module(name: str, entry: dict[str, Any], units: Collection[str] = ()) -> GateModule:
-    """A module that Yosys wrote, as a value; with instances of units of operators as gates."""
+def as_module(name: str, entry: dict[str, Any], operators: Operators = NO_OPERATORS) -> GateModule:
+    """A module that Yosys wrote, as a value; with operators as gates."""
     inputs, outputs = _ports(entry["ports"])
     module = GateModule(name, inputs, outputs)
     for net, facts in entry["netnames"].items():
@@ -323,8 +349,11 @@ def as_module(name: str, entry: dict[str, Any], units: Collection[str] = ()) -> 
         elif kind in ("$_AND_", "$_OR_", "$_XOR_", "$_NOT_", "$_MUX_"):
             bits = {pin.lower(): pins[pin][0] for pin in "ABS" if pin in pins}
             module.gates.append(Gate(kind.strip("$_"), pins["Y"][0], **bits))
-        elif kind in units:
-            _add_unit(module, pins)
+        elif kind in operators.modules:
+            _add_operator(module, pins, operators.classes)
+        elif kind == "$add" and len(pins["A"]) == len(pins["B"]) == len(pins["Y"]):
+            named = {port: pins[pin] for port, pin in (("a", "A"), ("b", "B"), ("result", "Y"))}
+            _add_operator(module, named, operators.classes)
         elif kind != "$scopeinfo":
             raise ValueError(f"Cell of module {name} must be a gate, not {kind}")
     # Memories with what addresses and data of writes are while these are enabled.
@@ -346,17 +375,38 @@ def as_module(name: str, entry: dict[str, Any], units: Collection[str] = ()) -> 
     return module
 
 
-def _add_unit(module: GateModule, pins: dict[str, list[Bit]]) -> None:
-    """Add a unit of operators, which is what it is with the control bits of the run."""
-    code, new = pins.get("code", []), count(FRESH + len(module.gates))
+def _add_operator(
+    module: GateModule, pins: dict[str, list[Bit]], classes: Sequence[Sequence[int]]
+) -> None:
+    """Add an operator, which is what it is with the control bits of the run.
+
+    Its operands are those of which the first bits of all classes are alike: of one word each, or
+    neutral all of them.
+    """
+    code, new = pins.get("code", []), count(FRESH + 2 * len(module.gates))
+
+    def add(kind: str, a: Bit, b: Bit = "0", s: Bit = "0", y: int | None = None) -> int:
+        module.gates.append(Gate(kind, next(new) if y is None else y, a, b, s))
+        return module.gates[-1].y
+
     right = [module.inputs.setdefault(f"{CHOSEN}{k}", [next(new)])[0] for k in range(len(code))]
+    class_of = {position: k for k, each in enumerate(classes) for position in each}
+    first = [
+        {port: add(f"{NEUTRAL}{k}", pins[port][each[0]]) for port in "ab"}
+        for k, each in enumerate(classes)
+    ]
     for position, bit in enumerate(pins["result"]):
-        steps = [*(next(new) for _ in code), bit]
-        a, b = (pins[port][position] for port in ("a", "b"))
-        made = Gate("SUM", int(steps[0]), a, b, str(position))
-        module.gates.append(made)
+        operands = {}
+        for port in "ab":
+            own = add(f"{NEUTRAL}{class_of[position]}", pins[port][position])
+            for k, others in enumerate(first):
+                if k != class_of[position]:
+                    own = add("ALIKE", own, others[port])
+            operands[port] = own
+        made = add("SUM", operands["a"], operands["b"], str(position))
         for k, control in enumerate(code):
-            module.gates.append(Gate("SAME", int(steps[k + 1]), steps[k], control, right[k]))
+            made = add("SAME", made, control, right[k])
+        add("OR", made, y=int(bit))
 
 
 def _ram(cell: dict[str, Any]) -> Ram:

@@ -7,9 +7,10 @@ with the address map, for every node and every address of a message.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -45,8 +46,8 @@ class _Access(NamedTuple):
     bits: int  # how many bits of addresses matter
 
 
-def check_host(fabric: Fabric, text: GateText, ports: HostPorts | None = None) -> int:
-    """Check, and count, accesses of the host: they lead where the address map says."""
+def check_host(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> int:
+    """Check, and count, accesses by host ports: they lead where the address map says."""
     module = text.modules[fabric.prefix + "host"]
     leaf = fabric.netlist.modules["host"]()
     locating = fabric.read_latency - 1 - _answer(fabric)
@@ -64,7 +65,7 @@ def check_host(fabric: Fabric, text: GateText, ports: HostPorts | None = None) -
         kept_as=np.int8,
     )
     count = 0
-    for access in _accesses(fabric, ports or HostPorts.of_chip(fabric)):
+    for access in chain.from_iterable(_accesses(fabric, each) for each in ports):
         size = len(next(iter(access.inputs.values())))
         for start in range(0, size, AT_ONCE):
             part = slice(start, start + AT_ONCE)

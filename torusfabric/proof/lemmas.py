@@ -12,20 +12,30 @@ from ..rtl.netlist import Role
 from ..toolchain.cache import Cache, digest, source_digest
 from ..toolchain.processes import parallel
 from .alike import alike
-from .gates import WORDS, GateText
-from .host import check_host
+from .gates import WORDS, GateModule, GateText
+from .host import HostPorts, check_host
 from .report import ModuleProof, refuted
 from .roms import check_roms
 from .solver import Harness, solve
+from .units import bit_classes
 from .whole import Whole
-from .wiring import Check, check_core_ports, check_distribution, check_stream_ends, check_tree
+from .wiring import (
+    Wires,
+    check_words,
+    compared,
+    core_ports,
+    distributed_wires,
+    merged_wires,
+    stream_ends,
+)
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..toolchain.progress import Progress
     from ..verilog.design import Design
 
-__all__ = ["STRUCTURE", "Lemma", "Steps", "of_modules", "of_top", "whole_runs"]
+__all__ = ["STRUCTURE", "Lemma", "Steps", "of_modules", "of_top", "of_words",
+           "whole_runs", "wired"]  # fmt: skip
 
 #: The rooms whose text says what the words and numbers are that a text is compared with.
 ROOMS = ("collective", "contract", "program", "proof", "rtl", "schedule", "topology", "verilog")
@@ -46,35 +56,46 @@ class Lemma(NamedTuple):
     check: Callable[[], int]
 
 
-#: What is proved besides of the wires of a fabric, by its top.
-OF_TOP: dict[Top, tuple[tuple[str, str, str, Check], ...]] = {
-    Top.HOST: (
-        ("control tree", "comparison",
-         "each node is given what the host port gives, or gives to its group, a cycle later",
-         check_distribution),
-        ("host", "all addresses",
-         "a word that the host writes, or asks for, is where the address map says, with every edge "
-         "another", check_host),
-        ("read tree", "comparison",
-         "the word of the node that is asked comes to the host port", check_tree),
-    ),
-    Top.CORE: (
-        ("node ports", "comparison",
-         "the ports of each node lead to that node", check_core_ports),
-    ),
-    Top.STREAM: (
-        ("node ports", "comparison",
-         "the loader and the unloader of each node write and read that node", check_stream_ends),
-    ),
-}  # fmt: skip
+def wired(name: str, says: str, text: GateText, wires: Wires) -> Lemma:
+    """That wires are as they should be."""
+    return Lemma(name, "comparison", says, partial(compared, text, wires, name))
 
 
-def of_top(fabric: Fabric, text: GateText) -> Iterator[Lemma]:
-    """What is proved of the wires of a top, and of what it has once."""
-    for name, method, says, check in OF_TOP[fabric.top]:
-        if fabric.frame and check is check_host:  # which finds words by what is loaded
-            continue
-        yield Lemma(name, method, says, partial(check, fabric, text))
+def of_words(text: GateText, width: int) -> Lemma:
+    """That words stay whole."""
+    says = "the bits of each word that comes to a module are those of one word, in their order"
+    return Lemma("wiring", "comparison", says, partial(check_words, text, width))
+
+
+def of_top(fabric: Fabric, text: GateText, boards: Sequence[HostPorts] = ()) -> Iterator[Lemma]:
+    """What is proved of the wires of a top, and of what it has once.
+
+    Parameters
+    ----------
+    boards : sequence of HostPorts
+        The host ports of all boards with this text, if there are several boards.
+    """
+    match fabric.top:
+        case Top.CORE if not fabric.streaming:
+            says = "the ports of each node lead to that node"
+            yield wired("node ports", says, text, core_ports(fabric, text))
+        case Top.STREAM:
+            says = "the loader and the unloader of each node write and read that node"
+            yield wired("node ports", says, text, stream_ends(fabric, text))
+        case Top.HOST:
+            says = (
+                "each node is given what the host port gives, or gives to its group, a cycle later"
+            )
+            yield wired("control tree", says, text, distributed_wires(fabric, text))
+            ports = boards or [HostPorts.of_chip(fabric)]
+            # Of loaded tables, it finds words by what is loaded.
+            if not fabric.frame:
+                says = ("a word that the host writes, or asks for, is where the address map says, "
+                        "with every edge another")  # fmt: skip
+                check = partial(check_host, fabric, text, ports)
+                yield Lemma("host", "all addresses", says, check)
+            says = "the word of the node that is asked comes to the host port"
+            yield wired("read tree", says, text, merged_wires(fabric, text))
 
 
 def of_modules(
@@ -85,10 +106,16 @@ def of_modules(
         yield Lemma("rom", "all addresses", "a cycle later it shows the row at its address",
                     partial(check_roms, text, design, cache))  # fmt: skip
     for name, role in fabric.netlist.roles.items():
-        if role in (Role.ROUTER, Role.ENDPOINT):
+        if role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT):
             module = text.modules[fabric.prefix + name]
             yield Lemma(name, STRUCTURE, "all bits of words are treated alike",
-                        partial(alike, module, WORDS, fabric.width))  # fmt: skip
+                        partial(_alike, module, fabric))  # fmt: skip
+
+
+def _alike(module: GateModule, fabric: Fabric) -> int:
+    """Check that a module treats the bits of each class alike."""
+    classes = bit_classes(fabric)
+    return sum(alike(module, WORDS, fabric.width, positions) for positions in classes)
 
 
 def whole_runs(whole: Whole, progress: Progress) -> Lemma:

@@ -1,9 +1,9 @@
 """The whole fabric as its text says, for many runs at once, with words that stand for any words.
 
 Every instance of the top is carried out as gates, or, where an argument of its own covers it, by
-what is proved of it: ROMs show the row they were asked for a cycle ago, operators behind in-ports
-combine what `routers` proves that they do, and links bring words as late as it proves. Of each
-word one bit is carried out: `alike` shows that the text treats all bits of a word alike.
+what is proved of it: ROMs show the row they were asked for a cycle ago, and links bring words as
+late as `operators` proves. Of each word one bit is carried out: `alike` shows that the text treats
+all bits of a word alike.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .gate_program import GateProgram
 from .gates import CHOSEN, WORDS_OUT, Bit, GateText
 from .snapshot import Snapshot
 from .symbols import UNKNOWN
-from .units import SLICE, Roms, units
+from .units import Line, Roms, Unit, bit_classes, neutral_bits, registers_of_links
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -33,6 +33,9 @@ __all__ = ["Machine", "Override"]
 #: What drives inputs of the instances of a module in place of the nets: by port, of shape
 #: (bits that matter, instances, runs).
 Override = Mapping[str, IntArray]
+
+#: Outputs that words come by from node to node, and from operators.
+CARRIED = frozenset({"tx", "arrived", "result"})
 
 #: What is not carried out: arguments of their own cover it, and somebody else drives its nets.
 APART = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
@@ -52,6 +55,12 @@ class _Group:
 class Machine:
     """A fabric at work.
 
+    Parameters
+    ----------
+    classes : list of (list of int)
+        The positions in words that are alike, as `bit_classes` has them; the first bit of each
+        class is carried out.
+
     Attributes
     ----------
     runs : int
@@ -63,11 +72,12 @@ class Machine:
     """
 
     def __init__(self, fabric: Fabric, text: GateText, sums: Sums) -> None:
-        self.text, self.runs, self._unit = text, 1, fabric.operator_unit
+        self.text, self.runs, self._fabric = text, 1, fabric
         self._width = fabric.width
+        self.positions = [positions[0] for positions in bit_classes(fabric)]
         self._code: IntArray | None = None
         self._number: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
-        self.adders, self.sums = units(fabric, sums), sums
+        self.sums = sums
         roles = fabric.netlist.roles
         left_out = {fabric.prefix + name for name, role in roles.items() if role in APART}
         self.groups: dict[str, _Group] = {}
@@ -76,14 +86,20 @@ class Machine:
             of = instance.module
             if rom := instance.rom:
                 of += f" of {rom.width} bits at addresses of {rom.address}"
-                self.adders.setdefault(of, Roms(width=rom.width))
             if of not in left_out:
                 members.setdefault(of, []).append(name)
+        links = {fabric.prefix + n: count for n, count in registers_of_links(fabric).items()}
+        self.units: dict[str, Unit] = {}
         for module, names in members.items():
-            if module not in self.adders:
+            instances = [text.instances[name] for name in names]
+            if instances[0].rom:
+                self.units[module] = Roms(instances, self._net)
+            elif module in links:
+                self.units[module] = Line(
+                    instances, self._net, registers=links[module], positions=self.positions
+                )
+            else:
                 self._add_group(module, names)
-        for module, adder in self.adders.items():
-            adder.find_nets(members[module], text, self._net)
         self._order = self._in_order()
         self._active = self._order
         self.values: dict[str, IntArray] = {}
@@ -101,29 +117,27 @@ class Machine:
         self.nets: IntArray = np.full((len(set(self._number.values())), runs), UNKNOWN, np.int32)
         self.nets[0], self.nets[1] = 0, 1
         self._code = self.sums.neutral = None
-        for adder in self.adders.values():
-            adder.prepare(runs)
 
     def choose(self, operations: Sequence[int]) -> None:
         """Choose the operator of each run."""
-        if self._unit is not None:
-            self._code = np.array([self._unit.codes[number] for number in operations])
-            lowest = [operator.identity(1) for operator in self._unit.operators]
-            self.sums.neutral = np.array([lowest[number] for number in operations])
-        for adder in self.adders.values():
-            adder.choose(operations)
+        if unit := self._fabric.operator_unit:
+            self._code = np.array([unit.codes[number] for number in operations])
+            bits = [neutral_bits(self._fabric, position) for position in self.positions]
+            self.sums.neutral = np.array(bits)[:, list(operations)]
 
     def _net(self, bit: Bit) -> int:
         """The number of a bit of the top."""
         return self._number.setdefault(bit, len(self._number) - 1)
 
     def _add_group(self, module: str, names: list[str]) -> None:
-        """Add the instances of a module; of the words that it gives away one bit matters."""
+        """Add the instances of a module; of the words that it gives away few bits matter."""
         found, width, wanted = self.text.modules[module], self._width, {}
         for port, bits in found.outputs.items():
-            whole = len(bits) - len(bits) % width
-            has_words = port in WORDS_OUT
-            wanted[port] = [*(range(SLICE, whole, width) if has_words else range(len(bits)))]
+            every = range(len(bits))
+            wanted[port] = [*every]
+            if port in WORDS_OUT:
+                starts = every[: len(bits) - len(bits) % width : width]
+                wanted[port] = [start + position for start in starts for position in self.positions]
         program = GateProgram(found, wanted, sums=self.sums)
         pins = [self.text.instances[name].pins for name in names]
 
@@ -146,15 +160,14 @@ class Machine:
             for port, numbers in group.outputs.items()
             for net in numbers[~group.program.is_kept(port)].ravel()
         }
-        making = {module: adder for module, adder in self.adders.items() if adder.made}
-        driver |= {net: module for module, a in making.items() for net in a.gives.tolist()}
-        inputs = {
-            module: [numbers.ravel() for numbers in group.inputs.values()]
-            for module, group in self.groups.items()
-        } | {module: [adder.needs] for module, adder in making.items()}
         needs = {
-            module: {driver[net] for nets in numbers for net in nets.tolist() if net in driver}
-            for module, numbers in inputs.items()
+            module: {
+                driver[net]
+                for numbers in group.inputs.values()
+                for net in numbers.ravel().tolist()
+                if net in driver
+            }
+            for module, group in self.groups.items()
         }
         return list(TopologicalSorter(needs).static_order())
 
@@ -163,7 +176,7 @@ class Machine:
     def unknown(self) -> Snapshot:
         """A state of which nothing is known."""
         states = {m: g.program.unknown(len(g.names) * self.runs) for m, g in self.groups.items()}
-        return Snapshot(states, {m: a.unknown() for m, a in self.adders.items()})
+        return Snapshot(states, {m: u.unknown(self.runs) for m, u in self.units.items()})
 
     # Cycles
 
@@ -190,19 +203,15 @@ class Machine:
         if only is None:
             self._show(now, driven)
         for module in self._active:
-            if module in self.groups:
-                # Show outputs that depend on no input.
-                group = self.groups[module]
-                v = self.values[module] = group.program.begin(now.states[module])
-                for port, numbers in group.outputs.items():
-                    here = group.program.is_kept(port)
-                    if here.any():
-                        self._drive(numbers[here], group.program.outputs_of(v, port)[here])
+            # Show outputs that depend on no input.
+            group = self.groups[module]
+            v = self.values[module] = group.program.begin(now.states[module])
+            for port, numbers in group.outputs.items():
+                here = group.program.is_kept(port)
+                if here.any():
+                    self._drive(numbers[here], group.program.outputs_of(v, port)[here])
         for module in self._active:
-            if module in self.groups:
-                self._carry_out(module, now, overrides.get(module, {}))
-            else:
-                self.adders[module].make(now.adders[module], self.nets)
+            self._carry_out(module, now, overrides.get(module, {}))
         if self.watch is not None:
             self.watch(self.nets)
 
@@ -216,8 +225,8 @@ class Machine:
             if known:
                 at, to = zip(*known, strict=True)
                 nets[list(to)] = np.broadcast_to(value, (len(bits), self.runs))[list(at)]
-        for module, adder in self.adders.items():
-            adder.show(now.adders[module], nets)
+        for module, unit in self.units.items():
+            unit.show(now.units[module], nets)
 
     def _carry_out(self, module: str, now: Snapshot, override: Override) -> None:
         """Find all bits of the instances of a module, and show its outputs."""
@@ -243,11 +252,11 @@ class Machine:
 
     def forget_words(self) -> None:
         """Forget what links carry."""
-        for group in self.groups.values():
-            if "tx" in group.outputs:
-                self.nets[group.outputs["tx"]] = UNKNOWN
-        for adder in self.adders.values():
-            adder.forget_words(self.nets)
+        shown = [group.outputs for group in self.groups.values()]
+        shown += [unit.nets for unit in self.units.values()]
+        for outputs in shown:
+            for port in CARRIED & outputs.keys():
+                self.nets[outputs[port]] = UNKNOWN
 
     def _drive(self, numbers: IntArray, values: IntArray) -> None:
         self.nets[numbers] = values.reshape(*numbers.shape, -1)
@@ -259,14 +268,12 @@ class Machine:
         """
         states = dict(now.states)
         for module in self._active:
-            if module not in self.groups:
-                continue
             program = self.groups[module].program
             states[module] = program.after(self.values[module], now.states[module])
         if len(self._active) < len(self._order):
-            return Snapshot(states, now.adders)
-        adders = {m: a.after(now.adders[m], self.nets) for m, a in self.adders.items()}
-        return Snapshot(states, adders)
+            return Snapshot(states, now.units)
+        shown = {m: unit.after(now.units[m], self.nets) for m, unit in self.units.items()}
+        return Snapshot(states, shown)
 
     def shown(self, name: str) -> IntArray:
         """A net of the top, shape (bits, runs)."""

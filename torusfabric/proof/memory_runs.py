@@ -13,7 +13,7 @@ from .accesses import side_by_side
 from .messages import Run, expected_bits, in_beats
 from .runs import AT_ONCE, Meanwhile, Runs, Variant, run_refuted
 from .snapshot import Snapshot, arrays, of_all, repeated, same, spread, unchanged, with_arrays
-from .symbols import UNKNOWN, named
+from .symbols import UNKNOWN, named, one_word
 
 if TYPE_CHECKING:
     from .accesses import Access, Steps
@@ -139,7 +139,9 @@ class MemoryRuns(Runs):
         """Compare a beat of all nodes of which any of it is expected."""
         for module, nodes in self.access.nodes.items():
             expected = wanted[nodes].T
-            shown = self.machine.output(module, "read_data")[: len(expected), :, k]
+            bits = self.machine.output(module, "read_data")[:, :, k]
+            shown = bits.reshape(-1, len(self.machine.positions), len(nodes))
+            shown = one_word(shown.swapaxes(0, 1))[: len(expected)]
             wrong = (shown != expected) & (expected != UNKNOWN)
             if wrong.any():
                 flit, place = np.argwhere(wrong)[0].tolist()

@@ -17,13 +17,12 @@ from ..toolchain.public import public
 from ..verilog import emit
 from .bridges import bridge_harness
 from .gates import read_gates
-from .lemmas import Lemma, Steps, of_modules, of_top, whole_runs
+from .lemmas import Lemma, Steps, of_modules, of_top, of_words, whole_runs
 from .report import ModuleProof, Proof, Refuted, refuted
-from .routers import link_harnesses, operator_modules, router_harnesses
 from .solver import Harness
 from .streams import stream_harnesses
+from .units import link_harnesses, operator_harnesses, operators_of
 from .whole import Whole
-from .wiring import WIRING, check_wiring
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -88,15 +87,6 @@ def check_provable(fabric: Fabric) -> None:
     """Raise the errors of `prove` unless it can be proved, by tools that there are."""
     if fabric.frame and fabric.top is Top.STREAM and fabric.program.any_root:
         raise InputError("Root must be fixed for streams with loaded tables to be proved, not any")
-    loops = [form.loop for form in fabric.program.forms]
-    before_injection = any(
-        len(readers) > 1 for loop in loops for readers in loop.sources.injections
-    )
-    if before_injection and any(operator.signed for operator in fabric.program.operators):
-        raise InputError(
-            "Operators to be proved in front of injection ports must not be signed (by --algorithm "
-            "matching, which combines words behind in-ports, they are proved)"
-        )
     for operator in fabric.operator_unit.operators if fabric.operator_unit else ():
         if operator.proof is None or operator.latency or not operator.associative:
             raise InputError(
@@ -125,12 +115,10 @@ def _steps(
 ) -> Iterator[ModuleProof]:
     """Everything, whole runs last."""
     roles = {fabric.prefix + name: role for name, role in fabric.netlist.roles.items()}
-    closed = [name for name, role in roles.items() if role is Role.STREAM]
-    units = operator_modules(fabric, design)
-    text = read_gates(design, roles, cache, closed=closed, units=units)
+    text = read_gates(design, roles, cache, operators=operators_of(fabric, design))
     steps = Steps(fabric, design, cache, progress)
     whole = Whole(fabric, text)
-    yield steps.known(Lemma(*WIRING, partial(check_wiring, fabric, text)))
+    yield steps.known(of_words(text, fabric.width))
     if fabric.frame:
         says = "all modules but tables and the loader are the same whatever is loaded"
         yield steps.known(Lemma("text", "comparison", says, partial(check_same, written, design)))
@@ -142,7 +130,7 @@ def _steps(
 
 def _by_induction(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """What is proved by the solver."""
-    yield from router_harnesses(fabric, design)
+    yield from operator_harnesses(fabric, design)
     yield from link_harnesses(fabric, design)
     if fabric.bus:
         yield bridge_harness(design, fabric.bus)

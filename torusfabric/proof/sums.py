@@ -27,8 +27,8 @@ class Sums:
     ----------
     words : int
         Words with numbers from 0 on; those of sums follow.
-    neutral : ndarray of int, shape (runs,), optional
-        What all bits are of the word that changes nothing in each run.
+    neutral : ndarray of int, shape (classes, runs), optional
+        The bits, by their class, of the word that changes nothing in each run.
 
     Examples
     --------
@@ -62,20 +62,19 @@ class Sums:
         """The sum of two words or sums."""
         return self.of(self.parts(a) + self.parts(b))
 
-    def combined_bits(self, a: IntArray, b: IntArray) -> IntArray:
-        """The sums of words of which either may be the one that changes nothing in its run.
+    def marked(self, bits: IntArray, number: int) -> IntArray:
+        """The bits of words of a class, with `NEUTRAL` for words that change nothing in their run.
 
         That all bits of such a word are alike follows from the structure of what gives them.
 
         Parameters
         ----------
-        a, b : ndarray of int, shape (words, instances and runs)
+        bits : ndarray of int, shape (words, instances and runs)
         """
         if self.neutral is None:
-            return self.added_bits(a, b)
-        neutral = np.tile(self.neutral, a.shape[1] // len(self.neutral))
-        a, b = (np.where(word == neutral, NEUTRAL, word) for word in (a, b))
-        return self.added_bits(a, b)
+            return bits
+        neutral = np.tile(self.neutral[number], bits.shape[1] // self.neutral.shape[1])
+        return np.where(bits == neutral, NEUTRAL, bits)
 
     def added_bits(self, a: IntArray, b: IntArray) -> IntArray:
         """The sums of words, each shown by one of its bits."""

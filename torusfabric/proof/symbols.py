@@ -13,7 +13,7 @@ import numpy as np
 from ..topology import IntArray
 
 __all__ = ["STANDS", "UNKNOWN", "both", "either", "joined", "multiplexed", "named", "negated",
-           "number_of", "parity", "word"]  # fmt: skip
+           "number_of", "one_word", "parity", "word"]  # fmt: skip
 
 #: A bit of which nothing is known.
 UNKNOWN = -1
@@ -103,6 +103,17 @@ def multiplexed(s: IntArray, a: IntArray, b: IntArray) -> IntArray:
 def joined(a: IntArray, b: IntArray) -> IntArray:
     """What is known if either may be the case; of words nothing is."""
     return np.where((a == b) & (a <= 1), a, UNKNOWN)
+
+
+def one_word(bits: IntArray) -> IntArray:
+    """The words of which these are bits, along the first axis: a bit stands for its word.
+
+    Examples
+    --------
+    >>> one_word(np.array([[4, 4], [4, 6]])).tolist()
+    [4, -1]
+    """
+    return np.where((bits == bits[0]).all(axis=0), bits[0], UNKNOWN)
 
 
 def number_of(bits: IntArray) -> IntArray:

@@ -26,7 +26,6 @@ from .snapshot import Snapshot, same, with_either
 from .stream_runs import StreamAccess, StreamRuns
 from .sums import Sums
 from .symbols import named
-from .units import SLICE
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -125,7 +124,7 @@ class Whole:
         machine, run = self._runs.machine, error.run
         if not isinstance(run, Run):
             return error
-        recorder = Recorder(machine.text, machine.numbers, width=self._fabric.width, position=SLICE)
+        recorder = Recorder(machine.text, machine.numbers, width=self._fabric.width)
         machine.watch = recorder.record
         try:
             self._runs.prove([run], rest, variant)
@@ -173,13 +172,11 @@ class Recorder:
     ----------
     number : dict of Bit to int
         Of each bit of the top, its place among the nets.
-    width, position : int
-        Bits of a word, and which of them is carried out.
+    width : int
+        Bits of a word, of which the first is shown.
     """
 
-    def __init__(
-        self, text: GateText, number: dict[Bit, int], *, width: int, position: int
-    ) -> None:
+    def __init__(self, text: GateText, number: dict[Bit, int], *, width: int) -> None:
         self._cycles: list[IntArray] = []
         carried = {
             bit
@@ -193,7 +190,7 @@ class Recorder:
         for name, bits in text.nets.items():
             places = [number.get(bit, 2) for bit in bits]
             if bits and bits[0] in carried:
-                for k, place in enumerate(places[position::width]):
+                for k, place in enumerate(places[::width]):
                     self._words[f"{name}_{k}"] = place
             elif any(place > 2 for place in places):
                 self._vectors[name] = places

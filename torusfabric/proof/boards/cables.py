@@ -20,14 +20,14 @@ from ...rtl.links import Link
 from ...rtl.netlist import Instance, Netlist, Role
 from ..gates import Bit, GateModule, GateText, TopInstance, TopInstances
 from ..host import HostPorts
-from ..wiring import Wires, compared
+from ..wiring import Wires
 
 if TYPE_CHECKING:
     from ...rtl import Fabric
     from ...rtl.boards import BoardSystem
     from ...verilog.boards import BoardKind
 
-__all__ = ["Subject", "check_cables", "on_board", "united"]
+__all__ = ["Subject", "board_wires", "on_board", "united"]
 
 #: What transmitters and receivers are given by the control, as it is.
 SENT = ("message", "running", "begins", "checking")
@@ -36,13 +36,8 @@ SENT = ("message", "running", "begins", "checking")
 SAID = ("said", "heard", "strange", "alive", "lost")
 
 
-def check_cables(system: BoardSystem, text: GateText) -> int:
-    """Compare the wires between link ports, the control, the sequencer and ports of a board."""
-    return compared(text, _wires(system, text), "link ports")
-
-
-def _wires(system: BoardSystem, text: GateText) -> Wires:
-    """All of them."""
+def board_wires(system: BoardSystem, text: GateText) -> Wires:
+    """Yield the wires between link ports, the control, the sequencer and ports of a board."""
     control = text.instances["the_board_control"].pins
     sequencer = text.instances["the_sequencer"].pins
     starts = {"start": "start"} | {name: name for name in system.plan.choices}

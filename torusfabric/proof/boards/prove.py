@@ -8,21 +8,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...rtl.boards.link_plan import CABLE
-from ...rtl.netlist import Role
 from ...toolchain.cache import Cache
 from ...verilog.boards import board_kinds, emit_boards
 from ...verilog.module_text import MemoryRule
 from ..gates import GateText, read_gates
-from ..host import check_host
-from ..lemmas import STRUCTURE, Lemma, Steps, of_modules, of_top, whole_runs
+from ..lemmas import STRUCTURE, Lemma, Steps, of_modules, of_top, of_words, whole_runs, wired
 from ..prove import ASSUMPTIONS, as_far_as_it_holds, check_provable
 from ..report import ModuleProof, Proof
-from ..routers import link_harnesses, operator_modules, router_harnesses
 from ..solver import Harness
+from ..units import link_harnesses, operator_harnesses, operators_of
 from ..whole import Whole
-from ..wiring import WIRING, check_wiring
 from .buffers import buffer_harness, receiver_harness
-from .cables import Subject, check_cables, on_board, united
+from .cables import Subject, board_wires, on_board, united
 from .control import agreement_harness, barrier_harness
 from .sums import check_received_sums, check_sent_sums, received_sum_harness, sent_sum_harness
 
@@ -35,12 +32,13 @@ if TYPE_CHECKING:
 __all__ = ["between_boards", "prove_boards"]
 
 
-#: What is said of the wires of boards, and of sums: how it is proved, and what it says.
+#: What is said of the wires of boards.
 CABLES = (
-    "comparison",
     "transmitters, buffers, receivers, the control of the board and its sequencer are wired to "
-    "each other and to ports",
+    "each other and to ports"
 )
+
+#: What is said of sums: how it is proved, and what it says.
 SUMS = (
     "comparison of sums of bits",
     "sums of packets, a word at a time, are those of the definition, a bit at a time",
@@ -74,7 +72,7 @@ def _steps(
     boards = [on_board(system, kinds[k], texts[k], number)
               for number, k in enumerate(system.kind_of)]  # fmt: skip
     whole = united(system, kinds, texts)
-    yield steps.known(Lemma(*WIRING, partial(check_wiring, *whole)))
+    yield steps.known(of_words(whole.text, whole.fabric.width))
     of_kinds: dict[str, list[Subject]] = {}
     for board, k in zip(boards, system.kind_of, strict=True):
         of_kinds.setdefault(kinds[k].top, []).append(board)
@@ -88,9 +86,8 @@ def _steps(
 def _text(system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | None) -> GateText:
     """The text of a kind of board."""
     roles = {system.fabric.prefix + name: role for name, role in kind.netlist.roles.items()}
-    closed = [name for name, role in roles.items() if role is Role.BUFFER]
-    units = operator_modules(system.fabric, design)
-    return read_gates(replace(design, top=kind.top), roles, cache, closed=closed, units=units)
+    operators = operators_of(system.fabric, design)
+    return read_gates(replace(design, top=kind.top), roles, cache, operators=operators)
 
 
 def _of_boards(
@@ -101,12 +98,10 @@ def _of_boards(
     for top, boards in kinds.items():
         fabric, text, _ = boards[0]
         of_kind = f" of {top}" * (len(kinds) > 1)
-        yield Lemma("link ports" + of_kind, *CABLES, partial(check_cables, system, text))
-        for lemma in (*of_top(fabric, text), *of_modules(fabric, text, design, cache)):
-            if lemma.name == "host":
-                check = partial(lambda each: sum(check_host(*board) for board in each), boards)
-                yield lemma._replace(name=lemma.name + of_kind, check=check)
-            elif lemma.method != STRUCTURE:
+        yield wired("link ports" + of_kind, CABLES, text, board_wires(system, text))
+        ports = [board.ports for board in boards]
+        for lemma in (*of_top(fabric, text, ports), *of_modules(fabric, text, design, cache)):
+            if lemma.method != STRUCTURE:
                 yield lemma._replace(name=lemma.name + of_kind)
             elif lemma.name not in known:
                 known.add(lemma.name)
@@ -124,7 +119,7 @@ def _sums(system: BoardSystem, text: GateText) -> int:
 
 def _by_induction(system: BoardSystem, boards: list[Subject], design: Design) -> Iterator[Harness]:
     """What is proved by the solver."""
-    yield from router_harnesses(system.fabric, design)
+    yield from operator_harnesses(system.fabric, design)
     each = (harness for board in boards for harness in link_harnesses(board.fabric, design))
     yield from {harness.name: harness for harness in each}.values()
     yield from between_boards(system.plan, design)
