@@ -32,6 +32,7 @@ from ..schedule.sum_trees import sum_trees
 from ..toolchain.public import public
 from ..toolchain.values import is_several, natural
 from ..topology import CayleyGraph, Topology, Torus
+from .any_root import masked, to_every_root
 from .planned import choose_latency, most_flits, planned
 from .selection import PlanOptions, Selection, select
 
@@ -131,7 +132,9 @@ def _packets_by_time(selection: Selection) -> Iterator[Mapping[str, Any]]:
         yield {"times": (float(beta), float(tau), float(length))}
 
 
-def serving(selection: Selection, flits: int = 0, *, padded: bool = False) -> Iterator[Selection]:
+def serving(
+    selection: Selection, flits: int = 0, *, padded: bool = False, root: str | None = None
+) -> Iterator[Selection]:
     """Every algorithm that serves a selection, in the order of the catalogue, and its variants.
 
     Parameters
@@ -140,7 +143,17 @@ def serving(selection: Selection, flits: int = 0, *, padded: bool = False) -> It
         Flits of a message, where all messages have as many.
     padded : bool
         True if a short message may be padded to more chunks of a flit each.
+    root : {"any"}, optional
+        Whether each run chooses the root. Then also what all nodes do alike, after the others.
     """
+    yield from _serving(selection, flits, padded=padded)
+    every = to_every_root(selection) if root else None
+    for one in () if every is None else _serving(every, flits, padded=padded):
+        yield masked(one, selection.collective)
+
+
+def _serving(selection: Selection, flits: int, *, padded: bool) -> Iterator[Selection]:
+    """Yield the algorithms that serve a selection, and their variants."""
     topology, collective, asked = selection.topology, selection.collective, selection.options
     arcs = topology.nodes * topology.ports
     all_ = CATALOGUE.preferred(collective)
@@ -169,7 +182,7 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
         selection.topology, selection.collective, ports=options.ports, duplex=options.duplex
     )
     best, fewest = None, None
-    for candidate in _for_long(selection):
+    for candidate in _for_long(selection, root):
         try:
             schedule = planned(replace(candidate, any_latency=False))
         except InputError as error:
@@ -190,7 +203,7 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
     return replace(best, why=f"{number} for long messages, at least {least}")
 
 
-def choose_by_model(selection: Selection, costs: Costs) -> Selection:
+def choose_by_model(selection: Selection, costs: Costs, *, root: str | None = None) -> Selection:
     """Choose the least time in the model of the papers; of several the first of the catalogue.
 
     Examples
@@ -201,7 +214,7 @@ def choose_by_model(selection: Selection, costs: Costs) -> Selection:
     """
     selection = replace(selection, costs=costs)
     tried: list[tuple[Number, Selection]] = []
-    for candidate in serving(selection):
+    for candidate in serving(selection, root=root):
         try:
             candidate = choose_latency(candidate, None, any_length=False)
             schedule = planned(candidate)
@@ -226,10 +239,10 @@ def _alike(selection: Selection) -> Fraction:
     return TIMES_ALIKE if torus or (exchange and differ) else TIMES_NEAR
 
 
-def _for_long(selection: Selection) -> Iterator[Selection]:
+def _for_long(selection: Selection, root: str | None) -> Iterator[Selection]:
     """Every algorithm that serves a selection, as it is by default; elsewhere then its variants."""
     variants = []
-    for one in serving(selection):
+    for one in serving(selection, root=root):
         if one.options == selection.options:
             yield one
         elif one.options.chunks and not selection.options.chunks:
@@ -310,7 +323,8 @@ def _tried(
     from ..program.serving import CYCLES_ALIKE
 
     fewest: int | None = None
-    for candidate in serving(selection, 0 if any_length else flits, padded=prune):
+    length = 0 if any_length else flits
+    for candidate in serving(selection, length, padded=prune, root=root):
         if prune and isinstance(candidate.topology, CayleyGraph):
             least = _least_padded(candidate, flits)
             if fewest is not None and least > (1 + CYCLES_ALIKE) * fewest:
