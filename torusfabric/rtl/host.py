@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import groupby
 from operator import or_
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from ..program.fields import number_equal
 from ..program.timing import DISTRIBUTION, STORE, WRITE, table_digits
@@ -21,8 +21,8 @@ from .memories import Columns, address_width, choose, constant_at, look_up
 from .modules import delayed, pulsed
 from .netlist import Leaf
 
-__all__ = ["RADIX", "divide", "enable_numbers", "Host", "HostView", "HostWrites", "ReadMerge",
-           "merge_levels", "suffix"]  # fmt: skip
+__all__ = ["RADIX", "divide", "enable_numbers", "Finder", "Host", "ReadMerge", "merge_levels",
+           "suffix"]  # fmt: skip
 
 
 #: Cycles from a write to its leaving for the nodes, where its address needs no look-up.
@@ -75,52 +75,65 @@ class ReadMerge(Leaf):
         return m
 
 
-class HostView(NamedTuple):
-    """The host port in one form: its addresses, and the locations of their words at the nodes.
+class Finder(NamedTuple):
+    """Finds the words that nodes send by one of the send maps, or have received in one form.
 
     Parameters
     ----------
-    locator : Locator
-        Of what nodes have received.
-    banks : tuple of int
-        The number of each memory that the locator knows.
-    """
-
-    layout: HostLayout
-    locator: Locator
-    banks: tuple[int, ...]
-
-    @property
-    def latency(self) -> int:
-        """Cycles to find out where what an address means lies, without the input register."""
-        return self.layout.block_cycles(self.layout.recv_parts) + self.locator.latency
-
-
-class HostWrites(NamedTuple):
-    """The host's writes of outgoing messages by one of the send maps.
-
-    Parameters
-    ----------
+    parts : int
+        Parts of what a node sends, or receives.
     locator : Locator or None
         None where the order of addresses is that of memory.
+    banks : tuple of int, optional
+        The number of each memory that the locator knows; by default its own.
     """
 
     layout: HostLayout
+    parts: int
     locator: Locator | None
+    banks: tuple[int, ...] = ()
+
+    @property
+    def given(self) -> Mapping[str, Member]:
+        """Members that the locator has besides."""
+        return self.locator.given if self.locator else {}
 
     @property
     def bank_bits(self) -> int:
         """Bits of the number of a memory."""
-        if self.locator:
-            return len(self.locator.bank)
-        return address_width(self.layout.part_chunks)
+        return len(self.locator.bank) if self.locator else address_width(self.layout.part_chunks)
 
     @property
     def latency(self) -> int:
         """Cycles to find the memory and the address, the input register included."""
         if self.locator is None:
             return ENTRY + self.layout.chunk_cycles * self.layout.memory_by_chunk
-        return ENTRY + self.layout.block_cycles(self.layout.send_parts) + self.locator.latency
+        return ENTRY + self.layout.block_cycles(self.parts) + self.locator.latency
+
+    def find(
+        self, m: Module, name: str, address: Value, node: Value, root: Value | None = None
+    ) -> tuple[Value, Value]:
+        """The memory and the address of a word of a node.
+
+        Where it is the root that says in which part a word lies, the root is given.
+        """
+        layout, locator = self.layout, self.locator
+        if locator is None:
+            chunk, flit = Const(0), address
+            if layout.memory_by_chunk:
+                _, chunk, flit = _block(m, name, layout, flit, 1)
+            return delayed(m, chunk, 1), layout.first_flit(delayed(m, flit, 1))
+        m.submodules[f"{name}_locator"] = locator
+        part, chunk, flit = _block(m, name, layout, delayed(m, address, 1), self.parts)
+        position = _position(m, layout, node, f"{name}_positions")
+        m.d.comb += [
+            locator.node.eq(delayed(m, position, layout.block_cycles(self.parts))),
+            locator.origin.eq(part if root is None else root),
+            locator.chunk.eq(chunk),
+            locator.flit.eq(layout.first_flit(flit)),
+        ]
+        known = self.banks in ((), tuple(range(len(self.banks))))
+        return locator.bank if known else constant_at(self.banks, locator.bank), locator.address
 
 
 class Host(Leaf):
@@ -137,9 +150,9 @@ class Host(Leaf):
 
     Parameters
     ----------
-    views : sequence of HostView
+    views : sequence of Finder
         One a form.
-    writes : sequence of HostWrites
+    writes : sequence of Finder
         One for each different send map.
     width : int
         Bits of a word, a beat of flits.
@@ -189,8 +202,8 @@ class Host(Leaf):
 
     def __init__(
         self,
-        views: Sequence[HostView],
-        writes: Sequence[HostWrites],
+        views: Sequence[Finder],
+        writes: Sequence[Finder],
         *,
         width: int,
         address_bits: int,
@@ -235,7 +248,7 @@ class Host(Leaf):
                 "next_read_address": Out(address_bits * self._choosing),
                 "settling": Out(int(hold > 0)),
             }
-            | {name: member for view in views for name, member in view.locator.given.items()}
+            | {name: each for view in views for name, each in view.given.items()}
         )
 
     @property
@@ -245,7 +258,7 @@ class Host(Leaf):
 
     @property
     def _locating(self) -> int:
-        """The most cycles of any form, and those to choose one."""
+        """The most cycles of any form, the input register included, and those to choose one."""
         return max(view.latency for view in self._views) + self._choosing
 
     @property
@@ -261,7 +274,7 @@ class Host(Leaf):
         way back.
         """
         on_the_way = DISTRIBUTION - 1  # the register in the node is one of the endpoint
-        return 1 + self._locating + on_the_way + self._answer
+        return self._locating + on_the_way + self._answer
 
     def elaborate(self, platform: object) -> Module:
         """Build the pipelines of reads and writes."""
@@ -285,7 +298,15 @@ class Host(Leaf):
 
     def _read(self, m: Module, node: Value) -> None:
         """Find what is asked for in every form, and choose that of the last run."""
-        found = [self._read_in(m, k, view, node) for k, view in enumerate(self._views)]
+        found = []
+        for number, view in enumerate(self._views):
+            for name, member in view.given.items():
+                inside, outside = getattr(view.locator, name), getattr(self, name)
+                inwards = member.flow is In
+                m.d.comb += inside.eq(self.value(name)) if inwards else outside.eq(inside)
+            root = self.value("sampled_root") if view.layout.part_is_root else None
+            latency = self._locating - self._choosing
+            found.append(self._find(m, f"read{suffix(number)}", view, latency, node, root))
         bank, address = found[0]
         if self._choosing:
             # The sequencer may be far away, and nobody reads while the form changes.
@@ -293,36 +314,25 @@ class Host(Leaf):
             bank, address = (choose(of_forms, form) for of_forms in zip(*found, strict=True))
             m.d.comb += self.next_read_address.eq(address)
         m.d.comb += [
-            self.read_node.eq(delayed(m, self.value("host_node"), 1 + self._locating)),
+            self.read_node.eq(delayed(m, self.value("host_node"), self._locating)),
             self.read_bank.eq(delayed(m, bank, self._choosing)),
             self.read_address.eq(delayed(m, address, self._choosing)),
         ]
 
-    def _read_in(self, m: Module, number: int, view: HostView, node: Value) -> tuple[Value, Value]:
-        """Memory and address of what is asked for, in a form."""
-        layout, locator = view.layout, view.locator
-        m.submodules[f"locator{suffix(number)}"] = locator
-        for name, member in locator.given.items():
-            inside, outside = getattr(locator, name), getattr(self, name)
-            inwards = member.flow is In
-            m.d.comb += inside.eq(self.value(name)) if inwards else outside.eq(inside)
-        wait = self._locating - self._choosing - view.latency
-        address = delayed(m, self.value("host_addr")[: layout.address_bits - 1], 1 + wait)
-        parts, name = layout.recv_parts, f"read{suffix(number)}"
-        block = _block(m, name, layout, address, parts)
-        if layout.part_is_root:
-            block = self.value("sampled_root"), *block[1:]
-        position = _position(m, layout, delayed(m, node, wait), suffix(number))
-        _ask(m, locator, layout, delayed(m, position, layout.block_cycles(parts)), block)
-        if view.banks == tuple(range(len(view.banks))):
-            return locator.bank, locator.address
-        return constant_at(view.banks, locator.bank), locator.address
+    def _find(
+        self, m: Module, name: str, finder: Finder, latency: int, node: Value, root: Value | None
+    ) -> tuple[Value, Value]:
+        """Memory and address of what is asked for, after as many cycles as the slowest finder."""
+        wait = latency - finder.latency
+        address = delayed(m, self.value("host_addr")[: finder.layout.address_bits - 1], wait)
+        return finder.find(m, name, address, delayed(m, node, wait), root)
 
     def _write(self, m: Module, node: Value) -> None:
         """Find where words go by every send map, and pass the rest of the write on as late."""
         latency = self.write_cycles
         for number, way in enumerate(self._writes):
-            bank, address = self._write_by(m, number, way, node)
+            name = f"write{suffix(number)}"
+            bank, address = self._find(m, name, way, latency, node, None)
             m.d.comb += [
                 getattr(self, f"write_bank{suffix(number)}").eq(bank),
                 getattr(self, f"write_address{suffix(number)}").eq(address),
@@ -348,24 +358,6 @@ class Host(Leaf):
         """A pulse a cycle later, as a write leaves for the nodes, for the group given now."""
         chosen = Cat(pulse & (group == number) for number in range(self._groups.count))
         return pulsed(m, chosen, 1, name="write_enable_now")
-
-    def _write_by(
-        self, m: Module, number: int, way: HostWrites, node: Value
-    ) -> tuple[Value, Value]:
-        """Memory and address of what is written, by a send map; all are found as late."""
-        layout, locator, wait = way.layout, way.locator, self.write_cycles - way.latency
-        address = delayed(m, self.value("host_addr"), wait)
-        if locator is None:
-            chunk, flit = Const(0), address[:-1]
-            if layout.memory_by_chunk:
-                _, chunk, flit = _block(m, f"write{suffix(number)}", layout, flit, 1)
-            return delayed(m, chunk, 1), layout.first_flit(delayed(m, flit, 1))
-        parts, name = layout.send_parts, f"write{suffix(number)}"
-        m.submodules[f"write_locator{suffix(number)}"] = locator
-        block = _block(m, name, layout, delayed(m, address[:-1], 1), parts)
-        position = _position(m, layout, delayed(m, node, wait), f"_written{suffix(number)}")
-        _ask(m, locator, layout, delayed(m, position, layout.block_cycles(parts)), block)
-        return locator.bank, locator.address
 
 
 def suffix(number: int) -> str:
@@ -409,21 +401,8 @@ def _position(m: Module, layout: HostLayout, node: Value, name: str) -> Value:
         return delayed(m, node, 1)
     table = Columns(node)
     position = table.read(layout.positions)
-    table.build(m, f"positions{name}")
+    table.build(m, name)
     return position
-
-
-def _ask(
-    m: Module, locator: Locator, layout: HostLayout, node: Value, block: tuple[Value, Value, Value]
-) -> None:
-    """Ask a locator for a part, chunk and flit of a node."""
-    part, chunk, flit = block
-    m.d.comb += [
-        locator.node.eq(node),
-        locator.origin.eq(part),
-        locator.chunk.eq(chunk),
-        locator.flit.eq(layout.first_flit(flit)),
-    ]
 
 
 def _block(

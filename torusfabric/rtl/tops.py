@@ -25,7 +25,7 @@ from ..toolchain.values import shown
 from ..topology import CayleyGraph, cayley
 from .arrays import Slice
 from .fabric_builder import FabricBuilder, Top
-from .host import RADIX, Host, HostView, HostWrites, ReadMerge, merge_levels
+from .host import RADIX, Finder, Host, ReadMerge, merge_levels
 from .locators import ChunkLocator, HostLayout, Locator, RouteLocator
 from .memories import address_width, choose
 from .netlist import Fixed, Leaf, Part, Parts, Role
@@ -105,14 +105,13 @@ def add_host(
         numbers = np.arange(len(program.memories))
         banks = [numbers if form.receive_map.numbers is None else form.receive_map.numbers
                  for form in program.forms]  # fmt: skip
-        made = [locator() for locator in locators]
         return Host(
             [
-                HostView(layout, locator, tuple(of_form.tolist()))
-                for layout, locator, of_form in zip(layouts, made, banks, strict=True)
+                Finder(layout, layout.recv_parts, make(), tuple(of_form.tolist()))
+                for layout, make, of_form in zip(layouts, locators, banks, strict=True)
             ],
             [
-                HostWrites(layouts[sending[k]], writer and writer())
+                Finder(layouts[sending[k]], layouts[sending[k]].send_parts, writer and writer())
                 for k, writer in zip(sorted(sending), writers, strict=True)
             ],
             width=build.word,

@@ -15,7 +15,7 @@ from ...topology import IntArray
 from .. import tops
 from ..arrays import Slice, Source
 from ..fabric_builder import FabricBuilder
-from ..host import Host, HostView, HostWrites
+from ..host import Finder, Host
 from ..memories import address_width
 from ..modules import Leaf
 from ..netlist import Fixed, Part, Parts, Role
@@ -148,8 +148,8 @@ def add_loaded_top(build: FabricBuilder, tables: LoadedTables) -> Built:
     tables.add_loader(build, "loader")
     answer, addresses = build.placement.endpoints.answer, loaded_layout(layout.frame)
     host = lambda: Host(
-        [HostView(addresses, BlockLocator(layout), tuple(range(ports + 1)))],
-        [HostWrites(addresses, None)],
+        [Finder(addresses, addresses.recv_parts, BlockLocator(layout), tuple(range(ports + 1)))],
+        [Finder(addresses, addresses.send_parts, None)],
         width=build.width, address_bits=layout.of_node.base_bits, answer=answer,
     )  # fmt: skip
     latency = tops.add_host_port(build, host)
