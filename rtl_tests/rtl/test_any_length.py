@@ -1,18 +1,14 @@
 """Fabrics whose runs have any length up to a maximum: hardware as executed, to the cycle."""
 
-import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from helpers import check_jobs, expected_words, few, simulated
+from helpers import check_jobs, few, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from verilog_bench import have_icarus, have_verilator, lint_verilator, run_icarus
+from verilog_bench import check_in_icarus
 
 import torusfabric as tf
-from torusfabric import verilog
-from torusfabric.collective import random_messages
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.modules import delayed
 from torusfabric.rtl.run_length import divided, hold_length
@@ -116,29 +112,10 @@ def test_any_fabric_and_jobs(data):
 )
 def test_verilog_agrees(tmp_path, collective, algorithm, length):
     """Icarus, by nothing but the manifest, reads the same words after the same cycles."""
-    if not have_icarus():
-        pytest.skip("Icarus Verilog is not installed")
     fabric = engine_of("2x3", collective, algorithm, {}, 6)
-    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
-    if have_verilator() and length == 1:
-        assert lint_verilator(tmp_path) == []
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest = check_in_icarus(tmp_path, fabric, length=length)
     assert (manifest["max_flits"], manifest["stride"]) == (6, 6)
     assert "predicted_cycles" not in manifest
-    program, layout = fabric.program, fabric.program.layout
-    messages = random_messages(layout, length, width=WIDTH, seed=1)
-    sent = np.zeros((fabric.nodes, layout.send_parts, 6), np.uint64)
-    sent[:, :, :length] = messages.reshape(fabric.nodes, -1, length)
-    base = manifest["recv_base"]
-    read = [
-        [base + part * 6 + flit for part in range(layout.recv_parts) for flit in range(length)]
-    ] * fabric.nodes
-    result = run_icarus(
-        tmp_path, sent.reshape(fabric.nodes, -1).tolist(), read, starts=2, length=length
-    )
-    words, receives = expected_words(program, messages, width=WIDTH)
-    assert (np.array([row.tolist() for row in result.words])[receives] == words[receives]).all()
-    assert result.cycles == program.cycles(length)
 
 
 def test_commands_that_cannot_be_carried_out():

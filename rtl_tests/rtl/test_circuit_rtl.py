@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 from helpers import (
-    as_executed,
     cycles_of_rounds,
     fabric_of,
     few,
@@ -14,9 +13,8 @@ from helpers import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from verilog_bench import check_silent, have_icarus, run_icarus
+from verilog_bench import check_in_icarus
 
-from torusfabric import verilog
 from torusfabric.analysis.check import check
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli import main
@@ -305,20 +303,10 @@ def test_root_is_taken_at_the_start(tmp_path):
     The manifest has the port, and says that the root is open.
     """
     fabric = fabric_of("4x4", "broadcast", "max-flow", width=9, flits=3, root="any")
-    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest = check_in_icarus(tmp_path, fabric, root=6)
     port = manifest["ports"]["root"]
     assert (port["direction"], port["width"]) == ("input", 4)
     assert manifest["collective"] == {"kind": "broadcast", "root": "any"}
-    check_silent(tmp_path)
-    if not have_icarus():
-        pytest.skip("Icarus Verilog is not installed")
-    messages, _ = as_executed(fabric)
-    base, count = fabric.layout.recv_base, fabric.layout.recv_words
-    read = [range(base, base + count)] * fabric.nodes
-    result = run_icarus(tmp_path, messages, read, starts=2, root=6)
-    assert [list(map(int, row)) for row in result.words] == [messages[6]] * 16
-    assert result.cycles == fabric.predicted_cycles
 
 
 def test_rooted_program_on_data():

@@ -3,7 +3,9 @@
 import pytest
 from core_bench import check_core
 from helpers import fabric_of, few
+from verilog_bench import check_silent
 
+from torusfabric import verilog
 from torusfabric.collective import Operator
 
 CASES = [
@@ -34,6 +36,28 @@ def test_core(topology, collective, algorithm, flits, options):
     fabric = fabric_of(topology, collective, algorithm, width=7, flits=flits, top="core",
                        **sums, **options)  # fmt: skip
     check_core(fabric)
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm", "sent", "received"),
+    [
+        ("allgather", "matching", 1, 9),
+        ("alltoall", "matching", 9, 9),
+        ("reduce", "max-flow", 1, 1),
+        ("reduce-scatter", "matching", 9, 1),
+        ("allreduce", "matching", 9, 9),
+    ],
+)
+def test_linters_accept_a_core_and_its_address_map_lists_all_blocks(
+    tmp_path, collective, algorithm, sent, received
+):
+    fabric = fabric_of("3x3", collective, algorithm, top="core")
+    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
+    check_silent(tmp_path)
+    blocks = fabric.address_map()
+    assert [len(row) for row in blocks["sent"]] == [sent] * 9
+    for row in blocks["received"]:
+        assert len({entry and tuple(entry) for entry in row}) == len(row) == received
 
 
 @pytest.mark.parametrize("root", [0, 3])

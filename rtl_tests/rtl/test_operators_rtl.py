@@ -7,18 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from amaranth.hdl import Const, Module, Signal, Value
-from helpers import check_jobs, expected_words, few, simulated
+from helpers import check_jobs, few, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from verilog_bench import check_silent, have_icarus, run_icarus
+from verilog_bench import check_in_icarus
 
 import torusfabric as tf
-from torusfabric import verilog
 from torusfabric.collective import (
     OPERATORS,
     SIGNED,
     Operator,
-    random_messages,
 )
 from torusfabric.proof import prove
 from torusfabric.rtl.assembly import Assembly
@@ -184,20 +182,9 @@ def test_compiled():
 def test_verilog_agrees(tmp_path, selection, operation):
     """Icarus, by nothing but the manifest, reads the same words after the same cycles."""
     fabric = fabric_with(["add", "max", "max:signed"], selection, width=9)
-    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest = check_in_icarus(tmp_path, fabric, operation=operation)
     assert manifest["modes"][0]["operators"] == ["add", "max", "max:signed"]
     assert manifest["ports"]["operation"]["width"] == 2
-    check_silent(tmp_path)
-    if not have_icarus():
-        pytest.skip("Icarus Verilog is not installed")
-    messages = random_messages(fabric.program.layout, fabric.flits, width=9, seed=1)
-    base, count = manifest["recv_base"], manifest["recv_words"]
-    read = [range(base, base + count)] * fabric.nodes
-    result = run_icarus(tmp_path, messages.tolist(), read, starts=2, operation=operation)
-    words, receives = expected_words(fabric.program, messages, operation=operation, width=9)
-    assert (np.array([row.tolist() for row in result.words])[receives] == words[receives]).all()
-    assert result.cycles == fabric.predicted_cycles
 
 
 def errors_of(fabric, starts):

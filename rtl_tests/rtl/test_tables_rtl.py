@@ -10,13 +10,12 @@ from helpers import (
     expected_words,
     fabric_of,
     few,
-    misrouted,
     plan,
     program_of,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from verilog_bench import check_silent, have_icarus, run_icarus
+from verilog_bench import check_in_icarus
 
 import torusfabric as tf
 from torusfabric import verilog
@@ -29,7 +28,6 @@ from torusfabric.rtl.netlist import Role
 from torusfabric.simulation.engines import AmaranthEngine, Job
 from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import Words
-from torusfabric.simulation.simulate import simulate
 
 SCHEDULES = [
     *((name, "allgather", "matching", {}) for name in ("3x3", "4x4", "5x5", "4x6", "3x3x3")),
@@ -169,31 +167,6 @@ def test_cycles_in_figures():
     assert cycles("4x4", "alltoall", "matching", lengths=(1, 2, 3)) == [13, 21, 29]
 
 
-@pytest.mark.parametrize("gated", few(1, [True, False]))
-def test_resting_clocks_change_nothing(gated):
-    """Leaving the clocks of nodes still that are not concerned gives the same words and cycles."""
-    check_run(fabric_of("3x3", "allgather", "matching", flits=2), gated=gated)
-    check_run(fabric_of("3x3", "alltoall", "matching", flits=1), gated=gated)
-    check_run(fabric_of("3x3", "alltoall", "necklace", flits=3), gated=gated)
-
-
-@pytest.mark.parametrize(
-    ("collective", "algorithm", "flits"),
-    few(
-        2,
-        [("allgather", "matching", 1), ("allgather", "bufferless", 2), ("alltoall", "matching", 3)],
-    ),
-)
-def test_restart_without_reset(collective, algorithm, flits):
-    """Run after run with new data, nothing of the last one is left."""
-    fabric = fabric_of("3x3", collective, algorithm, flits=flits)
-    pairs = [as_executed(fabric, seed) for seed in range(3)]
-    runs = AmaranthEngine(fabric).run_many([messages for messages, _ in pairs])
-    for run, (_, executed) in zip(runs, pairs, strict=True):
-        assert (np.array(run.words, object) == executed).all()
-        assert run.cycles == fabric.predicted_cycles
-
-
 @pytest.mark.parametrize(
     ("topology", "collective", "flits", "options"),
     few(
@@ -279,15 +252,7 @@ FABRICS = [
 def test_verilog_agrees(tmp_path, topology, collective, algorithm, width, flits, options):
     """The linters are silent, and Icarus reads the same words after the same cycles, twice."""
     fabric = fabric_of(topology, collective, algorithm, width=width, flits=flits, **options)
-    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
-    check_silent(tmp_path)
-    if not have_icarus():
-        pytest.skip("Icarus Verilog is not installed")
-    messages, executed = as_executed(fabric)
-    base, count = fabric.layout.recv_base, fabric.layout.recv_words
-    result = run_icarus(tmp_path, messages, [range(base, base + count)] * fabric.nodes, starts=2)
-    assert [list(map(int, row)) for row in result.words] == executed.tolist()
-    assert result.cycles == fabric.predicted_cycles
+    check_in_icarus(tmp_path, fabric)
 
 
 @pytest.mark.parametrize("topology", ["3x3", pytest.param("8x8", marks=pytest.mark.long)])
@@ -296,19 +261,6 @@ def test_one_router_and_one_endpoint(topology):
     for collective in ("allgather", "alltoall"):
         roles = [*fabric_of(topology, collective, "matching").netlist.roles.values()]
         assert roles.count(Role.ROUTER) == roles.count(Role.ENDPOINT) == 1
-
-
-@pytest.mark.parametrize("collective", ["allgather", "alltoall"])
-def test_core_is_lint_clean(tmp_path, collective):
-    """Linters accept a core, with ports for every node; its address map lists all blocks."""
-    fabric = fabric_of("3x3", collective, "matching", flits=2, top="core")
-    verilog.write(fabric, tmp_path, command="torusfabric verilog ..")
-    check_silent(tmp_path)
-    blocks = fabric.address_map()
-    assert [len(row) for row in blocks["sent"]] == [9 if collective == "alltoall" else 1] * 9
-    for row in blocks["received"]:
-        assert len({tuple(entry) for entry in row}) == len(row) == 9
-    assert len(blocks["received"]) == 9
 
 
 @pytest.mark.parametrize(
@@ -337,14 +289,6 @@ def test_a_single_node_is_refused():
     """With nobody to talk to there is nothing to build."""
     with pytest.raises(InputError, match=r"^Nodes must be at least 2 for hardware, not the one of"):
         program_of("arrowhead:0", "allgather", "matching")
-
-
-def test_wrong_row_of_the_rom_is_seen():
-    """A single wrong crossbar setting makes words wrong."""
-    fabric = fabric_of("4x4", "allgather", "matching", fault=misrouted)
-    report = simulate(fabric)
-    assert report.words_wrong > 0
-    assert report.cycles == fabric.predicted_cycles
 
 
 @pytest.mark.long

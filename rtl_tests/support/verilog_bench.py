@@ -22,12 +22,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
+from torusfabric import verilog
+from torusfabric.collective import random_messages
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache, digest
 
 __all__ = [
     "Result",
+    "check_in_icarus",
     "check_silent",
     "have_icarus",
     "have_verilator",
@@ -100,6 +104,43 @@ def run_icarus(folder, send, read, *, starts=1, timeout=600, **chosen):
         flags = ["-g2005", "-Wall", "-s", "clock", "-o", "bench.vvp"]
         _call(["iverilog", *flags, *files], bench.work, timeout)
         return bench.result(_call(["vvp", "-n", "bench.vvp"], bench.work, timeout))
+
+
+def check_in_icarus(folder, fabric, **chosen):
+    """Linters are silent, and Icarus reads what a run brings, after its cycles, twice.
+
+    Parameters
+    ----------
+    folder : path
+        Where the text is written.
+    **chosen : int, optional
+        As of `run_icarus`.
+
+    Returns
+    -------
+    dict
+        The manifest.
+    """
+    verilog.write(fabric, folder, command="torusfabric verilog ..")
+    check_silent(folder)
+    if not have_icarus():
+        pytest.skip("Icarus Verilog is not installed")
+    program, mode = fabric.program, chosen.get("mode")
+    manifest, length = _manifest(folder)[0], chosen.get("length", fabric.flits)
+    layout = program.part(program.form_of(mode, length)).layout
+    messages = random_messages(layout, length, width=fabric.width, seed=1)
+    words, receives = program.delivered(messages, **chosen, width=fabric.width)
+    place = np.arange(max(messages.shape[1], words.shape[1]))
+    place = place // length * manifest["stride"] + place % length
+    sent = np.zeros((fabric.nodes, 1 + place[messages.shape[1] - 1]), object)
+    sent[:, place[: messages.shape[1]]] = messages
+    read = [manifest["recv_base"] + place[np.flatnonzero(here)] for here in receives]
+    result = run_icarus(folder, sent.tolist(), [row.tolist() for row in read], starts=2, **chosen)
+    for found, wanted, here in zip(result.words, words, receives, strict=True):
+        assert list(map(int, found)) == list(map(int, wanted[here]))
+    root = chosen.get("root")
+    assert result.cycles == program.cycles(length, mode=mode, root=root)
+    return manifest
 
 
 def run_verilator(folder, send, read, *, starts=1, timeout=600):
