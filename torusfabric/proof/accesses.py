@@ -108,7 +108,7 @@ class Access:
         self.nodes = {
             module: [int(name.rsplit("_", 1)[1]) for name in group.names]
             for module, group in machine.groups.items()
-            if roles[module.removeprefix(prefix)] is Role.ENDPOINT
+            if roles.get(module.removeprefix(prefix)) is Role.ENDPOINT
         }
 
     def writes(self, runs: Sequence[Run]) -> Steps:

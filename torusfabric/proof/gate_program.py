@@ -6,7 +6,7 @@ over all instances.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import groupby
@@ -31,7 +31,7 @@ class Memory:
 
     Parameters
     ----------
-    contents : ndarray of int, shape (words, bits), or None
+    contents : ndarray of int, shape (words, bits, instances or 1), or None
         Of a memory that is never written.
     collides : bool
         Whether nothing is known of a word that is read while it is written.
@@ -46,7 +46,7 @@ class Memory:
     def unknown(self, instances: int) -> IntArray:
         """The words, shape (words, bits, instances), where nothing is known of what is written."""
         if self.contents is not None:
-            return np.broadcast_to(self.contents[:, :, None], (*self.contents.shape, 1))
+            return self.contents
         width = len(self.reads[0][1])
         return np.full((self.size, width, instances), UNKNOWN, np.int32)
 
@@ -55,7 +55,8 @@ class Memory:
         for address, data in self.reads:
             at = number_of(values[address])
             known = (at >= 0) & (at < self.size)
-            columns = np.arange(values.shape[1]) if words.shape[2] > 1 else 0
+            # The runs of an instance follow one another.
+            columns = np.arange(values.shape[1]) * words.shape[2] // values.shape[1]
             read = words[np.where(known, at, 0), :, columns].T
             for into, _, enable in self.writes if self.collides else ():
                 writing = (values[enable] != 0).any(axis=0)
@@ -70,16 +71,19 @@ class Memory:
 
 
 def _memory_of(
-    ram: Ram, bits: Collection[int], places: Callable[[Collection[Bit]], IntArray]
+    ram: Ram,
+    bits: Collection[int],
+    places: Callable[[Collection[Bit]], IntArray],
+    roms: Sequence[str],
 ) -> Memory:
     """The part of a memory that matters, with places of bits, at these positions in words."""
     chosen = sorted(bits)
     pick = lambda row: places([row[k] for k in chosen])
     contents = None
     if not ram.writes:
-        text = ram.initial[::-1].ljust(ram.size * ram.width, "x")
-        table = [[text[w * ram.width + k] for k in chosen] for w in range(ram.size)]
-        contents = np.array([[_constant(char) for char in row] for row in table], np.int32)
+        rows = [_rows(ram, text)[:, chosen] for text in roms or [ram.initial]]
+        contents = np.stack(rows, axis=-1)
+        contents.flags.writeable = False
     return Memory(
         ram.size,
         [(places(address), pick(data)) for address, data in ram.reads],
@@ -124,8 +128,12 @@ def _may_meet(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
     return may_meet
 
 
-def _constant(char: str) -> int:
-    return {"0": 0, "1": 1}.get(char, UNKNOWN)
+def _rows(ram: Ram, text: str) -> IntArray:
+    """The bits of each word of a memory that holds what a text says, the last bit first."""
+    bits = np.frombuffer(text[::-1].ljust(ram.size * ram.width, "x").encode(), np.uint8)
+    found = bits.astype(np.int32) - ord("0")
+    found[found > 1] = UNKNOWN
+    return found.reshape(ram.size, ram.width)
 
 
 class State(NamedTuple):
@@ -160,6 +168,8 @@ class GateProgram:
         Of each output, the bits that are wanted.
     kept_as : type
         Of numpy; one of few bits is enough where there are no words.
+    contents : sequence of str
+        What the memory of each instance holds, of ROMs.
 
     Attributes
     ----------
@@ -174,8 +184,9 @@ class GateProgram:
         *,
         kept_as: type[np.signedinteger[Any]] = np.int32,
         sums: Sums | None = None,
+        contents: Sequence[str] = (),
     ) -> None:
-        self._type, self._sums = kept_as, sums
+        self._type, self._sums, self._roms = kept_as, sums, contents
         self.module, self.outputs = module, dict(outputs)
         wanted = [module.outputs[name][k] for name, bits in outputs.items() for k in bits]
         live = cone(module, wanted)
@@ -237,7 +248,7 @@ class GateProgram:
             for bit in gives[item]:
                 self._add(bit)
         self._memories = {
-            number: _memory_of(module.rams[number], live.rams[number], self._of)
+            number: _memory_of(module.rams[number], live.rams[number], self._of, self._roms)
             for number in self.rams
         }
         for (waits, _, kind), group in groupby(ordered, key=level.__getitem__):

@@ -1,7 +1,7 @@
 """The emitted text as gates: what Yosys makes of each module, and the instances in the top.
 
 Everything here is read from the text. Modules of the netlist are kept apart, what is inside them is
-flattened; the ROM stays a black box whose contents are read where it is instantiated.
+flattened.
 """
 
 from __future__ import annotations
@@ -14,19 +14,16 @@ from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..rtl.netlist import Role
 from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
-from ..topology import IntArray
 from ..verilog.design import Design, member_name
 from .report import refuted
 
-__all__ = ["CHOSEN", "NEUTRAL", "TO_GATES", "WORDS", "WORDS_IN", "WORDS_OUT", "Bit", "Flop",
-           "Gate", "GateModule", "GateText", "Operators", "Ram", "RomParameters", "TopInstance",
-           "TopInstances", "as_module", "cone", "converted", "read_gates"]  # fmt: skip
+__all__ = ["CHOSEN", "NEUTRAL", "WORDS", "WORDS_IN", "WORDS_OUT", "Bit", "Flop",
+           "Gate", "GateModule", "GateText", "Operators", "Ram", "TopInstance",
+           "TopInstances", "as_module", "cone", "read_gates"]  # fmt: skip
 
 #: From processes to gates, registers and memories, but for the sums of combiners, which stay;
 #: the first pass may turn a product into adders.
@@ -53,22 +50,11 @@ SCRIPT = """\
 read_verilog text.v
 hierarchy -check -top {top}
 proc
-setattr -mod -set keep_hierarchy 1 {kept}
+setattr -mod -set keep_hierarchy 1 A:hdlname={rom} {kept}
 """
 
 #: A bit: the number of a net of the module, or a constant.
 Bit = int | str
-
-#: A black box with the ports and parameters of the ROM.
-ROM_BOX = """\
-(* blackbox *)
-module {name} #(
-  parameter DEPTH = 2, parameter WIDTH = 1, parameter ADDRESS = 1,
-  parameter [DEPTH*WIDTH-1:0] CONTENTS = 0
-) (input clk, input [ADDRESS-1:0] address, output [WIDTH-1:0] data);
-endmodule
-"""
-
 
 #: The ports in which words come to modules, in which modules give words away, and both.
 WORDS_IN = frozenset({"rx", "inject", "write_data", "sent"})
@@ -199,28 +185,18 @@ class GateModule:
         }
 
 
-class RomParameters(NamedTuple):
-    """What an instance of the ROM is given."""
-
-    depth: int
-    width: int
-    address: int
-    contents: int
-
-    @property
-    def table(self) -> IntArray:
-        """The bits of the row at each address, shape (addresses, width); the last one goes on."""
-        bits = f"{self.contents:0{self.depth * self.width}b}"[::-1]
-        rows = np.frombuffer(bits.encode(), np.uint8).reshape(self.depth, self.width) - 48
-        return rows[np.minimum(np.arange(1 << self.address), self.depth - 1)].astype(np.int32)
-
-
 class TopInstance(NamedTuple):
-    """An instance in the top."""
+    """An instance in the top.
+
+    Parameters
+    ----------
+    rom : str
+        What it holds, the last bit of the last row first, if it is a ROM.
+    """
 
     module: str
     pins: dict[str, list[Bit]]
-    rom: RomParameters | None
+    rom: str = ""
 
 
 class TopInstances(dict[str, TopInstance]):
@@ -256,17 +232,16 @@ def read_gates(
         The modules of which the top has instances, but for the ROM. Of those of streams and of
         elastic buffers nothing but the ports matters.
     """
-    script = SCRIPT.format(top=design.top, kept=" ".join([*roles, *operators.modules]))
+    kept = " ".join([*roles, *operators.modules])
+    script = SCRIPT.format(top=design.top, rom=design.rom, kept=kept)
     for name, role in roles.items():
         if role is Role.COMBINER:
             script += f"setattr -mod -set combines 1 {name}\n"
     script += TO_GATES
-    modules = design.modules | {design.rom: ROM_BOX.format(name=design.rom)}
-    found = converted(script, "\n".join(modules.values()), cache)
-    return _parse(found, design, roles, operators)
+    return _parse(_converted(script, design.text, cache), design, roles, operators)
 
 
-def converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
+def _converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
     """What Yosys makes of a text, as it writes it."""
     key = digest("gates", script, text, tools.version("yosys"))
     if kept := cache and cache.get(key):
@@ -286,25 +261,29 @@ def _parse(
     found: dict[str, Any], design: Design, roles: Mapping[str, Role], operators: Operators
 ) -> GateText:
     """What Yosys wrote, as values."""
-    top = found["modules"][design.top]
-    modules = {
-        name: GateModule(name, *_ports(entry["ports"]))
-        if roles.get(name) in (Role.STREAM, Role.BUFFER)
-        else as_module(name, entry, operators)
-        for name, entry in found["modules"].items()
-        if name not in (design.top, design.rom)
-    }
-    instances = TopInstances(
-        {
-            member_name(name, design.instance_names) or name: TopInstance(
-                cell["type"],
-                cell["connections"],
-                _rom(cell["parameters"]) if cell["type"] == design.rom else None,
-            )
-            for name, cell in top["cells"].items()
-            if not cell["type"].startswith("$")
-        }
-    )
+    top, modules = found["modules"][design.top], dict[str, GateModule]()
+    # ROMs of one shape are one module: what they hold is data of their instances.
+    shapes: dict[str, tuple[str, str]] = {}
+    for name, entry in found["modules"].items():
+        if entry["attributes"].get("hdlname") == design.rom:
+            module = as_module(name, entry)
+            (ram,) = module.rams
+            shape = f"{design.rom} of {ram.size} rows of {ram.width} bits"
+            shapes[name] = shape, ram.initial
+            bare = replace(module, name=shape, rams=[replace(ram, initial="")], names={})
+            if modules.setdefault(shape, bare) != bare:
+                raise ValueError(f"ROMs of {shape} must be alike but for what they hold")
+        elif roles.get(name) in (Role.STREAM, Role.BUFFER):
+            modules[name] = GateModule(name, *_ports(entry["ports"]))
+        elif name != design.top:
+            modules[name] = as_module(name, entry, operators)
+    instances = TopInstances()
+    for name, cell in top["cells"].items():
+        kind = cell["type"]
+        if kind in shapes or not kind.startswith("$"):
+            kind, rom = shapes.get(kind, (kind, ""))
+            known = member_name(name, design.instance_names) or name
+            instances[known] = TopInstance(kind, cell["connections"], rom)
     ports = top["ports"]
     nets = {
         member_name(name, design.net_names) or name: entry["bits"]
@@ -320,12 +299,6 @@ def _ports(ports: dict[str, Any]) -> tuple[dict[str, list[Bit]], dict[str, list[
         for direction in ("input", "output")
     }
     return by["input"], by["output"]
-
-
-def _rom(parameters: dict[str, Any]) -> RomParameters:
-    """The parameters of an instance of the ROM."""
-    return RomParameters(*(_number(parameters[n]) for n in ("DEPTH", "WIDTH", "ADDRESS",
-                                                            "CONTENTS")))  # fmt: skip
 
 
 def _number(value: Any) -> int:

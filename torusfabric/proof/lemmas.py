@@ -15,7 +15,6 @@ from .alike import alike
 from .gates import WORDS, GateModule, GateText
 from .host import HostPorts, check_host
 from .report import ModuleProof, refuted
-from .roms import check_roms
 from .solver import Harness, solve
 from .units import bit_classes
 from .whole import Whole
@@ -98,13 +97,8 @@ def of_top(fabric: Fabric, text: GateText, boards: Sequence[HostPorts] = ()) -> 
             yield wired("read tree", says, text, merged_wires(fabric, text))
 
 
-def of_modules(
-    fabric: Fabric, text: GateText, design: Design, cache: Cache | None
-) -> Iterator[Lemma]:
-    """What is proved of ROMs, and of the bits of words in routers and endpoints."""
-    if design.rom in design.modules:
-        yield Lemma("rom", "all addresses", "a cycle later it shows the row at its address",
-                    partial(check_roms, text, design, cache))  # fmt: skip
+def of_modules(fabric: Fabric, text: GateText) -> Iterator[Lemma]:
+    """What is proved of the bits of words in routers, combiners and endpoints."""
     for name, role in fabric.netlist.roles.items():
         if role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT):
             module = text.modules[fabric.prefix + name]

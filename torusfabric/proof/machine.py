@@ -1,9 +1,8 @@
 """The whole fabric as its text says, for many runs at once, with words that stand for any words.
 
 Every instance of the top is carried out as gates, or, where an argument of its own covers it, by
-what is proved of it: ROMs show the row they were asked for a cycle ago, and links bring words as
-late as `operators` proves. Of each word one bit is carried out: `alike` shows that the text treats
-all bits of a word alike.
+what is proved of it: links bring words as late as they should. Of each word one bit is carried
+out: `alike` shows that the text treats all bits of a word alike.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .gate_program import GateProgram
 from .gates import CHOSEN, WORDS_OUT, Bit, GateText
 from .snapshot import Snapshot
 from .symbols import UNKNOWN
-from .units import Line, Roms, Unit, bit_classes, neutral_bits, registers_of_links
+from .units import Line, bit_classes, neutral_bits, registers_of_links
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -35,7 +34,7 @@ __all__ = ["Machine", "Override"]
 Override = Mapping[str, IntArray]
 
 #: Outputs that words come by from node to node, and from operators.
-CARRIED = frozenset({"tx", "arrived", "result"})
+CARRIED = frozenset({"tx", "result"})
 
 #: What is not carried out: arguments of their own cover it, and somebody else drives its nets.
 APART = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
@@ -83,19 +82,14 @@ class Machine:
         self.groups: dict[str, _Group] = {}
         members: dict[str, list[str]] = {}
         for name, instance in text.instances.items():
-            of = instance.module
-            if rom := instance.rom:
-                of += f" of {rom.width} bits at addresses of {rom.address}"
-            if of not in left_out:
-                members.setdefault(of, []).append(name)
+            if instance.module not in left_out:
+                members.setdefault(instance.module, []).append(name)
         links = {fabric.prefix + n: count for n, count in registers_of_links(fabric).items()}
-        self.units: dict[str, Unit] = {}
+        self.links: dict[str, Line] = {}
         for module, names in members.items():
-            instances = [text.instances[name] for name in names]
-            if instances[0].rom:
-                self.units[module] = Roms(instances, self._net)
-            elif module in links:
-                self.units[module] = Line(
+            if module in links:
+                instances = [text.instances[name] for name in names]
+                self.links[module] = Line(
                     instances, self._net, registers=links[module], positions=self.positions
                 )
             else:
@@ -138,8 +132,10 @@ class Machine:
             if port in WORDS_OUT:
                 starts = every[: len(bits) - len(bits) % width : width]
                 wanted[port] = [start + position for start in starts for position in self.positions]
-        program = GateProgram(found, wanted, sums=self.sums)
-        pins = [self.text.instances[name].pins for name in names]
+        instances = [self.text.instances[name] for name in names]
+        roms = [each.rom for each in instances if each.rom]
+        program = GateProgram(found, wanted, sums=self.sums, contents=roms)
+        pins = [each.pins for each in instances]
 
         def places(ports: Mapping[str, list[int]]) -> dict[str, IntArray]:
             return {
@@ -176,7 +172,7 @@ class Machine:
     def unknown(self) -> Snapshot:
         """A state of which nothing is known."""
         states = {m: g.program.unknown(len(g.names) * self.runs) for m, g in self.groups.items()}
-        return Snapshot(states, {m: u.unknown(self.runs) for m, u in self.units.items()})
+        return Snapshot(states, {m: link.unknown(self.runs) for m, link in self.links.items()})
 
     # Cycles
 
@@ -216,7 +212,7 @@ class Machine:
             self.watch(self.nets)
 
     def _show(self, now: Snapshot, driven: Mapping[str, IntArray]) -> None:
-        """Show what drives the top, and what units hold."""
+        """Show what drives the top, and what links bring."""
         nets = self.nets
         nets[3:] = UNKNOWN
         for name, value in driven.items():
@@ -225,8 +221,8 @@ class Machine:
             if known:
                 at, to = zip(*known, strict=True)
                 nets[list(to)] = np.broadcast_to(value, (len(bits), self.runs))[list(at)]
-        for module, unit in self.units.items():
-            unit.show(now.units[module], nets)
+        for module, link in self.links.items():
+            link.show(now.links[module], nets)
 
     def _carry_out(self, module: str, now: Snapshot, override: Override) -> None:
         """Find all bits of the instances of a module, and show its outputs."""
@@ -252,11 +248,11 @@ class Machine:
 
     def forget_words(self) -> None:
         """Forget what links carry."""
-        shown = [group.outputs for group in self.groups.values()]
-        shown += [unit.nets for unit in self.units.values()]
-        for outputs in shown:
-            for port in CARRIED & outputs.keys():
-                self.nets[outputs[port]] = UNKNOWN
+        for group in self.groups.values():
+            for port in CARRIED & group.outputs.keys():
+                self.nets[group.outputs[port]] = UNKNOWN
+        for link in self.links.values():
+            self.nets[link.arrived] = UNKNOWN
 
     def _drive(self, numbers: IntArray, values: IntArray) -> None:
         self.nets[numbers] = values.reshape(*numbers.shape, -1)
@@ -271,9 +267,9 @@ class Machine:
             program = self.groups[module].program
             states[module] = program.after(self.values[module], now.states[module])
         if len(self._active) < len(self._order):
-            return Snapshot(states, now.units)
-        shown = {m: unit.after(now.units[m], self.nets) for m, unit in self.units.items()}
-        return Snapshot(states, shown)
+            return Snapshot(states, now.links)
+        links = {m: link.after(now.links[m], self.nets) for m, link in self.links.items()}
+        return Snapshot(states, links)
 
     def shown(self, name: str) -> IntArray:
         """A net of the top, shape (bits, runs)."""

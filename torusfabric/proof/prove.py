@@ -123,7 +123,7 @@ def _steps(
         says = "all modules but tables and the loader are the same whatever is loaded"
         yield steps.known(Lemma("text", "comparison", says, partial(check_same, written, design)))
     yield from map(steps.known, of_top(fabric, text))
-    yield from map(steps.known, of_modules(fabric, text, design, cache))
+    yield from map(steps.known, of_modules(fabric, text))
     yield from steps.solved([*_by_induction(fabric, design)])
     yield steps.known(whole_runs(whole, progress))
 

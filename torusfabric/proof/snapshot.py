@@ -25,18 +25,18 @@ class Snapshot:
     ----------
     states : dict of str to State
         By module.
-    units : dict of str to ndarray of int
-        Of links and ROMs.
+    links : dict of str to ndarray of int
+        The words on their way, by the module of the links.
     """
 
     states: dict[str, State]
-    units: dict[str, IntArray]
+    links: dict[str, IntArray]
 
 
 def arrays(now: Snapshot) -> Iterator[IntArray]:
     """All registers, of modules that have any; runs, or instances and runs, are the last axis."""
     yield from (state.flops for state in now.states.values() if len(state.flops))
-    yield from now.units.values()
+    yield from now.links.values()
 
 
 def with_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
@@ -47,7 +47,7 @@ def with_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
             m: State(next(rest), state.rams) if len(state.flops) else state
             for m, state in now.states.items()
         },
-        {m: next(rest) for m in now.units},
+        {m: next(rest) for m in now.links},
     )
 
 
@@ -64,7 +64,7 @@ def with_numbers(now: Snapshot) -> Snapshot:
         flops = np.where(state.flops == UNKNOWN, numbers, state.flops).astype(np.int32)
         states[module] = State(flops, state.rams)
         count += flops.size
-    return Snapshot(states, now.units)
+    return Snapshot(states, now.links)
 
 
 def same(a: Snapshot, b: Snapshot) -> bool:

@@ -1,14 +1,13 @@
 """Units: modules that whole runs replace by a few words on their behaviour.
 
-Operators are replaced by symbolic sums, links by a delay, ROMs by their rows. Induction proves the
-first two, for all words at their real width; `roms` proves the third. Why links: a link may be a
-memory that is written all around, and stand anywhere in it when a run begins.
+Operators are replaced by symbolic sums, links by a delay. Induction proves both, for all words at
+their real width. Why links: a link may be a memory that is written all around, and stand anywhere
+in it when a run begins.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,57 +18,28 @@ from ..rtl.operator_unit import operator_pair
 from ..topology import IntArray
 from .gates import Bit, Operators, TopInstance
 from .model import Model, earlier
-from .symbols import UNKNOWN, number_of
+from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..verilog.design import Design
     from .solver import Harness
 
-__all__ = ["Line", "Roms", "Unit", "bit_classes", "link_harnesses", "neutral_bits",
+__all__ = ["Line", "bit_classes", "link_harnesses", "neutral_bits",
            "operator_harnesses", "operators_of", "registers_of_links"]  # fmt: skip
 
 
-class Unit(ABC):
-    """All instances of a module, as they are proved to be; of words one bit is shown.
+class Line:
+    """All links of a module: a word comes out so many cycles later than it went in, `registers`.
+
+    The state is the words on the way, the newest first; of words a few bits are shown.
 
     Parameters
     ----------
     net : function of Bit -> int
         The number of a bit of the top.
-    bits : dict of str to (sequence of int)
-        The bits of each port that are carried out.
-    """
-
-    def __init__(
-        self,
-        instances: list[TopInstance],
-        net: Callable[[Bit], int],
-        bits: Mapping[str, Sequence[int]],
-    ) -> None:
-        self._instances = len(instances)
-        self.nets: dict[str, IntArray] = {
-            port: np.array([[net(i.pins[port][k]) for i in instances] for k in chosen], np.intp)
-            for port, chosen in bits.items()
-        }
-
-    @abstractmethod
-    def unknown(self, runs: int) -> IntArray:
-        """A state of which nothing is known, for so many runs at once."""
-
-    @abstractmethod
-    def show(self, state: IntArray, nets: IntArray) -> None:
-        """Drive the nets of what comes out of registers."""
-
-    @abstractmethod
-    def after(self, state: IntArray, nets: IntArray) -> IntArray:
-        """The state after the next edge."""
-
-
-class Line(Unit):
-    """Links: a word comes out so many cycles later than it went in, `registers`.
-
-    The state is the words on the way, the newest first.
+    positions : list of int
+        The bits of words that are carried out.
     """
 
     def __init__(
@@ -80,45 +50,23 @@ class Line(Unit):
         registers: int,
         positions: list[int],
     ) -> None:
-        super().__init__(instances, net, {"sent": positions, "arrived": positions})
         self._registers = registers
+        self.sent, self.arrived = (
+            np.array([[net(each.pins[port][k]) for each in instances] for k in positions], np.intp)
+            for port in ("sent", "arrived")
+        )
 
     def unknown(self, runs: int) -> IntArray:
-        """Nothing is known of what is on the way."""
-        bits = len(self.nets["sent"])
-        return np.full((self._registers, bits, self._instances, runs), UNKNOWN, np.int32)
+        """A state of which nothing is known, for so many runs at once."""
+        return np.full((self._registers, *self.sent.shape, runs), UNKNOWN, np.int32)
 
     def show(self, state: IntArray, nets: IntArray) -> None:
         """Drive the nets of the oldest words."""
-        nets[self.nets["arrived"]] = state[-1]
+        nets[self.arrived] = state[-1]
 
     def after(self, state: IntArray, nets: IntArray) -> IntArray:
         """The words on the way after the next edge."""
-        return np.concatenate([nets[self.nets["sent"]][None], state[:-1]])
-
-
-class Roms(Unit):
-    """ROMs: each shows the row that it was asked for a cycle ago, which is the state."""
-
-    def __init__(self, instances: list[TopInstance], net: Callable[[Bit], int]) -> None:
-        ports = ("address", "data")
-        super().__init__(instances, net, {p: range(len(instances[0].pins[p])) for p in ports})
-        self._rows = np.stack([each.rom.table for each in instances if each.rom is not None])
-
-    def unknown(self, runs: int) -> IntArray:
-        """Nothing is known of the rows."""
-        return np.full((len(self.nets["data"]), self._instances, runs), UNKNOWN, np.int32)
-
-    def show(self, state: IntArray, nets: IntArray) -> None:
-        """Drive the nets of the rows."""
-        nets[self.nets["data"]] = state
-
-    def after(self, state: IntArray, nets: IntArray) -> IntArray:
-        """The rows after the next edge."""
-        at = number_of(nets[self.nets["address"]])
-        rows = self._rows[np.arange(len(at))[:, None], at]
-        found = np.where(at[..., None] >= 0, rows, UNKNOWN).astype(np.int32)
-        return np.moveaxis(found, -1, 0)
+        return np.concatenate([nets[self.sent][None], state[:-1]])
 
 
 def registers_of_links(fabric: Fabric) -> dict[str, int]:

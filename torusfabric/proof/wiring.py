@@ -31,10 +31,9 @@ def check_words(text: GateText, width: int) -> int:
 
     Which word comes to which node is a matter of whole runs, which carry out one bit of each.
     """
-    made = {name: each for name, each in text.instances.items() if each.rom is None}
     driver = {
         bit: (name, port, k)
-        for name, instance in made.items()
+        for name, instance in text.instances.items()
         for port in text.modules[instance.module].outputs
         for k, bit in enumerate(instance.pins[port])
     }
@@ -42,7 +41,7 @@ def check_words(text: GateText, width: int) -> int:
                for k, bit in enumerate(bits)}  # fmt: skip
     words = [
         (name, port, instance.pins.get(port, []))
-        for name, instance in made.items()
+        for name, instance in text.instances.items()
         for port in sorted(WORDS_IN)
     ]
     # A core without memories shows what arrives.

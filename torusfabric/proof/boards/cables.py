@@ -243,4 +243,4 @@ def _cables(system: BoardSystem, parts: list[_Part]) -> Iterator[tuple[str, TopI
             arrived = parts[there].pins(f"receiver_at_{port}")["received"]
             module = system.fabric.prefix + _cable(boards.latency[link])
             name = f"cable_from_{part.board}_{link}"
-            yield name, TopInstance(module, {"sent": pins["sent"], "arrived": arrived}, None)
+            yield name, TopInstance(module, {"sent": pins["sent"], "arrived": arrived})

@@ -100,7 +100,7 @@ def _of_boards(
         of_kind = f" of {top}" * (len(kinds) > 1)
         yield wired("link ports" + of_kind, CABLES, text, board_wires(system, text))
         ports = [board.ports for board in boards]
-        for lemma in (*of_top(fabric, text, ports), *of_modules(fabric, text, design, cache)):
+        for lemma in (*of_top(fabric, text, ports), *of_modules(fabric, text)):
             if lemma.method != STRUCTURE:
                 yield lemma._replace(name=lemma.name + of_kind)
             elif lemma.name not in known:
