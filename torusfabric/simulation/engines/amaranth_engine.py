@@ -86,7 +86,7 @@ class AmaranthEngine(Engine):
 
     def simulate(self, testbench: Testbench, *beside: Testbench) -> None:
         """Run a testbench of one's own on the design, and others as long as it runs."""
-        with wide_values(), recording(self._wave, self.fabric) as vcd:
+        with wide_values(), recording(self._wave, self.fabric, "bench.top.fabric") as vcd:
             named = None if vcd is None else WithWaveLines(self.design, self.fabric)
             simulator = Simulator(named or self.design)
             if not self._gated:

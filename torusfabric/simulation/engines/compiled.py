@@ -90,7 +90,7 @@ class CompiledEngine(Engine):
     def _session(self) -> Iterator[Session]:
         """A session whose waves are written, if they are asked for."""
         with (
-            recording(self._wave, self.fabric) as vcd,
+            recording(self._wave, self.fabric, "fabric") as vcd,
             Session(self.model, self.fabric, vcd=vcd, threads=self._threads) as session,
         ):
             yield session

@@ -6,17 +6,17 @@ concerns the whole. A save file has a group for the whole, and a closed group fo
 """
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Fixed, Instance, Netlist, Part, Role
 from ...toolchain.quoting import visible
 from ...topology import Topology
 
-__all__ = ["WaveLine", "declared_signals", "gtkwave_text", "wave_lines"]
+__all__ = ["WaveLine", "gtkwave_text", "wave_lines"]
 
 
 class WaveLine(NamedTuple):
@@ -87,53 +87,21 @@ def _other_lines(instance: Instance, netlist: Netlist) -> Iterator[WaveLine]:
         yield WaveLine(instance.node, net.removesuffix(f"_{instance.node}"), *netlist.whole(net))
 
 
-def declared_signals(path: str | Path) -> dict[str, int]:
-    """The signals that a VCD file declares.
-
-    Returns
-    -------
-    dict of str to int
-        The width of each by its full name, scopes and name with dots between them.
-
-    Raises
-    ------
-    WorkFailed
-        If the file has no such part.
-    """
-    found: dict[str, int] = {}
-    scopes: list[str] = []
-    with open(path, encoding="utf-8", errors="replace") as file:
-        for line in file:
-            match line.split():
-                case ["$scope", _, name, "$end"]:
-                    scopes.append(name)
-                case ["$upscope", "$end"]:
-                    scopes.pop()
-                case ["$var", _, width, _, name, *_]:
-                    found[".".join([*scopes, name])] = int(width)
-                case ["$enddefinitions", *_]:
-                    return found
-    raise WorkFailed("File of waves must declare its signals, not end before")
-
-
-def gtkwave_text(
-    vcd: str | Path, wave: Path, topology: Topology, lines: "Sequence[WaveLine]"
-) -> str:
+def gtkwave_text(wave: Path, scope: str, topology: Topology, lines: Sequence[WaveLine]) -> str:
     """The save file for a file of waves, to be written beside it with the ending ``.gtkw``.
 
     Parameters
     ----------
-    vcd : str or Path
-        The waves as the engine wrote them.
     wave : Path
-        Where they will be for GTKWave.
+        Where the waves will be for GTKWave.
+    scope : str
+        The scope of the whole in the waves, in which are those of nodes.
     topology : Topology
         For the names of nodes.
     lines : sequence of WaveLine
-        What to show, in this order; what the file lacks is left out.
+        What to show, in this order.
     """
-    signals, text = declared_signals(vcd), io.StringIO()
-    prefix = _prefix(signals)
+    text, prefix = io.StringIO(), f"{scope}."
     from vcd.gtkw import GTKWSave  # here, since few runs write waves
 
     save = GTKWSave(text)
@@ -146,27 +114,14 @@ def gtkwave_text(
     save.signals_width(200)
     for name in ("clk", "rst"):
         save.trace(prefix + name, alias=name)
-    groups: dict[int | None, list[tuple[WaveLine, str, int]]] = {}
-    for line in lines:
-        full = f"{prefix}{line.scope}{'.' * bool(line.scope)}{line.name}"
-        if full in signals:
-            groups.setdefault(line.node, []).append((line, full, signals[full]))
-    for node, shown in groups.items():
+    for node, shown in groupby(lines, lambda line: line.node):
         title = "fabric" if node is None else f"node {node} {topology.node_name(node)}"
         with save.group(visible(title), closed=node is not None):
-            for line, full, width in shown:
-                bits = f"[{width - 1}:0]" if width > 1 else ""
+            for line in shown:
+                full = f"{prefix}{line.scope}{'.' * bool(line.scope)}{line.name}"
+                bits = f"[{line.part.width - 1}:0]" if line.part.width > 1 else ""
                 # A port as ``out +0`` or ``in +0``; otherwise the name by itself.
                 way, _, port = line.name.partition("_")
                 at_port = node is not None and port in topology.port_names
                 save.trace(full + bits, alias=f"{way} {port}" if at_port else line.name)
     return text.getvalue()
-
-
-def _prefix(signals: Iterable[str]) -> str:
-    """The scope that the scopes of nodes lie in, with a dot behind it."""
-    for name in signals:
-        scope, found, _ = name.partition("node_")
-        if found and scope.endswith("."):
-            return scope
-    raise WorkFailed("File of waves must have a scope for each node, not none")

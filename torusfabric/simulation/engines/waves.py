@@ -43,11 +43,16 @@ def check_wave(wave: str | Path | None) -> None:
 
 
 @contextlib.contextmanager
-def recording(wave: str | Path | None, fabric: Fabric) -> Iterator[str | None]:
+def recording(wave: str | Path | None, fabric: Fabric, scope: str) -> Iterator[str | None]:
     """A place for an engine to write a VCD file, which becomes the file of waves in the end.
 
     A save file of GTKWave is written beside it, with the ending ``.gtkw``. If the fabric does not
     come to an end, the waves are kept, for they show why; if anything else fails, nothing is left.
+
+    Parameters
+    ----------
+    scope : str
+        The scope in which the engine has the lines of the fabric.
 
     Yields
     ------
@@ -70,7 +75,7 @@ def recording(wave: str | Path | None, fabric: Fabric) -> Iterator[str | None]:
                 yield str(written)
             except WorkFailed as error:
                 failure = error
-            shown = gtkwave_text(written, wave, fabric.program.topology, wave_lines(fabric))
+            shown = gtkwave_text(wave, scope, fabric.program.topology, wave_lines(fabric))
             if wave.suffix == ".fst":
                 convert(written)
             # A view that GTKWave has saved since, as the user wants it, stays.
