@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from helpers import check_jobs, few, simulated
+from helpers import check_jobs, few, simulated, starts_seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import check_in_icarus
@@ -121,31 +121,10 @@ def test_verilog_agrees(tmp_path, collective, algorithm, length):
 def test_commands_that_cannot_be_carried_out():
     """They change nothing and are reported until the next start; nothing hangs."""
     fabric = engine_of("2x3", "allgather", "matching", {}, 5)
-    design, expected = Assembly(fabric.netlist), fabric.program.cycles(2)
-    seen = []
-
-    async def testbench(ctx):
-        async def start(length):
-            ctx.set(design.length, length)
-            ctx.set(design.start, 1)
-            await ctx.tick()
-            ctx.set(design.start, 0)
-            return ctx.get(design.error), ctx.get(design.busy), ctx.get(design.done)
-
-        seen.append(await start(0))
-        seen.append(await start(6))
-        seen.append(await start(2))
-        await ctx.tick()
-        seen.append(await start(5))
-        for _ in range(expected - 2):
-            await ctx.tick()
-        seen.append((ctx.get(design.cycles), ctx.get(design.busy), ctx.get(design.done)))
-        seen.append(await start(7))
-        seen.append(await start(5))
-
-    simulated(design, testbench)
-    assert seen == [
-        (3, 0, 0), (3, 0, 0), (0, 1, 0), (5, 1, 0), (expected, 0, 1), (3, 0, 1), (0, 1, 0),
+    lengths = [{"length": length} for length in (0, 6, 2, 5, 7, 5)]
+    steps = [*lengths[:3], 1, lengths[3], fabric.program.cycles(2) - 2, *lengths[4:]]
+    assert starts_seen(fabric, steps) == [
+        (3, 0, 0), (3, 0, 0), (0, 1, 0), (5, 1, 0), (3, 0, 1), (0, 1, 0),
     ]  # fmt: skip
 
 

@@ -1,9 +1,8 @@
 """Fabrics whose root is chosen for every run: every root, and roots that do not exist."""
 
-import numpy as np
 import pytest
 from core_bench import run_core
-from helpers import expected_words, few, random_messages, simulated
+from helpers import check_jobs, expected_words, few, random_messages, simulated, starts_seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import check_in_icarus
@@ -15,7 +14,7 @@ from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.netlist import Role
 from torusfabric.rtl.tops import RootUnit
 from torusfabric.schedule import Masked
-from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
+from torusfabric.simulation.engines import CompiledEngine
 from torusfabric.toolchain import cxx
 
 WIDTH = 9
@@ -80,19 +79,6 @@ def check_execution(program, job, *, width):
     assert (executed[receives] == words[receives]).all(), job
     assert not executed[~receives].any()
     return messages, executed
-
-
-def check_jobs(fabric, jobs, engine=AmaranthEngine, **settings):
-    """Run jobs one after another, without a reset, as executed and to the cycle."""
-    program = fabric.program
-    batches, executed = zip(
-        *(check_execution(program, job, width=WIDTH) for job in jobs), strict=True
-    )
-    runs = engine(fabric, **settings).run_many(list(batches), jobs=jobs)
-    for job, words, run in zip(jobs, executed, runs, strict=True):
-        receives = np.isin(np.arange(fabric.nodes), program.layout.with_root(job.root).receivers)
-        assert (run.words[receives] == words[receives]).all(), job
-        assert run.cycles == run.edges == program.cycles(job.length), job
 
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), few(4, CASES))
@@ -295,13 +281,7 @@ def test_a_root_that_does_not_exist(lengths):
 def test_where_every_number_is_a_node():
     """No root is refused, but a start while busy is."""
     fabric = fabric_of("2x2", "broadcast", "max-flow", lengths={"flits": 1})
-    seen = []
-
-    async def testbench(bench):
-        seen.extend([await bench.start(root=3), await bench.start(root=1)])
-
-    run_bench(fabric, testbench)
-    assert seen == [(0, 1, 0), (5, 1, 0)]
+    assert starts_seen(fabric, [{"root": 3}, {"root": 1}]) == [(0, 1, 0), (5, 1, 0)]
 
 
 class DeafRootUnit(RootUnit):

@@ -247,11 +247,3 @@ def test_fabric_that_never_ends_is_given_up():
         WorkFailed, match=r"^Fabric must be done 13 edges after its start, not busy"
     ):
         simulate(fabric)
-
-
-@pytest.mark.long
-def test_full_lee_code_torus():
-    """All of 7x7x7 in Amaranth's simulator: 419 cycles and no wrong word among 117,649."""
-    report = simulate(fabric_of("7x7x7", "allgather", "lee-code", width=32, flits=1))
-    assert report.passed
-    assert (report.cycles, report.words_checked, report.words_wrong) == (419, 343 * 343, 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from amaranth.hdl import Const, Module, Signal, Value
-from helpers import check_jobs, few, simulated
+from helpers import check_jobs, few, simulated, starts_seen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from verilog_bench import check_in_icarus
@@ -144,7 +144,7 @@ def test_with_any_root():
     check_jobs(fabric, [Job(**dict(zip(names, chosen, strict=True))) for chosen in inputs])
     # A root is looked at before a length, and a length before an operation.
     starts = [dict(zip(names, values, strict=True)) for values in ((0, 3, 3), (0, 2, 3), (1, 2, 3))]
-    assert [error for error, _ in errors_of(fabric, starts)] == [2, 3, 4]
+    assert [error for error, *_ in starts_seen(fabric, starts)] == [2, 3, 4]
 
 
 @settings(derandomize=True, deadline=None, max_examples=3)
@@ -187,35 +187,18 @@ def test_verilog_agrees(tmp_path, selection, operation):
     assert manifest["ports"]["operation"]["width"] == 2
 
 
-def errors_of(fabric, starts):
-    """`error` and `busy` after each of some starts, given by what they choose."""
-    design, seen = Assembly(fabric.netlist), []
-
-    async def testbench(ctx):
-        for chosen in starts:
-            for name, value in chosen.items():
-                ctx.set(getattr(design, name), value)
-            ctx.set(design.start, 1)
-            await ctx.tick()
-            ctx.set(design.start, 0)
-            seen.append((ctx.get(design.error), ctx.get(design.busy)))
-
-    simulated(design, testbench)
-    return seen
-
-
 def test_an_operation_that_does_not_exist():
     """The run does not start; a length is looked at before, and whether a run is under way."""
     three = ["add", "min", "max"]
     fabric = fabric_with(three, max_flits=2)
     starts = [(1, 3), (0, 3), (2, 2), (0, 3)]
-    seen = errors_of(fabric, [{"length": length, "operation": k} for length, k in starts])
-    assert seen == [(4, 0), (3, 0), (0, 1), (5, 1)]
-    assert errors_of(fabric_with(three), [{"operation": k} for k in (3, 2, 0)]) == [
-        (4, 0), (0, 1), (5, 1),
-    ]  # fmt: skip
+    seen = starts_seen(fabric, [{"length": length, "operation": k} for length, k in starts])
+    assert seen == [(4, 0, 0), (3, 0, 0), (0, 1, 0), (5, 1, 0)]
+    seen = starts_seen(fabric_with(three), [{"operation": k} for k in (3, 2, 0)])
+    assert seen == [(4, 0, 0), (0, 1, 0), (5, 1, 0)]
     # All values of the input are operators, and still a start may come too early.
-    assert errors_of(fabric_with(three[:2]), [{"operation": k} for k in (1, 1)]) == [(0, 1), (5, 1)]
+    seen = starts_seen(fabric_with(three[:2]), [{"operation": k} for k in (1, 1)])
+    assert seen == [(0, 1, 0), (5, 1, 0)]
 
 
 def test_a_refused_operation_changes_nothing():

@@ -21,6 +21,7 @@ FABRICS = [
     ("2x3", "alltoall,broadcast", {"max_flits": 7}),
     ("4", "reduce-scatter", {"flits": 7}),
     ("3", "alltoall", {"flits": 6, "beat": 2}),
+    ("3x3", "allgather", {"flits": 4}),
     ("3", "broadcast,scatter", {"max_flits": 3, "root": "any"}),
     ("5", "allgather", {"max_flits": 9}),
 ]

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from helpers import (
-    as_executed,
     check_run,
     expected_words,
     fabric_of,
@@ -25,9 +24,6 @@ from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.program import IDLE, Action, Order
 from torusfabric.program.timing import MEMORY_AGE
 from torusfabric.rtl.netlist import Role
-from torusfabric.simulation.engines import AmaranthEngine, Job
-from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
-from torusfabric.simulation.engines.words import Words
 
 SCHEDULES = [
     *((name, "allgather", "matching", {}) for name in ("3x3", "4x4", "5x5", "4x6", "3x3x3")),
@@ -168,52 +164,6 @@ def test_cycles_in_figures():
 
 
 @pytest.mark.parametrize(
-    ("topology", "collective", "flits", "options"),
-    few(
-        2,
-        [
-            ("3x3", "allgather", 2, {}),
-            ("3x3", "allgather", 4, {"chunks": 4}),
-            ("3x3", "alltoall", 1, {}),
-            ("3x3", "alltoall", 3, {}),
-        ],
-    ),
-)
-def test_start_right_after_the_last_write(topology, collective, flits, options):
-    """A word that leaves first may be written last, at the edge before the start."""
-    fabric = fabric_of(topology, collective, "matching", flits=flits, **options)
-    messages, _ = as_executed(fabric, 1)
-    program, place = fabric.program, 0
-    if collective == "alltoall":
-        # Where each port's bank begins is what the port sends first.
-        _, base = program.form.send_map.locate(0, np.arange(1, fabric.nodes), 0)
-        place = (int(np.argmin(base)) + 1) * flits
-    changed = np.array(messages)
-    changed[0, place] ^= 0xFF
-    engine, found = AmaranthEngine(fabric, gated=False), []
-
-    async def testbench(ctx):
-        clock = Clock(ctx, engine.design)
-        driver = HostDriver(ctx, clock, fabric, engine.design)
-        words = Words(fabric, messages, Job())
-        await driver.load(words)
-        for _ in range(20):
-            await clock.tick()
-        ctx.set(engine.design.host_we, 1)
-        ctx.set(engine.design.host_node, 0)
-        ctx.set(engine.design.host_addr, place)
-        ctx.set(engine.design.host_wdata, int(changed[0, place]))
-        await clock.tick()
-        ctx.set(engine.design.host_we, 0)
-        assert await driver.collect(Job()) == fabric.predicted_cycles
-        await driver.take(words)
-        found.extend(words.received)
-
-    engine.simulate(testbench)
-    assert (np.array(found) == program.execute(changed)).all()
-
-
-@pytest.mark.parametrize(
     "collectives", [("allgather", "alltoall"), ("reduce-scatter", "allreduce")]
 )
 @settings(derandomize=True, deadline=None, max_examples=2)
@@ -289,19 +239,3 @@ def test_a_single_node_is_refused():
     """With nobody to talk to there is nothing to build."""
     with pytest.raises(InputError, match=r"^Nodes must be at least 2 for hardware, not the one of"):
         program_of("arrowhead:0", "allgather", "matching")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("width", [1, 8, 33])
-@pytest.mark.parametrize("flits", [1, 2, 3, 4])
-@pytest.mark.parametrize(
-    "topology",
-    ["3x3", "4x4", "5x5", "4x6", "3x3x3", "2x2x2x2", "arrowhead:1", "arrowhead:2"],
-)
-@pytest.mark.parametrize(
-    ("collective", "algorithm"),
-    [("allgather", "matching"), ("allgather", "bufferless"), ("alltoall", "matching")],
-)
-def test_all_sizes(topology, collective, algorithm, width, flits):
-    """Every word of every fabric, and the cycles, are right."""
-    check_run(fabric_of(topology, collective, algorithm, width=width, flits=flits))

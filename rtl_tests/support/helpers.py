@@ -12,6 +12,7 @@ from torusfabric.analysis.cost import schedule_cost
 from torusfabric.program import Action
 from torusfabric.rtl import Fabric
 from torusfabric.rtl.arrays import Slice
+from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.netlist import NetlistBuilder, Part
 from torusfabric.rtl.placement import place
 from torusfabric.rtl.run_choices import RunChoices
@@ -35,6 +36,7 @@ __all__ = [
     "program_of",
     "random_messages",
     "simulated",
+    "starts_seen",
     "with_loop",
     "with_operator",
 ]
@@ -156,6 +158,29 @@ def check_jobs(fabric, jobs, engine=AmaranthEngine, **settings):
         assert (executed[receives] == words[receives]).all()
         assert (run.words[receives] == executed[receives]).all(), job
         assert run.cycles == run.edges == program.cycles(job.length, mode=job.mode), job
+
+
+def starts_seen(fabric, steps):
+    """`error`, `busy` and `done` after each start, given by what it chooses.
+
+    A number among the steps is one of cycles between two starts.
+    """
+    design, seen = Assembly(fabric.netlist), []
+
+    async def testbench(ctx):
+        for step in steps:
+            if isinstance(step, int):
+                await ctx.tick().repeat(step)
+                continue
+            for name, value in step.items():
+                ctx.set(getattr(design, name), value)
+            ctx.set(design.start, 1)
+            await ctx.tick()
+            ctx.set(design.start, 0)
+            seen.append(tuple(ctx.get(each) for each in (design.error, design.busy, design.done)))
+
+    simulated(design, testbench)
+    return seen
 
 
 def cycles_of_rounds(schedule, flits):
