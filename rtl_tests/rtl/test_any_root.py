@@ -36,6 +36,8 @@ CASES = [
     ("5", "gather", "max-flow", {}),
     ("2x3", "scatter@1", "matching", {"chunks": 2}),
     ("2x2", "reduce", "necklace", {"chunks": 2}),
+    ("3x3", "broadcast", "diagonal", {}),
+    ("arrowhead:1", "broadcast", "spanning-tree", {}),
     ("3x3", "gather", "diagonal", {}),
     ("arrowhead:1", "scatter", "matching", {}),
     ("arrowhead:1", "reduce", "max-flow", {}),
