@@ -106,7 +106,7 @@ def test_planted_words_are_found() -> None:
     """In prose, but not in code; in names of any form."""
     text = "What is owed lies in its place, told by `a view`. Place and route take a kind of time."
     assert [found[0] for found in PROSE.finditer(prose(text))] == ["owed", "its place", "told"]
-    assert parts("HostLayout") & parts("text_places") & BANNED == set()
-    assert [word for name in ("HostLayout", "text_places") for word in parts(name) & BANNED] == [
+    assert parts("HostView") & parts("text_places") & BANNED == set()
+    assert [word for name in ("HostView", "text_places") for word in parts(name) & BANNED] == [
         "view", "place",
     ]  # fmt: skip
