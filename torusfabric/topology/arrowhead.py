@@ -86,19 +86,6 @@ class Arrowhead(FromEntry, CayleyGraph):
         return 1 << self.order
 
     @cached_array
-    def _positions(self) -> IntArray:
-        """Lattice point x * 2^n + y of every node, coordinates modulo 2^n."""
-        x, y = self.embedding % self._side
-        return np.asarray(x * self._side + y, np.int32)
-
-    @cached_array
-    def _numbers(self) -> IntArray:
-        """Node number at every lattice point: the inverse of `_positions`."""
-        numbers = np.empty(self.nodes, np.int32)
-        numbers[self._positions] = np.arange(self.nodes, dtype=np.int32)
-        return numbers
-
-    @cached_array
     def embedding(self) -> IntArray:
         """Lattice points of the nodes, an int array of shape (2, nodes), not reduced modulo 2^n.
 
@@ -120,24 +107,14 @@ class Arrowhead(FromEntry, CayleyGraph):
     @override
     def coordinates(self, nodes: IntLike) -> IntArray:
         """Coordinates (x, y) modulo 2^n of nodes: an int array of shape (2, nodes)."""
-        positions = self._positions[nodes]
-        return np.stack([positions // self._side, positions % self._side])
+        return self.embedding[:, nodes] % self._side
 
     def node(self, coordinates: Iterable[IntLike]) -> IntArray:
         """Node numbers at coordinates, taken modulo 2^n."""
         x, y = (np.asarray(part) % self._side for part in coordinates)
-        nodes: IntArray = self._numbers[x * self._side + y]
+        _, numbers = self._numbering
+        nodes: IntArray = numbers[x * self._side + y]
         return nodes
-
-    @override
-    def add(self, a: IntLike, b: IntLike) -> IntArray:
-        (ax, ay), (bx, by) = self.coordinates(a), self.coordinates(b)
-        return self.node((ax + bx, ay + by))
-
-    @override
-    def subtract(self, a: IntLike, b: IntLike) -> IntArray:
-        (ax, ay), (bx, by) = self.coordinates(a), self.coordinates(b)
-        return self.node((ax - bx, ay - by))
 
     @cached_array
     @override
