@@ -44,14 +44,12 @@ from ..transfers import Grouped, KeptSums, Listed, Transfers
 from .forms import (
     grouped,
     pattern_of_steps,
-    pattern_of_table,
     sum_pattern_of_steps,
-    sum_pattern_of_table,
     sum_table_of,
     table_of_steps,
     without_unused_feeds,
 )
-from .steps import Irregular, steps_of
+from .steps import Irregular, one_step, steps_of
 
 __all__ = ["lifted_from_group", "recognise"]
 
@@ -82,7 +80,9 @@ def recognise(schedule: Schedule) -> Schedule:
         case Pattern():
             return without_unused_feeds(schedule)
         case Table():
-            return _first_of(schedule, [pattern_of_table, sum_pattern_of_table])
+            form = sum_pattern_of_steps if schedule.collective.reducing else pattern_of_steps
+            steps = map(partial(one_step, schedule.topology), schedule.rounds())
+            return _first_of(schedule, [partial(form, steps=steps)])
         case Lifted():
             return replace(schedule, part=recognise(schedule.part))
         case Rounds() if schedule.collective.axes is not None:

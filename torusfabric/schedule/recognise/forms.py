@@ -8,6 +8,7 @@ Of all-gathers over circuits in which nodes send parts of what they hold, the pa
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -18,58 +19,38 @@ from ..held_blocks import HeldBlocks
 from ..pattern import Pattern, SumPattern
 from ..table import SumTable, Table
 from ..transfers import Grouped, KeptSums, Listed, Transfers
-from .steps import Ints, Irregular, Step, agree, one_step, steps_of
+from .steps import Ints, Irregular, Step, agree
 
-__all__ = ["grouped", "pattern_of_steps", "pattern_of_table", "sum_pattern_of_steps",
-           "sum_pattern_of_table", "sum_table_of", "table_of_steps",
+__all__ = ["grouped", "pattern_of_steps", "sum_pattern_of_steps", "sum_table_of", "table_of_steps",
            "without_unused_feeds"]  # fmt: skip
 
 
-def pattern_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Pattern:
-    """Steps as a pattern; `Irregular` if they are none."""
+def pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Pattern:
+    """Steps as a pattern; `Irregular` if they are none, which may be seen before the last step."""
     topology, blocks = schedule.topology, schedule.blocks
     shape = topology.nodes, topology.ports
     collective = schedule.collective
-    spreads = collective.to_all and not collective.reducing
-    if not spreads or any(len(step.ids) != len(step.arc) for step in steps):
+    if not collective.to_all or collective.reducing or not schedule.round_count:
         raise Irregular
     upstream = topology.upstream
 
     def on_ports() -> Iterator[tuple[Ints, Ints]]:
         for step in steps:
+            if len(step.ids) != len(step.arc):
+                raise Irregular
             sent = np.full(shape, -1, np.int64)
             sent.ravel()[step.arc] = step.ids
             yield sent, sent[upstream]
 
-    first, nodes = next(on_ports())[0], np.arange(topology.nodes)[:, None]
-    if np.any((first >= 0) & (blocks.origin(first) != nodes)):
+    each = on_ports()
+    first, received = next(each)
+    if np.any((first >= 0) & (blocks.origin(first) != np.arange(topology.nodes)[:, None])):
         raise Irregular
     return Pattern(
         **schedule.head,
-        steps=len(steps),
-        feed=_feed(on_ports(), topology.opposite),
+        steps=schedule.round_count,
+        feed=_feed(chain([(first, received)], each), topology.opposite),
         inject=np.where(first >= 0, blocks.chunk(first), -1),
-    )
-
-
-def pattern_of_table(table: Table) -> Pattern:
-    """A table as a pattern, in which all nodes have the same feed; `Irregular` if it is none."""
-    topology, collective = table.topology, table.collective
-    if not (collective.from_each and collective.to_all and table.round_count):
-        raise Irregular
-    idle, chunk = table.offset < 0, np.where(table.offset < 0, 0, table.chunk)
-    before = topology.subtract(np.where(idle, 0, table.offset), topology.generators)
-    sent = np.where(idle, -1, before * table.chunks + chunk)
-    arriving = np.where(idle, -1, table.offset * table.chunks + chunk)
-    if (sent[0] >= table.chunks).any():
-        raise Irregular
-    on_ports = zip(sent[:, None], arriving[:, None, topology.opposite], strict=True)
-    feed = _feed(on_ports, topology.opposite)
-    return Pattern(
-        **table.head,
-        steps=table.round_count,
-        feed=np.tile(feed, (topology.nodes, 1)),
-        inject=np.tile(np.where(idle[0], -1, chunk[0]), (topology.nodes, 1)),
     )
 
 
@@ -114,21 +95,15 @@ def without_unused_feeds(pattern: Pattern) -> Pattern:
     return pattern if (used == fed).all() else replace(pattern, feed=np.where(used, feed, -1))
 
 
-def sum_pattern_of_steps(schedule: Rounds, steps: Sequence[Step]) -> SumPattern:
+def sum_pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> SumPattern:
     """Steps as a pattern of sums; `Irregular` if they are none."""
-    pattern = _pattern_from(schedule, steps[0])
-    if not agree(pattern, steps):
+    if not (schedule.collective.reducing and schedule.round_count):
         raise Irregular
-    return pattern
-
-
-def sum_pattern_of_table(table: Table) -> SumPattern:
-    """A table as a pattern of sums; `Irregular` if it is none."""
-    if not (table.collective.reducing and table.round_count):
-        raise Irregular
-    # Its first step tells most that are none, long before all contributions are listed.
-    pattern = _pattern_from(table, one_step(table.topology, next(table.rounds())))
-    if not agree(pattern, list(steps_of(table))):
+    each = iter(steps)
+    # The first step tells most that are none, long before all contributions are listed.
+    first = next(each)
+    pattern = _pattern_from(schedule, first)
+    if not agree(pattern, chain([first], each)):
         raise Irregular
     return pattern
 
@@ -138,7 +113,7 @@ def _pattern_from(schedule: Rounds | Table, first: Step) -> SumPattern:
     topology, blocks, collective = schedule.topology, schedule.blocks, schedule.collective
     around = (topology.nodes - 1) * (1 + collective.to_all)
     turns, rest = divmod(schedule.round_count, around)
-    if not collective.reducing or topology.nodes < 3 or rest:
+    if topology.nodes < 3 or rest:
         raise Irregular  # two nodes just exchange words
     if len(first.ids) != len(first.arc):
         raise Irregular

@@ -1,6 +1,6 @@
 """The steps of a schedule in canonical order, so that two of them can be compared."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -73,7 +73,7 @@ def one_step(topology: Topology, transfers: Transfers) -> Step:
     return Step(arc, np.concatenate([[0], np.cumsum(sizes[order])]), ids)
 
 
-def agree(candidate: Schedule, steps: Sequence[Step]) -> bool:
+def agree(candidate: Schedule, steps: Iterable[Step]) -> bool:
     """Whether a candidate lists the transfers of all steps, and no others."""
     return all(
         (not len(transfers) and not len(step.arc))
