@@ -60,6 +60,10 @@ class Costs(TypedDict, total=False):
     length: Number
 
 
+#: The constants that are left out.
+_FREE = Costs(alpha=0, beta=0, delta=0, tau=0, length=1)
+
+
 def read_costs(costs: Costs | None) -> Costs:
     """The constants of the cost model, as given; texts as numbers.
 
@@ -192,8 +196,6 @@ class ScheduleCost:
         each destination gets a message of its own: of one such message).
     transfers : int
         Number of transfers of all rounds together.
-    arc_uses : int
-        The sum of the hops of all transfers.
     stream : Fraction or None
         Where flits stream through trees that never change, the part of a message that each arc
         carries; elsewhere None.
@@ -204,7 +206,6 @@ class ScheduleCost:
     delta: int
     tau: Fraction
     transfers: int
-    arc_uses: int
     stream: Fraction | None = None
 
     @property
@@ -212,37 +213,24 @@ class ScheduleCost:
         """Message times of a fabric: of streams the part that each arc carries, elsewhere `tau`."""
         return self.tau if self.stream is None else self.stream
 
-    def time(
-        self,
-        *,
-        alpha: Number = 0,
-        beta: Number = 0,
-        delta: Number = 0,
-        tau: Number = 0,
-        length: Number = 1,
-    ) -> Number:
+    def time(self, **costs: Unpack[Costs]) -> Number:
         """Return the time in the papers' model; see `time` of this module."""
-        transmission = self.tau * length * tau
+        cost = _FREE | costs
+        transmission = self.tau * cost["length"] * cost["tau"]
         if self.switching == Switching.CIRCUIT:
-            return self.rounds * alpha + self.delta * delta + transmission
-        return self.rounds * beta + transmission
+            return self.rounds * cost["alpha"] + self.delta * cost["delta"] + transmission
+        return self.rounds * cost["beta"] + transmission
 
-    def stream_time(
-        self,
-        *,
-        alpha: Number = 0,  # of circuits alone
-        beta: Number = 0,
-        delta: Number = 0,
-        tau: Number = 0,
-        length: Number = 1,
-    ) -> Number:
+    def stream_time(self, **costs: Unpack[Costs]) -> Number:
         """Return the time of a stream of flits; see `stream_time` of this module."""
         if self.stream is None:
             raise InputError(
                 "Stream_time needs trees that never change, such as a broadcast by spanning-tree; "
                 "tf.time takes any schedule"
             )
-        return beta + self.delta * delta + self.stream * length * tau
+        cost = _FREE | costs
+        units = self.stream * cost["length"]
+        return cost["beta"] + self.delta * cost["delta"] + units * cost["tau"]
 
 
 def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> ScheduleCost:
@@ -275,22 +263,20 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
     if isinstance(schedule, Pattern) and (schedule.streams or traffic is None):
         streams = schedule.streams
         transfers, busy = pattern_traffic(schedule)
-        counted = busy, busy, transfers, transfers
+        counted = busy, busy, transfers
     elif isinstance(schedule, Table) and traffic is None:
         transfers, moving = table_traffic(schedule)
-        counted = sum(moving), sum(moving), transfers, transfers
+        counted = sum(moving), sum(moving), transfers
     else:
         found = traffic or check(schedule)
-        hops, blocks = sum(found.round_hops), sum(found.round_blocks)
-        counted = hops, blocks, found.transfers, found.arcs_used
-    delta, blocks, transfers, arcs = counted
+        counted = sum(found.round_hops), sum(found.round_blocks), found.transfers
+    delta, blocks, transfers = counted
     return ScheduleCost(
         switching=schedule.switching,
         rounds=schedule.round_count,
         delta=delta,
         tau=Fraction(blocks, schedule.chunks),
         transfers=transfers,
-        arc_uses=arcs,
         stream=Fraction(1, schedule.chunks) if streams else None,
     )
 
