@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..schedule import Lifted, Pattern, Schedule, SumPattern, Table
+from ..schedule import Lifted, Schedule, SumPattern, Table
 from ..topology import BoolArray, IntArray, Topology
 
 __all__ = ["LinkUse", "busy_arcs", "link_use"]
@@ -92,13 +92,6 @@ def busy_arcs(schedule: Schedule) -> Iterator[BoolArray]:
             busy[:, inside] = part[groups.position[:, None], groups.port_in_group[inside]]
             busy[list(groups.without)] = False
             yield busy
-        return
-    if isinstance(schedule, Pattern):
-        # An arc is busy if the one that feeds it was.
-        upstream, arcs = topology.feeding(schedule.feed), schedule.inject >= 0
-        for _ in range(schedule.steps):
-            yield arcs
-            arcs = (schedule.feed >= 0) & arcs[upstream]
         return
     if isinstance(schedule, SumPattern):
         yield from [schedule.inject >= 0] * schedule.round_count
