@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from ..bipartite import match
 from .small_router import Move
 
-__all__ = ["Head", "choose_heads"]
+__all__ = ["Head", "HeadChoice"]
 
 #: Inputs of out-ports: (out-port, in-port, age).
 Inputs: TypeAlias = set[tuple[int, int, int]]
@@ -37,17 +37,13 @@ class Head(NamedTuple):
     onward: list[tuple[int, Move]]
 
 
-def choose_heads(
-    heads: list[list[Head]],
-    crowd: list[float],
-    ports: int,
-    used: Inputs,
-    rng: random.Random,
-    *,
-    mixed: bool = False,
-    rare: bool = False,
-) -> tuple[dict[int, Move], int]:
-    """Choose heads, and what each out-port delivers.
+def _rarest(ways: Counter[int], head: Head) -> int:
+    """In how many ways the rarest delivery next to a head could be made."""
+    return min(ways[move.word] for _, move in head.onward)
+
+
+class HeadChoice:
+    """The choice of heads for one step.
 
     Parameters
     ----------
@@ -55,36 +51,16 @@ def choose_heads(
         What could be the head of each in-port, best first.
     crowd : list of float
         How many blocks wait at each in-port: those with most are preferred.
-    used : set of (int, int, int)
-        Inputs that an out-port has in any case: (out-port, in-port, age). Others are taken only if
-        they fill more out-ports.
     mixed : bool
-        Whether out-ports prefer in-ports at random instead.
+        True if out-ports prefer in-ports at random instead.
     rare : bool
-        Whether deliveries that could be made in fewest ways are preferred.
+        True if deliveries that could be made in fewest ways are preferred.
 
-    Returns
-    -------
-    chosen : dict
-        The `Move` of each out-port that is not idle.
+    Attributes
+    ----------
+    work : int
+        The number of matchings so far.
     """
-    # In how many ways each delivery could be made.
-    moves = (move for mine in heads for head in mine for _, move in head.onward)
-    ways = Counter(move.word for move in moves) if rare else None
-    choice = _Choice(heads, crowd, ports, rng, mixed=mixed, ways=ways)
-    best = choice.best(used)
-    if len(best) < ports:
-        best = max(best, choice.best(None), key=len)
-    return best, choice.work
-
-
-def _rarest(ways: Counter[int], head: Head) -> int:
-    """In how many ways the rarest delivery next to a head could be made."""
-    return min(ways[move.word] for _, move in head.onward)
-
-
-class _Choice:
-    """The choice of heads for one step."""
 
     def __init__(
         self,
@@ -94,31 +70,50 @@ class _Choice:
         rng: random.Random,
         *,
         mixed: bool,
-        ways: Counter[int] | None,
+        rare: bool,
     ) -> None:
-        self.ports, self.rng, self.mixed, self.ways = ports, rng, mixed, ways
-        self.heads = heads
-        if ways is not None:
-            self.heads = [sorted(mine, key=partial(_rarest, ways)) for mine in heads]
+        self.ports, self.rng, self.mixed, self.heads = ports, rng, mixed, heads
+        self.ways: Counter[int] | None = None
+        if rare:
+            # In how many ways each delivery could be made.
+            moves = (move for mine in heads for head in mine for _, move in head.onward)
+            self.ways = Counter(move.word for move in moves)
+            self.heads = [sorted(mine, key=partial(_rarest, self.ways)) for mine in heads]
         self.order = sorted(
             (in_port for in_port, mine in enumerate(heads) if mine),
             key=lambda in_port: -crowd[in_port],
         )
         self.work = 0
 
-    def best(self, allowed: Inputs | None) -> dict[int, Move]:
-        """What the best heads found deliver, with inputs that are allowed, or any if None."""
-        heads = {in_port: self.heads[in_port][0] for in_port in self.order}
-        found = self._climb(heads, self._match(heads, allowed), allowed)
-        if len(found) < self.ports and allowed is None:
-            found = self._wander(heads, found)
-        return found
+    def best(self, used: Inputs) -> dict[int, Move]:
+        """Return the `Move` of each out-port that is not idle.
 
-    def _climb(
-        self, heads: dict[int, Head], found: dict[int, Move], allowed: Inputs | None
-    ) -> dict[int, Move]:
-        """Change one head at a time for as long as that fills more out-ports."""
-        better = True
+        Parameters
+        ----------
+        used : set of (int, int, int)
+            Inputs that an out-port has in any case: (out-port, in-port, age). Others are taken only
+            if they fill more out-ports.
+        """
+        _, best = self._climb(used)
+        if len(best) < self.ports:
+            heads, found = self._climb(None)
+            if len(found) < self.ports:
+                found = self._wander(heads, found)
+            best = max(best, found, key=len)
+        return best
+
+    def _climb(self, allowed: Inputs | None) -> tuple[dict[int, Head], dict[int, Move]]:
+        """Change one head at a time for as long as that fills more out-ports.
+
+        Returns
+        -------
+        heads : dict
+            The head of each in-port.
+        found : dict
+            What they deliver, with inputs that are allowed, or any if None.
+        """
+        heads = {in_port: self.heads[in_port][0] for in_port in self.order}
+        found, better = self._match(heads, allowed), True
         while better and len(found) < self.ports:
             better = False
             for in_port in self.rng.sample(self.order, len(self.order)):
@@ -126,7 +121,7 @@ class _Choice:
                     new = self._match(heads | {in_port: head}, allowed)
                     if len(new) > len(found):
                         found, heads[in_port], better = new, head, True
-        return found
+        return heads, found
 
     def _wander(self, heads: dict[int, Head], found: dict[int, Move]) -> dict[int, Move]:
         """Change heads at random, to ones that could fill an idle out-port, if no fewer are."""

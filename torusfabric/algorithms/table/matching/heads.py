@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from ....topology import CayleyGraph
-from .choice import Head, choose_heads
+from .choice import Head, HeadChoice
 from .small_router import (
     MEMORY_AGE,
     NOISES,
@@ -147,10 +147,9 @@ class _Heads(SmallRouter):
         crowd = [len(waiting) + 2 * self.noise * self.rng.random() for waiting in self.waiting]
         mixed = self.rng.random() < self.noise * MIXED
         rare = self.latency > 1 and self.left <= RARE * self.ports * self.latency
-        chosen, work = choose_heads(
-            heads, crowd, self.ports, self.used, self.rng, mixed=mixed, rare=rare
-        )
-        self.work += work * self.ports
+        choice = HeadChoice(heads, crowd, self.ports, self.rng, mixed=mixed, rare=rare)
+        chosen = choice.best(self.used)
+        self.work += choice.work * self.ports
         row = [chosen.get(out_port) for out_port in range(self.ports)]
         self._note(len(self.rows), row)
         self.rows.append(row)
