@@ -27,6 +27,9 @@ __all__ = ["check_rounds", "parse_schedule"]
 
 Ints = npt.NDArray[np.integer]
 
+#: The out-ports that lead from a node to another.
+Leads = dict[tuple[int, int], list[int]]
+
 #: More arcs, blocks, bits for which node holds which block, or rounds are not worth a try.
 MOST_ARCS, MOST_BLOCKS, MOST_BITS, MOST_ROUNDS = 2**27, 2**25, 2**40, 2**18
 
@@ -114,9 +117,10 @@ def _at_most(name: str, value: int, most: int) -> None:
 
 def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tuple[Transfers, ...]:
     """The transfers of all rounds of a file."""
-    idle = _Round(topology, 0, []).transfers(blocks)
+    leads: Leads = {}
+    idle = _Round(topology, 0, [], leads).transfers(blocks)
     listed = [
-        idle if entries == [] else _Round(topology, number, entries).transfers(blocks)
+        idle if entries == [] else _Round(topology, number, entries, leads).transfers(blocks)
         for number, entries in enumerate(rounds)
     ]
     kept = [
@@ -145,10 +149,12 @@ class _Round:
         Its place in the file, the first being 0.
     entries : object
         What stands there.
+    leads : dict
+        The out-ports that lead from a node to another, as far as they have been looked for.
     """
 
-    def __init__(self, topology: Topology, number: int, entries: Any) -> None:
-        self.topology, self.number, self.entries = topology, number, entries
+    def __init__(self, topology: Topology, number: int, entries: Any, leads: Leads) -> None:
+        self.topology, self.number, self.entries, self.leads = topology, number, entries, leads
         if not _well_formed(entries):
             check_round(entries, number)
             raise AssertionError("the schema accepts what is not well formed")
@@ -174,46 +180,28 @@ class _Round:
 
     def _hops(self) -> tuple[Ints, Ints]:
         """Sources and out-ports of the paths."""
-        topology, paths = self.topology, [entry["path"] for entry in self.entries]
-        most = topology.nodes * topology.ports
-        for transfer, path in enumerate(paths):
-            if len(path) > most + 1:
-                raise self._wrong(
-                    transfer, f".path must have at most {most} hops, not {len(path) - 1}"
-                )
-            if max(path) >= topology.nodes:
-                node = next(node for node in path if node >= topology.nodes)
-                last = topology.nodes - 1
-                raise self._wrong(
-                    transfer, f".path must lead over nodes from 0 to {last}, not {excerpt(node)}"
-                )
-        lengths = np.array([len(path) - 1 for path in paths], np.int64)
-        flat = np.fromiter(chain.from_iterable(paths), np.int64)
-        ends = np.cumsum(lengths + 1)
-        inner = np.ones(len(flat), bool)
-        inner[ends - 1] = False
-        here, there = flat[inner], flat[np.flatnonzero(inner) + 1]
-        leads = topology.linked[here] & (topology.neighbours[here] == there[:, None])
-        owner = np.repeat(np.arange(len(paths)), lengths)
-        column = np.arange(len(here)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        hops = np.full((len(paths), int(lengths.max(initial=1))), -1, np.int16)
-        hops[owner, column] = leads.argmax(axis=1) if len(here) else []
-        doubtful = leads.sum(axis=1) != 1
-        chosen = np.array(["via" in entry for entry in self.entries], bool)
-        for transfer in np.unique(owner[doubtful | chosen[owner]]).tolist():
-            ports = self._ports(transfer)
-            hops[transfer, : len(ports)] = ports
-        return flat[ends - lengths - 1], hops
+        ports = [self._ports(transfer, entry) for transfer, entry in enumerate(self.entries)]
+        lengths = np.array([len(chosen) for chosen in ports], np.int64)
+        hops = np.full((len(ports), int(lengths.max(initial=1))), -1, np.int16)
+        hops[np.arange(hops.shape[1]) < lengths[:, None]] = [*chain.from_iterable(ports)]
+        return np.array([entry["path"][0] for entry in self.entries], np.int64), hops
 
-    def _ports(self, transfer: int) -> list[int]:
+    def _ports(self, transfer: int, entry: dict[str, Any]) -> list[int]:
         """Out-ports of one path, with the help of its ``via``."""
-        topology, ports = self.topology, []
-        leads = np.where(topology.linked, topology.neighbours, -1)
-        path, via = self.entries[transfer]["path"], self.entries[transfer].get("via")
+        topology, path, via = self.topology, entry["path"], entry.get("via")
+        most, ports = topology.nodes * topology.ports, []
+        if len(path) > most + 1:
+            raise self._wrong(transfer, f".path must have at most {most} hops, not {len(path) - 1}")
+        if max(path) >= topology.nodes:
+            node = next(node for node in path if node >= topology.nodes)
+            last = topology.nodes - 1
+            raise self._wrong(
+                transfer, f".path must lead over nodes from 0 to {last}, not {excerpt(node)}"
+            )
         if via is not None and len(via) != len(path) - 1:
             raise self._wrong(transfer, f".via must list the {len(path) - 1} out-ports of the path")
         for hop, (here, there) in enumerate(pairwise(path)):
-            able = np.flatnonzero(leads[here] == there).tolist()
+            able = self.leads.get((here, there)) or self._leading(here, there)
             if not able:
                 raise self._wrong(
                     transfer,
@@ -231,6 +219,13 @@ class _Round:
                     transfer, f".via must lead from node {here} to {there}, not {name}"
                 )
         return ports
+
+    def _leading(self, here: int, there: int) -> list[int]:
+        """The out-ports that lead from a node to another."""
+        leads = self.topology.linked[here] & (self.topology.neighbours[here] == there)
+        found: list[int] = np.flatnonzero(leads).tolist()
+        self.leads[here, there] = found
+        return found
 
     def _port(self, transfer: int, name: str | int, key: str = "via") -> int:
         """A port, by name or number."""
