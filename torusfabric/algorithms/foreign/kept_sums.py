@@ -26,7 +26,7 @@ from ...schedule.kept_sums import sum_after
 from ...topology import IntArray, Topology
 from .links import Hops
 
-__all__ = ["schedule_kept_sums"]
+__all__ = ["KeptSumsScheduler"]
 
 #: A rank and the key of a chunk.
 Place = tuple[int, int]
@@ -91,10 +91,8 @@ class _Round:
         self.arriving[sent.word.target].remove(sent)
 
 
-def schedule_kept_sums(
-    dataflow: Dataflow, topology: Topology, nodes: IntArray, urgency: Sequence[int]
-) -> list[Transfers]:
-    """Return the transfers of each round.
+class KeptSumsScheduler:
+    """Assigns the words of a dataflow to rounds, and follows the sums of all ranks.
 
     Parameters
     ----------
@@ -102,17 +100,7 @@ def schedule_kept_sums(
         The node of each rank.
     urgency : sequence of int
         Of each step, how many rounds the longest chain takes that begins with it.
-
-    Raises
-    ------
-    InputError
-        If two peers are no neighbours, or a step sends what no sum of its rank can be.
     """
-    return [*_KeptSums(dataflow, topology, nodes, urgency).rounds()]
-
-
-class _KeptSums:
-    """Follows the sums of all ranks."""
 
     def __init__(
         self, dataflow: Dataflow, topology: Topology, nodes: IntArray, urgency: Sequence[int]
@@ -134,7 +122,13 @@ class _KeptSums:
                 self._coming[word.target].add(word)
 
     def rounds(self) -> Iterator[Transfers]:
-        """Carry out all rounds."""
+        """Yield the transfers of each round.
+
+        Raises
+        ------
+        InputError
+            If two peers are no neighbours, or a step sends what no sum of its rank can be.
+        """
         changed, number = set(self._waiting), 0
         while any(self._waiting.values()):
             for place in changed | self._later.pop(number, set()):

@@ -10,19 +10,18 @@ Where ranks keep their sums, `kept_sums` beside this makes the rounds.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
 from ...collective import Collective, parse_collective
 from ...errors import InputError
 from ...schedule import Duplex, Listed, Rounds, Switching, Transfers
-from ...schedule.foreign.dataflow import Dataflow, Message
+from ...schedule.foreign.dataflow import Dataflow
 from ...schedule.foreign.machine import Value
 from ...topology import IntArray, Topology
-from .kept_sums import schedule_kept_sums
+from .kept_sums import KeptSumsScheduler
 from .links import Circuits, Hops
 
 __all__ = ["list_schedule"]
@@ -32,27 +31,8 @@ __all__ = ["list_schedule"]
 MOST_IDS = 2**27
 
 
-class Links(Protocol):
-    """What messages go along in a round."""
-
-    def begin_round(self) -> None:
-        """Free all arcs."""
-
-    def take(self, message: Message, count: int) -> list[tuple[int, ...]]:
-        """Take paths for up to so many blocks of a message; empty if there is none."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether a path carries all blocks of a message."""
-
-
-@dataclass(frozen=True)
-class Carried:
-    """Blocks of a message on a path in a round."""
-
-    message: Message
-    path: tuple[int, ...]
-    values: tuple[Value, ...]
+#: Blocks on a path in a round: the rank that sends them, the path and the values.
+Carried: TypeAlias = tuple[int, tuple[int, ...], tuple[Value, ...]]
 
 
 def list_schedule(
@@ -88,14 +68,11 @@ def list_schedule(
     )
     if dataflow.kept:
         urgency = _urgencies(dataflow, whole=False)
-        transfers = schedule_kept_sums(dataflow, topology, nodes, urgency)
+        transfers = [*KeptSumsScheduler(dataflow, topology, nodes, urgency).rounds()]
     else:
         # The transfers of each round, where blocks or partial sums move.
-        links: Links
-        if switching == Switching.CIRCUIT:
-            links = Circuits(topology, nodes)
-        else:
-            links = Hops(dataflow, topology, nodes)
+        circuit = switching == Switching.CIRCUIT
+        links = Circuits(topology, nodes) if circuit else Hops(dataflow, topology, nodes)
         writer = _Writer(dataflow, topology, collective, nodes)
         transfers = [writer.transfers(carried) for carried in _Scheduler(dataflow, links).run()]
     facts = dataflow.file.facts
@@ -137,7 +114,7 @@ class _Scheduler:
         The sends that could go, the most urgent first.
     """
 
-    def __init__(self, dataflow: Dataflow, links: Links) -> None:
+    def __init__(self, dataflow: Dataflow, links: Hops | Circuits) -> None:
         self.dataflow, self.links, self.graph = dataflow, links, dataflow.graph
         count = len(self.graph.steps)
         self.waiting = [0] * count
@@ -215,7 +192,7 @@ class _Scheduler:
         for path in self.links.take(message, self.left[index]):
             count = self.left[index] if self.links.whole else 1
             values = message.values[sent : sent + count]
-            self.rounds[number].append(Carried(message, path, values))
+            self.rounds[number].append((message.source, path, values))
             sent += count
         self.left[index] = len(message.values) - sent
         if not self.left[index]:
@@ -252,9 +229,8 @@ class _Writer:
     def transfers(self, carried: list[Carried]) -> Transfers:
         """The transfers of a round, by node and port: one for each path, whatever shares it."""
         paths: dict[tuple[int, tuple[int, ...]], list[Value]] = {}
-        for part in carried:
-            source = int(self.nodes[part.message.source])
-            paths.setdefault((source, part.path), []).extend(part.values)
+        for rank, path, values in carried:
+            paths.setdefault((int(self.nodes[rank]), path), []).extend(values)
         paths = dict(sorted(paths.items()))
         longest = max((len(path) for _, path in paths), default=1)
         hops = np.full((len(paths), longest), -1, np.int16)

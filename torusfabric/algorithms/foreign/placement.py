@@ -90,12 +90,8 @@ def gray(topology: Topology) -> IntArray:
     for side, code in zip(
         topology.sides, topology.coordinates(np.arange(topology.nodes)), strict=True
     ):
-        place = code.copy()
-        shift = 1
-        while shift < side:
-            place ^= place >> shift
-            shift *= 2
-        coordinates.append(place)
+        numbers = np.arange(side)
+        coordinates.append(np.argsort(numbers ^ numbers >> 1)[code])
     return topology.node(coordinates)
 
 
