@@ -331,21 +331,6 @@ def test_saved_and_loaded(tmp_path):
             tf.check(wrong)
 
 
-@pytest.mark.parametrize(
-    ("topology", "kind", "options", "message"),
-    [
-        ("8x8", "allgather", {}, "a network that is no torus, of few nodes if they are alike"),
-        ("mesh:3x3", "broadcast", {"trees": 3}, "--trees 1 to 2, by the least cut, not 3"),
-        ("mesh:3x3", "allreduce", {"chunks": 2}, "--chunks divisible by the trees, 3"),
-        ("mesh:3x3", "alltoall", {"trees": 2}, "--trees left out, not 2"),
-        ("mesh:3x3", "alltoall", {"ports": 2}, "--ports 4"),
-    ],
-)
-def test_refused(topology, kind, options, message):
-    with pytest.raises(tf.InputError, match=f"^Algorithm any-network needs {message}"):
-        plan(topology, kind, **options)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
 def test_faults_at_random(seed):

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from paper_costs import theorem_rounds
 from planners import planner
 
-from torusfabric.algorithms import Options
 from torusfabric.algorithms.circuit.circuits import (
     Circuits,
     Grid,
@@ -25,9 +24,8 @@ from torusfabric.algorithms.circuit.diagonal.plan import (
 )
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
-from torusfabric.errors import InputError
 from torusfabric.schedule import Rounds, Switching
-from torusfabric.topology import Torus, parse_topology
+from torusfabric.topology import Torus
 
 plan = planner(DIAGONAL, "broadcast")
 
@@ -178,14 +176,3 @@ def test_all_ports_by_default():
 )  # fmt: skip
 def test_claims_of_the_theorems(sides, ports, count):
     assert theorem_rounds(sides, ports) == count
-
-
-@pytest.mark.parametrize(
-    ("topology", "options", "reason"),
-    [("arrowhead:2", {}, "a torus"), ("5x5", {"ports": 5}, "--ports 1 to 4"),
-     ("5x5", {"chunks": 2}, "--chunks 1"),
-     ("5x5", {"seed": 1}, "--seed left out")],
-)  # fmt: skip
-def test_misfits(topology, options, reason):
-    with pytest.raises(InputError, match=f"^Algorithm diagonal needs {reason}, not "):
-        DIAGONAL(parse_topology(topology), Collective("broadcast", 0), Options(**options))

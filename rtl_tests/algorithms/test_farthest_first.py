@@ -11,7 +11,6 @@ import torusfabric as tf
 from torusfabric.algorithms import Options, find
 from torusfabric.analysis.volume import least_time
 from torusfabric.collective import parse_collective
-from torusfabric.errors import InputError
 from torusfabric.program.fields import Order
 from torusfabric.schedule import Listed
 from torusfabric.topology import Torus
@@ -137,9 +136,3 @@ def test_what_rests_is_passed_row_by_row():
     tf.check(late)
     assert tf.compile(late).loop.order is Order.ROW
     assert tf.compile(plan("8x8", "broadcast", "max-flow")).loop.order is Order.ROW
-
-
-def test_misfits():
-    for options in (Options(chunks=3), Options(ports=1)):
-        with pytest.raises(InputError):
-            find("farthest-first")(Torus(4, 4), parse_collective("scatter"), options)

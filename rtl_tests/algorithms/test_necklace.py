@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
@@ -17,8 +16,7 @@ from waiting import shortest_wait
 from torusfabric.algorithms.table.necklace.plan import NECKLACE
 from torusfabric.algorithms.table.necklace.trees import Necklaces
 from torusfabric.analysis.check import check, check_rounds
-from torusfabric.errors import InputError, ScheduleError
-from torusfabric.topology import Torus, parse_topology
+from torusfabric.topology import Torus
 
 plan = planner(NECKLACE)
 
@@ -256,27 +254,3 @@ def test_latency_is_waited_for(kind, latency):
         schedule = plan(cube(*dims), kind, latency=latency)
         check(schedule)
         assert shortest_wait(schedule) >= latency
-
-
-def test_step_left_out_is_found():
-    schedule = plan(cube(2, 4), "allgather")
-    for step in range(schedule.round_count):
-        kept = np.arange(schedule.round_count) != step
-        with pytest.raises(ScheduleError):
-            check(replace(schedule, offset=schedule.offset[kept], chunk=schedule.chunk[kept]))
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "options", "message"),
-    [
-        ("3x4", "allgather", {}, "a torus with equal sides"),
-        ("arrowhead:2", "allgather", {}, "a torus with equal sides"),
-        ("4x4", "scatter", {"ports": 2}, r"--ports 4 \(all of them\)"),
-        ("2x2", "scatter", {"ports": 1}, r"--ports 2 \(all of them\)"),
-        ("4x4", "allreduce", {"chunks": 8}, "--chunks divisible by the number of nodes, 16"),
-    ],
-)
-def test_misfits(name, kind, options, message):
-    given = next(iter(options.values()), f"{name} {kind}")
-    with pytest.raises(InputError, match=f"^Algorithm necklace needs {message}, not {given}$"):
-        plan(parse_topology(name), kind, **options)

@@ -8,12 +8,10 @@ from flooding import steps_until_complete
 from helpers import few
 from planners import node_classes
 
-from torusfabric.algorithms import Options
 from torusfabric.algorithms.oblivious.one_packet.plan import ONE_PACKET, rod_feed
 from torusfabric.algorithms.oblivious.one_packet.rods import completion, roles_3d
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
-from torusfabric.errors import InputError
 from torusfabric.topology import Torus
 
 ALLGATHER = Collective("allgather")
@@ -106,14 +104,6 @@ def test_three_by_three_by_six_in_the_best_order():
     assert {plan(*sides).steps for sides in permutations((6, 6, 3))} == {35}
 
 
-@pytest.mark.parametrize(
-    "sides", [(3, 3, 3), (3, 3, 4), (4, 3, 3), (3, 5, 3), (3, 6, 4), (6, 6, 4)]
-)
-def test_every_message_arrives_on_three_axes(sides):
-    schedule = plan(*sides)
-    assert steps_until_complete(schedule) == schedule.steps
-
-
 @pytest.mark.parametrize("sides", [(6, 9, 5), (6, 15, 3), (12, 15, 4), (12, 18, 5), (15, 15, 4)])
 def test_relaxed_multiples_of_three(sides):
     schedule = plan(*sides)
@@ -132,11 +122,6 @@ def test_steps_on_four_axes(sides, steps):
     assert check(schedule).rounds == steps
 
 
-def test_every_message_arrives_on_four_axes():
-    schedule = plan(4, 4, 4, 4)
-    assert steps_until_complete(schedule) == schedule.steps
-
-
 @pytest.mark.parametrize(
     "sides", few(2, [(4, 4, 4, 5), (4, 6, 4, 4), (8, 4, 4, 2), (4, 8, 8, 4)], tuples=True)
 )
@@ -144,32 +129,6 @@ def test_axes_in_any_order(sides):
     schedule = plan(*sides)
     check(schedule)
     assert schedule.steps == plan(*sorted(sides)).steps
-
-
-THREE = "two sides that are multiples of 3 and a third of at least 3"
-FOUR = "two sides that are multiples of 4, an even one and a fourth of at least 4, on which"
-
-
-@pytest.mark.parametrize(
-    ("sides", "need"),
-    [
-        ((8,), "a torus of two, three or four axes"),
-        ((3,) * 5, "a torus of two, three or four axes"),
-        ((3, 4, 5), THREE),
-        ((3, 6, 2), THREE),
-        ((3, 3, 3, 3), FOUR),
-        ((8, 8, 2, 3), FOUR),
-        ((2, 8, 8, 8), FOUR),
-    ],
-)
-def test_misfit_says_which_sides(sides, need):
-    with pytest.raises(InputError, match=f"^Algorithm one-packet needs {need}"):
-        plan(*sides)
-
-
-def test_ports_are_all_or_nothing():
-    with pytest.raises(InputError, match=r"needs --ports 4 \(all of them\), not 1$"):
-        ONE_PACKET(Torus((4, 4)), ALLGATHER, Options(ports=1))
 
 
 def test_three_axes_with_two_multiples_of_three_always_fit():

@@ -11,7 +11,6 @@ from torusfabric.algorithms.oblivious.hamiltonian.plan import HAMILTONIAN
 from torusfabric.algorithms.oblivious.redistribute import REDISTRIBUTE
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.collective import Collective
-from torusfabric.errors import InputError
 from torusfabric.topology import Torus
 
 ALLGATHER = Collective("allgather")
@@ -86,18 +85,6 @@ def test_only_tall_tori_take_fewer_steps_than_hamiltonian_cycles():
         for rows in range(4, 40, 2):
             fewer = plan(rows, columns).round_count < rows * columns // 2
             assert not fewer or rows > 4 * (columns + 1)
-
-
-@pytest.mark.parametrize("sides", [(4, 4), (3, 5), (3, 4, 5), (9,)])
-def test_misfit(sides):
-    needs = "^Algorithm redistribute needs a torus of two axes with one even and one odd side, not "
-    with pytest.raises(InputError, match=needs):
-        plan(*sides)
-
-
-def test_too_many_nodes_are_refused():
-    with pytest.raises(InputError, match=r"needs at most 600 nodes, not 30x31 allgather$"):
-        plan(30, 31)
 
 
 @pytest.mark.long

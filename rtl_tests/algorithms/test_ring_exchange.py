@@ -158,18 +158,3 @@ def test_saved_and_loaded(tmp_path):
         assert check(loaded) == check(schedule)
     exchange((16, 16)).save(tmp_path / "large.json")
     assert (tmp_path / "large.json").stat().st_size < 60 * check(exchange((16, 16))).transfers
-
-
-@pytest.mark.parametrize(
-    ("topology", "options", "message"),
-    [
-        ("8x8", {"chunks": 3}, "--chunks 1 or a multiple of 2 up to 32, not 3"),
-        ("8x8", {"chunks": 34}, "up to 32, not 34"),
-        ("8x8", {"ports": 1}, "needs --ports 4"),
-        ("arrowhead:1", {}, "needs a torus, not"),
-    ],
-)
-def test_refusals(topology, options, message):
-    """One line says what is needed."""
-    with pytest.raises(tf.InputError, match=message):
-        tf.plan(topology, "allreduce", algorithm="ring-exchange", **options)

@@ -10,7 +10,7 @@ import paper_costs as costs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planners import planner
+from planners import planner, program_count
 
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.arrowhead.spanning_tree import (
@@ -27,18 +27,6 @@ from torusfabric.errors import InputError, ScheduleError
 from torusfabric.topology import Arrowhead
 
 plan = planner(SPANNING_TREE, "broadcast")
-
-
-def program_count(schedule):
-    """The number of different nodes: which out-ports send, and which in-ports deliver, by step."""
-    topology = schedule.topology
-    program = np.zeros((topology.nodes, schedule.round_count, 2, topology.ports), bool)
-    for number, transfers in enumerate(schedule.rounds()):
-        port = transfers.hops[:, 0]
-        program[transfers.source, number, 0, port] = True
-        reached = topology.neighbours[transfers.source, port]
-        program[reached, number, 1, topology.opposite[port]] = True
-    return len(np.unique(program.reshape(topology.nodes, -1), axis=0))
 
 
 def test_tree_of_order_2():
@@ -103,14 +91,6 @@ def test_order_6_with_56_packets():
     assert (report.rounds, report.transfers) == (63 + 55, 4095 * 112)
 
 
-@pytest.mark.parametrize("root", [1, 22, 63])
-def test_any_root(root):
-    """From another root it is the same, translated."""
-    schedule = plan(3, root=root, packets=2, duplex="half")
-    assert set(next(schedule.rounds()).source.tolist()) == {root}
-    check(schedule)
-
-
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(
     order=st.integers(0, 3),
@@ -159,23 +139,6 @@ def test_options_imply_each_other(options, trees, packets):
     schedule = plan(2, **options)
     assert (schedule.ports, schedule.chunks) == (3 * trees, trees * packets)
     assert schedule.round_count == 3 + packets - 1
-
-
-@pytest.mark.parametrize(
-    ("options", "needs"),
-    [
-        ({"ports": 4}, "--ports 3 or 6"),
-        ({"trees": 3}, "--trees 1 or 2"),
-        ({"ports": 3, "trees": 2}, "--ports 6 for --trees 2"),
-        ({"chunks": 3}, "--chunks 2, 1 for each of 2 trees"),
-        ({"chunks": 4, "packets": 3}, "--chunks 6, 3 for each of 2 trees"),
-        ({"seed": 1}, "--seed left out"),
-    ],
-)
-def test_refusals(options, needs):
-    """What does not fit is named."""
-    with pytest.raises(InputError, match=rf"^Algorithm spanning-tree needs {needs}, not "):
-        plan(2, **options)
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -233,16 +196,6 @@ def test_claimed_costs_are_those_of_the_schedules(order):
         assert cost.time(**STORED) == pytest.approx(costs.tree_cost(order, **options, **STORED))
 
 
-def test_costs_in_words():
-    """Order 3 by hand: 3 rounds, 7 hops; 7 steps; (6 + 4) steps with four packets."""
-    assert costs.forest_cost(3, ports=3, **MODEL) == 3 * (7 + 360) + 7 * 2
-    assert costs.forest_cost(3, ports=6, **MODEL) == 3 * (7 + 180) + 7 * 2
-    assert costs.tree_cost(3, trees=1, **STORED) == 7 * (5 + 360)
-    assert costs.tree_cost(3, trees=2, **STORED) == 7 * (5 + 180)
-    assert costs.tree_cost(3, trees=2, packets=4, **STORED) == 10 * (5 + 45)
-    assert costs.pipelined_optimum(3, **STORED) == pytest.approx((30**0.5 + 180**0.5) ** 2)
-
-
 @pytest.mark.parametrize("order", range(7))
 def test_bounds_hold(order):
     """(10) and (15) with the exact diameter are below every cost."""
@@ -295,10 +248,3 @@ def test_packets_for_given_times(order, times, trees):
     options = Options(trees=trees, times=times)
     schedule = SPANNING_TREE(Arrowhead(order), parse_collective("broadcast"), options)
     assert schedule.chunks == trees * best_packets(order, options)
-
-
-def test_times_and_packets_exclude_each_other():
-    """A number of packets and times to choose it by cannot both be given."""
-    options = Options(packets=3, times=(1, 1, 100))
-    with pytest.raises(InputError, match=r"needs either --times or a number of packets"):
-        SPANNING_TREE(Arrowhead(2), parse_collective("broadcast"), options)

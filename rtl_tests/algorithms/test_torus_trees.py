@@ -1,6 +1,5 @@
 """Arc-disjoint spanning trees of tori, and broadcasts over them."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.algorithms import Options, find
 from torusfabric.algorithms.oblivious.shallow_trees import shallower
 from torusfabric.algorithms.oblivious.spanning_trees import (
     disjoint_trees,
@@ -17,8 +15,6 @@ from torusfabric.algorithms.oblivious.spanning_trees import (
     shallow_trees,
     shortest_tree,
 )
-from torusfabric.collective import parse_collective
-from torusfabric.schedule.recognise import recognise
 from torusfabric.topology import Torus, cayley, parse_topology
 
 SIDES = [
@@ -191,43 +187,3 @@ def test_any_root(trees):
         received = program.execute(words[:, :length], root=root, length=length)
         others = np.arange(12) != root
         assert (received[others] == words[root, :length]).all()
-
-
-def test_file_keeps_the_form(tmp_path):
-    """A file is recognised as what was written."""
-    schedule = tf.plan("3x4", "broadcast", algorithm="spanning-tree", root=5)
-    schedule.save(tmp_path / "plan.json")
-    loaded = tf.load(tmp_path / "plan.json")
-    assert isinstance(loaded, tf.Pattern)
-    assert isinstance(schedule, tf.Pattern)
-    assert loaded.streams
-    assert (loaded.feed == schedule.feed).all()
-    assert (loaded.inject == schedule.inject).all()
-
-
-def test_fault_is_found():
-    """A node that is fed by the wrong in-port lacks a chunk."""
-    schedule = tf.plan("4x4", "broadcast", algorithm="spanning-tree")
-    assert isinstance(schedule, tf.Pattern)
-    feed = schedule.feed.copy()
-    node, port = np.argwhere(feed >= 0)[3]
-    feed[node, port] = -1
-    with pytest.raises(tf.ScheduleError):
-        tf.check(replace(schedule, feed=feed))
-
-
-def test_misfits():
-    """Trees are one or as many as ports, a chunk for each."""
-    torus, broadcast = Torus(4, 4), parse_collective("broadcast")
-    algorithm = find("spanning-tree")
-    for options, need in [
-        (Options(trees=2), "--trees 1 or 4"),
-        (Options(chunks=3), "--chunks 4, one for each tree"),
-        (Options(ports=2), "--ports 4"),
-        (Options(packets=2), "--packets left out on a torus, where messages stream flit by flit"),
-    ]:
-        assert algorithm.why_not(torus, broadcast, options) == need
-    assert recognise(algorithm(torus, broadcast)).form == "pattern"
-    allreduce = parse_collective("allreduce")
-    assert algorithm.why_not(torus, allreduce, Options(trees=1)) == "--trees 2"
-    assert algorithm.why_not(torus, allreduce, Options(chunks=4)) == "--chunks 2, one for each tree"

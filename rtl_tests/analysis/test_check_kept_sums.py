@@ -1,10 +1,10 @@
 """Sums that nodes keep: the checker sees what is counted twice, not at all, or not there."""
 
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from check_model import sums_are_right
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,28 +28,6 @@ def as_rounds(table):
     return Rounds(**table.head, transfers=tuple(table.rounds()))
 
 
-def is_right(schedule, most=1):
-    """A model of its own: contributions of all words as multisets, at all nodes."""
-    topology = schedule.topology
-    nodes = range(topology.nodes)
-    sums = {(node, chunk): Counter([node]) for node in nodes for chunk in range(schedule.chunks)}
-    came: dict[tuple[int, int, int], Counter[int]] = {}
-    for transfers in schedule.rounds():
-        moved = []
-        for node, port, chunk, by in zip(
-            transfers.source.tolist(), transfers.hops[:, 0].tolist(),
-            transfers.payload.chunk.tolist(), transfers.payload.passed.tolist(), strict=True,
-        ):  # fmt: skip
-            word = sums[node, chunk] if by < 0 else came.get((node, by, chunk))
-            if word is None:
-                return False
-            moved.append((int(topology.neighbours[node, port]), port, chunk, Counter(word)))
-        for node, port, chunk, word in moved:
-            sums[node, chunk] = sums[node, chunk] + word
-            came[node, int(topology.opposite[port]), chunk] = word
-    return all(1 <= total[node] <= most for total in sums.values() for node in nodes)
-
-
 def fault(schedule, prove=check, **options):
     """The message of the fault that is found, if any."""
     try:
@@ -65,7 +43,7 @@ def test_an_exchange_is_right(sides):
     table = exchange(sides)
     assert check(table) == check_rounds(table) == check(as_rounds(table))
     if np.prod(sides) < 40:
-        assert is_right(table)
+        assert sums_are_right(table)
 
 
 TABLES = [exchange(sides) for sides in [(4,), (5,), (2, 3), (3, 3)]] + [exchange((3, 3), 2)]
@@ -82,9 +60,9 @@ def test_damaged_tables(table, data):
         chunk[step, port] = data.draw(st.integers(-1, table.chunks - 1))
         passed[step, port] = data.draw(st.integers(-1, chunk.shape[1] - 1))
     damaged = replace(table, chunk=chunk, passed=passed)
-    right = is_right(damaged)
+    right = sums_are_right(damaged)
     assert [fault(damaged) is None, fault(damaged, check_rounds) is None] == [right, right]
-    often = is_right(damaged, most=10**9)
+    often = sums_are_right(damaged, most=10**9)
     assert (fault(damaged, operators=[MAX]) is None) == often
     assert (fault(as_rounds(damaged), operators=[MAX]) is None) == often
 

@@ -20,17 +20,6 @@ def steps_time(steps: int, units: Fraction | int) -> Fraction:
 
 
 @pytest.mark.parametrize("order", range(1, 5))
-def test_deserable_circuits(order):
-    """Equations (8) and (9): n rounds with all, or half, of the message, 2^n - 1 hops together."""
-    for ports in (3, 6):
-        planned = tf.plan(
-            f"arrowhead:{order}", "broadcast", algorithm="wormhole-forest", ports=ports
-        )
-        share = Fraction(3, ports)
-        assert tf.time(planned, **CIRCUIT) == order * (7 + 120 * share * 3) + (2**order - 1) * 2
-
-
-@pytest.mark.parametrize("order", range(1, 5))
 @pytest.mark.parametrize(("trees", "packets"), [(1, 1), (2, 1), (2, 2), (2, 5), (1, 4)])
 def test_deserable_trees(order, trees, packets, tmp_path):
     """Equations (12), (13) and (14) at integer P: 2^n - 2 + P steps of one packet, however read."""
@@ -42,18 +31,6 @@ def test_deserable_trees(order, trees, packets, tmp_path):
     assert schedule_cost(planned, check(planned)).time(**STORED) == claimed
 
 
-def test_deserable_in_numbers():
-    """Order 2, beta = tau = 1, length 1,000: packets help, down to 565.25 at 32 of them."""
-    costs = {"beta": 1, "tau": 1, "length": 1000}
-
-    def time(packets: int) -> float:
-        options: dict[str, Any] = {"algorithm": "spanning-tree", "packets": packets}
-        return float(tf.time(tf.plan("arrowhead:2", "broadcast", **options), **costs))
-
-    assert [time(packets) for packets in (1, 2, 8, 64)] == [1503, 1004, 635, 581.625]
-    assert min(time(packets) for packets in range(1, 70)) == time(32) == 565.25
-
-
 def test_least_time_cuts_into_packets():
     """`objective="time"` finds the packets of equation (14), also in `compare`."""
     costs: Costs = {"alpha": 1, "beta": 1, "tau": 1}
@@ -61,13 +38,6 @@ def test_least_time_cuts_into_packets():
     assert (chosen.algorithm, chosen.chunks) == ("spanning-tree", 64)
     best = tf.compare("arrowhead:2", "broadcast", flits=1000, objective="time", costs=costs)[0]
     assert (best.schedule.chunks, best.time) == (64, Fraction(2261, 4))
-
-
-def test_delmas_and_perennes():
-    """Gossip on 7x7x7: 4 rounds, 12 hops, 400 messages; by pieces 5, 13 and 155."""
-    for large, rounds, hops, messages in ((False, 4, 12, 400), (True, 5, 13, 155)):
-        planned = tf.plan("7x7x7", "allgather", algorithm="lee-code", large=large)
-        assert tf.time(planned, **CIRCUIT) == rounds * 7 + hops * 2 + messages * 120 * 3
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(4, 4), (4, 6), (6, 8)])

@@ -191,11 +191,3 @@ def test_words_in_groups_are_those_of_each_group(kind):
         part, there = expected_words(one, messages[nodes], width=16)
         assert (words[nodes] == part).all()
         assert (receives[nodes] == there).all()
-
-
-def test_entry_of_a_file():
-    assert Collective("broadcast", 2, (0, 2)).to_json() == {
-        "kind": "broadcast",
-        "root": 2,
-        "axes": [0, 2],
-    }

@@ -3,12 +3,12 @@
 from collections import Counter
 from dataclasses import replace
 from random import Random
-from typing import Any
 from xml.etree import ElementTree
 
 import msccl_generators as generators
 import numpy as np
 import pytest
+from check_model import sums_are_right
 from helpers import few
 from msccl_generators.kept import swap
 
@@ -29,34 +29,6 @@ def imported(tmp_path, text, topology, **options):
 def complete(ranks):
     """A network in which all ranks are neighbours."""
     return f"complete:{ranks}" if ranks > 2 else "2"
-
-
-def is_right(schedule):
-    """A model that shares nothing with the check: every sum as a multiset of contributions."""
-    topology = schedule.topology
-    nodes = range(topology.nodes)
-    sums = {(node, chunk): Counter([node]) for node in nodes for chunk in range(schedule.chunks)}
-    came: dict[tuple[int, int, int], Any] = {}
-    for transfers in schedule.rounds():
-        arriving: dict[Any, Any] = {}
-        now: dict[Any, Any] = {}
-        for node, port, chunk, by in zip(
-            transfers.source.tolist(), transfers.hops[:, 0].tolist(),
-            transfers.payload.chunk.tolist(), transfers.payload.passed.tolist(), strict=True,
-        ):  # fmt: skip
-            word = sums[node, chunk] if by < 0 else came.get((node, by, chunk))
-            if word is None:
-                return False
-            target = int(topology.neighbours[node, port])
-            arriving.setdefault((target, chunk), []).append(word)
-            now[target, int(topology.opposite[port]), chunk] = word
-        for place, words in arriving.items():
-            covering = [word for word in words if sums[place].keys() <= word.keys()]
-            for word in sorted(covering, key=len) + [w for w in words if w not in covering]:
-                held = sums[place]
-                sums[place] = Counter(word) if held.keys() <= word.keys() else held + word
-        came |= now
-    return all(total == Counter(nodes) for total in sums.values())
 
 
 def passes_check(schedule):
@@ -99,7 +71,7 @@ def test_groups_of_groups_at_random(tmp_path, seed, count):
         text = generators.random_allreduce(ranks, random, chunks)
         schedule = imported(tmp_path, text, complete(ranks))
         tf.check(schedule)
-        assert not schedule.keeps_sums or is_right(schedule)
+        assert not schedule.keeps_sums or sums_are_right(schedule, replaces=True)
 
 
 #: Files that become hardware, and their ranks.
@@ -218,7 +190,7 @@ def test_damaged_schedules(tmp_path, seed, count):
     ]
     for _ in range(count):
         schedule = damaged(random.choice(plans), random)
-        verdict = is_right(schedule)
+        verdict = sums_are_right(schedule, replaces=True)
         assert passes_check(schedule) == verdict
         verdicts[verdict] += 1
     assert verdicts[False] > count / 3

@@ -98,18 +98,6 @@ def test_options_come_back(name, kind, algorithm, options, tmp_path):
     assert_same_hardware(planned, load(tmp_path / "plan.json.gz"))
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "form", "cycles"), [("matching", "table", 9), ("hamiltonian", "pattern", 13)]
-)
-def test_cycles_of_a_file(algorithm, form, cycles, tmp_path):
-    """A file takes no more cycles than the plan that it holds."""
-    (algorithm,) = [entry for entry in CATALOGUE if entry.name == algorithm]
-    save(algorithm(Torus([4, 4]), Collective("allgather")), tmp_path / "plan.json")
-    schedule = load(tmp_path / "plan.json")
-    flits = {"table": 1, "pattern": 2}[form]
-    assert (schedule.form, tf.compile(schedule, flits=flits).cycles()) == (form, cycles)
-
-
 # What is regular by chance.
 
 

@@ -170,12 +170,6 @@ def test_lists_and_all_may_be_mixed_in_a_round(tmp_path):
     assert check(schedule).round_blocks == (1, 2, 3)
 
 
-def test_every_round_may_mix_lists_and_all(tmp_path):
-    rounds = [[{"path": [0, 2], "blocks": "all"}, {"path": [1, 2], "blocks": [[1, 0]]}]]
-    schedule = on_ring(tmp_path, 3, "allgather", rounds)
-    assert ids(schedule, 0) == [0, 1]
-
-
 def test_mixed_rounds_of_a_reduction(tmp_path):
     """Of a reduction, all is what a node still keeps: a partial sum that was sent is gone."""
     rounds = [

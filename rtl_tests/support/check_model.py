@@ -1,6 +1,7 @@
 """A second checker, which keeps plain Python sets and knows no shortcut, and schedules by hand."""
 
 import re
+from collections import Counter
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -299,3 +300,41 @@ def summing_table(sides, kind, chunks=1):
         table, collective=collective(kind), chunks=chunks, offset=offset, chunk=chunk,
         destination=np.zeros_like(offset), reducing=table.round_count,
     )  # fmt: skip
+
+
+def sums_are_right(schedule, most=1, *, replaces=False):
+    """True if kept sums end complete: every sum and word is a multiset of contributions here.
+
+    Parameters
+    ----------
+    most : int
+        How often a contribution may be in a sum.
+    replaces : bool
+        True if a word with all contributions of a sum takes its place.
+    """
+    topology = schedule.topology
+    nodes = range(topology.nodes)
+    sums = {(node, chunk): Counter([node]) for node in nodes for chunk in range(schedule.chunks)}
+    came: dict[tuple[int, int, int], Counter[int]] = {}
+    for transfers in schedule.rounds():
+        arriving: dict[tuple[int, int], list[Counter[int]]] = {}
+        now: dict[tuple[int, int, int], Counter[int]] = {}
+        for node, port, chunk, by in zip(
+            transfers.source.tolist(), transfers.hops[:, 0].tolist(),
+            transfers.payload.chunk.tolist(), transfers.payload.passed.tolist(), strict=True,
+        ):  # fmt: skip
+            word = sums[node, chunk] if by < 0 else came.get((node, by, chunk))
+            if word is None:
+                return False
+            target = int(topology.neighbours[node, port])
+            arriving.setdefault((target, chunk), []).append(word)
+            now[target, int(topology.opposite[port]), chunk] = word
+        for place, words in arriving.items():
+            covering = [word for word in words if sums[place].keys() <= word.keys()]
+            others = [word for word in words if word not in covering]
+            for word in sorted(covering, key=len) + others:
+                held = sums[place]
+                whole = replaces and held.keys() <= word.keys()
+                sums[place] = Counter(word) if whole else held + word
+        came |= now
+    return all(1 <= total[node] <= most for total in sums.values() for node in nodes)

@@ -6,7 +6,7 @@ from torusfabric.algorithms import Options
 from torusfabric.collective import parse_collective
 from torusfabric.topology import Arrowhead, Topology, Torus, parse_topology
 
-__all__ = ["as_topology", "node_classes", "planner"]
+__all__ = ["as_topology", "node_classes", "planner", "program_count"]
 
 
 def as_topology(what):
@@ -35,3 +35,19 @@ def planner(algorithm, default=None):
         return algorithm(topology, collective, Options(**options))
 
     return plan
+
+
+def program_count(schedule):
+    """The number of different nodes: what feeds each out-port, and which in-ports deliver."""
+    topology, local = schedule.topology, schedule.topology.ports
+    shape = (topology.nodes, schedule.round_count, 2, local + 1)
+    program = np.full(shape, -1)
+    for number, transfers in enumerate(schedule.rounds()):
+        here, came_by = transfers.source, np.full(len(transfers), local)
+        for port in transfers.hops.T.astype(int):
+            on = port >= 0
+            program[here[on], number, 0, port[on]] = came_by[on]
+            here = np.where(on, topology.neighbours[here, port], here)
+            came_by = np.where(on, topology.opposite[port], came_by)
+        program[here, number, 1, came_by] = 1
+    return len(np.unique(program.reshape(topology.nodes, -1), axis=0))

@@ -4,17 +4,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from torusfabric.algorithms import find
-from torusfabric.analysis.check import check
-from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
-from torusfabric.schedule.file import load, save
 from torusfabric.topology import (
-    CayleyGraph,
     Torus,
     parse_topology,
     register_topology,
-    registry,
     topology_from_json,
 )
 
@@ -56,75 +50,6 @@ def test_wrong_sides(sides):
         InputError, match=r"^Sides of a torus must be integers of at least 2, not '"
     ):
         Torus(*sides)
-
-
-class Circulant(CayleyGraph):
-    """A ring of N nodes with chords of a given length."""
-
-    kind = "ring"
-    notation = "ring:NODES:CHORD"
-    entry = '{"kind": "ring", "nodes": .., "chord": ..}'
-    ports = 4
-    port_names = ("right", "left", "up", "down")
-
-    def __init__(self, nodes, chord):
-        self.nodes, self.chord, self.name = nodes, chord, f"ring:{nodes}:{chord}"
-        self.opposite = np.arange(4) ^ 1
-
-    @property
-    def moduli(self):
-        return (self.nodes,)
-
-    @property
-    def generators(self):
-        return np.array([1, -1, self.chord, -self.chord]) % self.nodes
-
-    @property
-    def distances(self):
-        graph = nx.circulant_graph(self.nodes, [1, self.chord])
-        lengths = nx.single_source_shortest_path_length(graph, 0)
-        return np.array([lengths[node] for node in range(self.nodes)])
-
-    @classmethod
-    def parse(cls, text):
-        family, *numbers = text.split(":")
-        return cls(*map(int, numbers)) if family == "ring" else None
-
-    @classmethod
-    def from_json(cls, entry):
-        return cls(entry["nodes"], entry["chord"])
-
-    def to_json(self):
-        return {"kind": self.kind, "nodes": self.nodes, "chord": self.chord}
-
-    def add(self, a, b):
-        return np.add(a, b) % self.nodes
-
-    def subtract(self, a, b):
-        return np.subtract(a, b) % self.nodes
-
-    def coordinates(self, nodes):
-        return np.asarray(nodes)[None]
-
-    def node_name(self, node):
-        return str(node)
-
-
-def test_a_topology_from_outside(tmp_path, monkeypatch):
-    """It is named, planned for, checked, and kept in files like any other."""
-    with pytest.raises(InputError, match=r"^Topology must be"):
-        parse_topology("ring:13:5")
-    monkeypatch.setattr(registry, "FAMILIES", dict(registry.FAMILIES))
-    register_topology(Circulant)
-    register_topology(Circulant)
-    topology = parse_topology("ring:13:5")
-    schedule = find("matching")(topology, parse_collective("allgather"))
-    assert check(schedule).rounds == 3
-    path = tmp_path / "plan.json"
-    save(schedule, path)
-    assert load(path).topology == topology
-    with pytest.raises(InputError, match=r"^Topology must be .* or ring:NODES:CHORD, not 'x'"):
-        parse_topology("x")
 
 
 def test_a_kind_is_registered_once():

@@ -95,15 +95,23 @@ class ByCoordinates(Twisted):
 
 
 @pytest.mark.parametrize("family", few(1, [ByCoordinates, Twisted]))
-def test_the_right_one_is_planned_and_built(family, monkeypatch):
+def test_the_right_one_is_planned_and_built(family, monkeypatch, tmp_path):
+    """Once it is registered, even twice, it is named, planned for, and kept in files."""
     monkeypatch.setattr(registry, "FAMILIES", dict(registry.FAMILIES))
+    with pytest.raises(tf.InputError, match=r"^Topology must be"):
+        tf.parse_topology("twisted:4x4:2")
+    tf.register_topology(family)
     tf.register_topology(family)
     topology = cayley(tf.parse_topology("twisted:4x4:2"))
+    with pytest.raises(tf.InputError, match=r" or twisted:ROWSxCOLUMNS:TWIST, not 'x'"):
+        tf.parse_topology("x")
     assert topology_from_json(json.loads(json.dumps(topology.to_json()))) == topology
     assert topology.distances.tolist() == Twisted().distances.tolist()
     for collective in ("allgather", "alltoall", "reduce-scatter"):
         schedule = tf.plan("twisted:4x4:2", collective, algorithm="matching")
         assert tf.check(schedule).rounds == schedule.steps
+        schedule.save(tmp_path / "plan.json", force=True)
+        assert tf.load(tmp_path / "plan.json").topology == topology
         program = tf.compile(schedule, flits=16 if collective == "reduce-scatter" else 2)
         assert tf.simulate(tf.Fabric(program, width=8)).passed
 
