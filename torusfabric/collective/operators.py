@@ -7,9 +7,9 @@ knows no names. A package registers one of its own by `register_operator`, or by
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache, partial
+from functools import cache
 from operator import add, and_, or_, xor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -306,42 +306,19 @@ def _read_entry_points() -> None:
 # The operators that there are. Those of bits are commutative and associative at any width.
 
 
-def _masked(of: Callable[[Any, Any], Any], a: Words, b: Words, width: int) -> Words:
-    """What a sign makes of words, without what is above their highest bit."""
-    mask = (1 << width) - 1
-    result: Words = of(a, b) & (mask if a.dtype == object else a.dtype.type(mask))
-    return result
-
-
-def _chosen(a: Words, b: Words, width: int, *, least: bool, signed: bool) -> Words:
-    """The smaller or greater of two words."""
-    # Turning the highest bit over puts two's complement in the order of plain numbers.
-    flip = a.dtype.type(1 << (width - 1)) if a.dtype != object else 1 << (width - 1)
-    less = (a ^ flip) < (b ^ flip) if signed else a < b
-    return np.where(less if least else ~less.astype(bool), a, b)
-
-
-def _chosen_hardware(m: Module, a: Value, b: Value, *, least: bool, signed: bool) -> Value:
-    """The smaller or greater of two words, in hardware."""
-    from amaranth.hdl import Mux  # here, since plans need no hardware
-
-    less = a.as_signed() < b.as_signed() if signed else a < b
-    return Mux(less, a, b) if least else Mux(less, b, a)
-
-
-def _chosen_proof(a: str, b: str, width: int, *, least: bool, signed: bool) -> str:
-    """The smaller or greater of two words, in SystemVerilog."""
-    less = f"$signed({a}) < $signed({b})" if signed else f"{a} < {b}"
-    return f"(({less}) ? {a} : {b})" if least else f"(({less}) ? {b} : {a})"
-
-
 def _of_bits(
     name: str, sign: str, of: Callable[[Any, Any], Any], *, ones: bool = False
 ) -> Operator:
     """An operator that numpy, Amaranth and SystemVerilog write with the same sign."""
+
+    def function(a: Words, b: Words, width: int) -> Words:
+        mask = (1 << width) - 1
+        result: Words = of(a, b) & (mask if a.dtype == object else a.dtype.type(mask))
+        return result
+
     return Operator(
         name,
-        partial(_masked, of),
+        function,
         lambda width: (1 << width) - 1 if ones else 0,
         # Only a sum is wider than its words.
         lambda m, a, b: of(a, b)[: len(a)] if sign == "+" else of(a, b),
@@ -350,37 +327,45 @@ def _of_bits(
     )
 
 
-def _comparing(name: str, *, least: bool, signed: bool) -> Operator:
+def _comparing(name: str) -> Operator:
     """A minimum or maximum."""
+    least, signed = name.startswith("min"), name.endswith(":signed")
+
+    def function(a: Words, b: Words, width: int) -> Words:
+        # Turning the highest bit over puts two's complement in the order of plain numbers.
+        flip = a.dtype.type(1 << (width - 1)) if a.dtype != object else 1 << (width - 1)
+        less = (a ^ flip) < (b ^ flip) if signed else a < b
+        return np.where(less if least else ~less.astype(bool), a, b)
 
     def identity(width: int) -> int:
         highest = 1 << (width - 1) if signed else 0
         return (1 << width) - 1 ^ highest if least else highest
 
-    return Operator(
-        name,
-        partial(_chosen, least=least, signed=signed),
-        identity,
-        partial(_chosen_hardware, least=least, signed=signed),
-        proof=partial(_chosen_proof, least=least, signed=signed),
-        idempotent=True,
-    )
+    def hardware(m: Module, a: Value, b: Value) -> Value:
+        from amaranth.hdl import Mux  # here, since plans need no hardware
 
+        less = a.as_signed() < b.as_signed() if signed else a < b
+        return Mux(less, a, b) if least else Mux(less, b, a)
 
-def _built_in() -> Iterator[Operator]:
-    """The operators that every fabric knows."""
-    yield _of_bits("add", "+", add)
-    for name in ("min", "max"):
-        yield _comparing(name, least=name == "min", signed=False)
-    yield _of_bits("and", "&", and_, ones=True)
-    yield _of_bits("or", "|", or_)
-    yield _of_bits("xor", "^", xor)
-    for name in ("min", "max"):
-        yield _comparing(f"{name}:signed", least=name == "min", signed=True)
+    def proof(a: str, b: str, width: int) -> str:
+        less = f"$signed({a}) < $signed({b})" if signed else f"{a} < {b}"
+        return f"(({less}) ? {a} : {b})" if least else f"(({less}) ? {b} : {a})"
+
+    return Operator(name, function, identity, hardware, proof=proof, idempotent=True)
 
 
 #: All operators by their names, those of other packages too.
-REGISTERED = {operator.name: operator for operator in _built_in()}
+REGISTERED = {
+    operator.name: operator
+    for operator in (
+        _of_bits("add", "+", add),
+        *map(_comparing, ("min", "max")),
+        _of_bits("and", "&", and_, ones=True),
+        _of_bits("or", "|", or_),
+        _of_bits("xor", "^", xor),
+        *map(_comparing, ("min:signed", "max:signed")),
+    )
+}
 
 #: How contributions of a reduction are combined by default.
 ADD = REGISTERED["add"]
