@@ -390,12 +390,6 @@ def test_one_packet_steps_may_be_too_many():
     assert one_packet_steps(9, 3) == 204
 
 
-def test_one_packet_needs_a_known_dimension():
-    """The paper gives two and three dimensions."""
-    with pytest.raises(ValueError, match=r"^Dimensions must be 2 or 3, not 4$"):
-        one_packet_steps(8, 4)
-
-
 @pytest.mark.parametrize(
     ("sides", "chunks", "steps"),
     [((3, 4), 1, 7), ((3, 4), 2, 12), ((3, 8), 1, 26), ((5, 6), 3, 69), ((4, 6), 1, 18)],

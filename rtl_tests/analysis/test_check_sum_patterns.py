@@ -103,17 +103,3 @@ def test_faults_are_found(name):
     plant, message = FAULTS[name]
     with pytest.raises(ScheduleError, match=message):
         tf.check(plant(plan("3x3", "reduce-scatter")))
-
-
-def test_a_fault_of_a_file_is_found(tmp_path):
-    """Where a node leaves out what it has, the file is no pattern, and the check says so."""
-    schedule = plan("3", "reduce-scatter")
-    schedule.save(tmp_path / "plan.json")
-    text = (tmp_path / "plan.json").read_text()
-    assert tf.load(tmp_path / "plan.json").digest == schedule.digest
-    loaded = tf.load(tmp_path / "plan.json")
-    assert isinstance(loaded, tf.SumPattern)
-    broken = text.replace('"reduce-scatter"', '"allreduce"')
-    (tmp_path / "other.json").write_text(broken)
-    with pytest.raises(tf.InputError):
-        tf.check(tf.load(tmp_path / "other.json"))

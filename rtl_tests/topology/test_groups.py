@@ -39,13 +39,6 @@ def test_groups_are_translations():
         assert (torus.subtract(members, members[0]) == groups.members[0]).all()
 
 
-def test_all_axes_are_one_group():
-    """In the order of the axes, whatever the order in which they are named."""
-    groups = Groups(Torus(3, 4), (1, 0))
-    assert groups.members.tolist() == [list(range(12))]
-    assert groups.torus == Torus(3, 4)
-
-
 @pytest.mark.parametrize("axes", [(), (2,), (0, 0), (-1,)])
 def test_axes_that_are_none(axes):
     with pytest.raises(InputError, match=r"^Axes must be some of the axes 0, 1 of 3x4, each once"):
