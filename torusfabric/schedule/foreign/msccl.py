@@ -67,7 +67,7 @@ class ThreadBlock(NamedTuple):
     send: int
     recv: int
     channel: int
-    steps: tuple[MscclStep, ...]
+    steps: list[MscclStep]
 
     def location(self, step: int | None = None) -> str:
         """The thread block, or one of its steps by its number, for people."""
@@ -200,7 +200,7 @@ def _blocks(element: Any, gpu: int, gpus: int) -> Iterator[ThreadBlock]:
             send=_number(child, "send", f"Thread block {number} of gpu {gpu}", default=-1),
             recv=_number(child, "recv", f"Thread block {number} of gpu {gpu}", default=-1),
             channel=_number(child, "chan", f"Thread block {number} of gpu {gpu}", default=0),
-            steps=(),
+            steps=[],
         )
         if number in seen:
             raise InputError(f"{block.location().capitalize()} must be there once, not twice")
@@ -217,7 +217,8 @@ def _blocks(element: Any, gpu: int, gpus: int) -> Iterator[ThreadBlock]:
                     f"Peer {what} of {block.location()} must be that of one thread block on "
                     f"channel {block.channel}, not of thread block {other} too"
                 )
-        yield block._replace(steps=tuple(_steps(child, block)))
+        block.steps.extend(_steps(child, block))
+        yield block
 
 
 def _steps(element: Any, block: ThreadBlock) -> list[MscclStep]:

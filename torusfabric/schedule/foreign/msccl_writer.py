@@ -11,7 +11,6 @@ topology, ports and root. By these a file is read as the same schedule again.
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,8 +24,12 @@ from ..model import Switching
 from ..transfers import KeptSums, Transfers
 from .homes import Homes
 from .machine import Location
+from .msccl import MscclStep, ThreadBlock
 
 __all__ = ["write_msccl"]
+
+#: A step of a node: its thread block, and its number there.
+StepName = tuple[int, int]
 
 #: Where there is no location.
 NOWHERE: tuple[Location, Location] = ("i", -1), ("o", -1)
@@ -68,47 +71,18 @@ def write_msccl(schedule: Schedule, path: AnyPath) -> None:
         file.writelines(program.text())
 
 
-@dataclass(eq=False)
-class _Step:
-    """A step, before it is known which others wait for it."""
-
-    block: "_Block"
-    number: int
-    type: str
-    source: Location
-    target: Location
-    awaited: "_Step | None" = None
-    round: int | None = None
-    is_awaited: bool = False
-
-
-@dataclass(eq=False)
-class _Block:
-    """A thread block."""
-
-    number: int
-    send: int
-    recv: int
-    channel: int
-    steps: list[_Step] = field(default_factory=list)
-
-
-@dataclass(eq=False)
-class _Use:
-    """Who wrote a location last, and who has read it since."""
-
-    writer: _Step | None = None
-    readers: list[_Step] = field(default_factory=list)
-
-
 class _Program:
     """The thread blocks of all nodes."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule, self.topology = schedule, schedule.topology
         self.homes = Homes(schedule)
-        self.blocks: list[dict[tuple[bool, int], _Block]] = [{} for _ in range(self.topology.nodes)]
-        self.uses: dict[tuple[int, Location], _Use] = defaultdict(_Use)
+        self.blocks: list[dict[tuple[bool, int], ThreadBlock]] = [
+            {} for _ in range(self.topology.nodes)
+        ]
+        #: By node and location: the step that wrote it last, and those that have read it since.
+        self.writer: dict[tuple[int, Location], StepName] = {}
+        self.readers: defaultdict[tuple[int, Location], list[StepName]] = defaultdict(list)
         neighbours = self.topology.neighbours
         #: The number of each out-port among the parallel links to the same neighbour.
         self.channels = np.zeros(neighbours.shape, np.int64)
@@ -135,8 +109,7 @@ class _Program:
         for source, port, target, block, complete, start in moved:
             new = self.homes.is_new(target, block)
             end, adds = self.homes.arrive(target, block, complete=complete)
-            step = self._add(source, (True, port), "s", (start, end))
-            step.round = number
+            self._add(source, (True, port), "s", (start, end), round_=number)
             channel = self.blocks[source][True, port].channel
             back = int(self.topology.opposite[port])
             if adds is None:
@@ -153,7 +126,8 @@ class _Program:
         channel: int = 0,
         *,
         anew: bool = True,
-    ) -> _Step:
+        round_: int | None = None,
+    ) -> None:
         """Add a step to the thread block of a node that sends, or receives, by a port.
 
         What is not written ``anew`` changes nothing, and waits for nobody.
@@ -161,53 +135,41 @@ class _Program:
         block = self._block(node, way, channel)
         reads = {"s": pair[:1], "cpy": pair[:1], "rrc": pair}.get(type_, ())
         writes = pair[1:] if type_ != "s" and anew else ()
-        awaited: list[_Step] = []
-        for location in reads:
-            awaited += filter(None, [self.uses[node, location].writer])
+        awaited = [self.writer.get((node, location)) for location in reads]
         for location in writes:
-            use = self.uses[node, location]
-            awaited += [*filter(None, [use.writer]), *use.readers]
-        step = self._append(block, awaited, type_, pair)
+            awaited += [self.writer.get((node, location)), *self.readers[node, location]]
+        # The last step of each other thread block; a nop waits for each but the last of these.
+        last: dict[int, int] = {}
+        for number, step in filter(None, awaited):
+            if number != block.number:
+                last[number] = max(step, last.get(number, -1))
+        waits = [*last.items()]
+        for other in waits[:-1]:
+            block.steps.append(MscclStep(len(block.steps), "nop", *NOWHERE, 0, other, None))
+        name = block.number, len(block.steps)
+        awaits = waits[-1] if waits else None
+        block.steps.append(MscclStep(name[1], type_, *pair, 1, awaits, round_))
         for location in reads:
-            self.uses[node, location].readers.append(step)
+            self.readers[node, location].append(name)
         for location in writes:
-            self.uses[node, location] = _Use(step)
-        return step
+            self.writer[node, location], self.readers[node, location] = name, []
 
-    def _block(self, node: int, way: tuple[bool, int], channel: int) -> _Block:
+    def _block(self, node: int, way: tuple[bool, int], channel: int) -> ThreadBlock:
         """The thread block of a node that sends, or receives, by a port; -1 for none."""
         found = self.blocks[node].get(way)
         if found is None:
             sends, port = way
             peer = int(self.topology.neighbours[node, port]) if port >= 0 else -1
-            found = _Block(
+            found = ThreadBlock(
+                gpu=node,
                 number=len(self.blocks[node]),
                 send=peer if sends else -1,
                 recv=-1 if sends else peer,
                 channel=int(self.channels[node, port]) if sends and port >= 0 else channel,
+                steps=[],
             )
             self.blocks[node][way] = found
         return found
-
-    @staticmethod
-    def _append(
-        block: _Block, awaited: list[_Step], type_: str, pair: tuple[Location, Location]
-    ) -> _Step:
-        """Append a step that waits for others, with a nop for each but the last of them."""
-        last: dict[int, _Step] = {}
-        for other in awaited:
-            if other.block is not block:
-                known = last.setdefault(other.block.number, other)
-                if other.number > known.number:
-                    last[other.block.number] = other
-        waits = list(last.values())
-        for other in waits[:-1]:
-            block.steps.append(_Step(block, len(block.steps), "nop", *NOWHERE, other))
-        step = _Step(block, len(block.steps), type_, *pair, waits[-1] if waits else None)
-        block.steps.append(step)
-        for other in waits:
-            other.is_awaited = True
-        return step
 
     def text(self) -> Iterator[str]:
         """The lines of the file."""
@@ -217,10 +179,12 @@ class _Program:
         }
         for node, blocks in enumerate(self.blocks):
             yield f"  <gpu{_attributes({'id': node, **sizes})}>\n"
+            awaited = {step.waits_for for block in blocks.values() for step in block.steps}
             for block in blocks.values():
                 names = {"id": block.number, "send": block.send, "recv": block.recv}
                 yield f"    <tb{_attributes({**names, 'chan': block.channel})}>\n"
-                yield from map(_line, block.steps)
+                for step in block.steps:
+                    yield _line(step, is_awaited=(block.number, step.number) in awaited)
                 yield "    </tb>\n"
             yield "  </gpu>\n"
         yield "</algo>\n"
@@ -251,9 +215,9 @@ class _Program:
         }
 
 
-def _line(step: _Step) -> str:
+def _line(step: MscclStep, *, is_awaited: bool) -> str:
     """A step as in the file."""
-    awaited = step.awaited
+    depid, deps = step.waits_for or (-1, -1)
     attributes: dict[str, object] = {
         "s": step.number,
         "type": step.type,
@@ -261,10 +225,10 @@ def _line(step: _Step) -> str:
         "srcoff": step.source[1],
         "dstbuf": step.target[0],
         "dstoff": step.target[1],
-        "cnt": int(step.type != "nop"),
-        "depid": awaited.block.number if awaited else -1,
-        "deps": awaited.number if awaited else -1,
-        "hasdep": int(step.is_awaited),
+        "cnt": step.chunks,
+        "depid": depid,
+        "deps": deps,
+        "hasdep": int(is_awaited),
     }
     if step.round is not None:
         attributes["round"] = step.round
