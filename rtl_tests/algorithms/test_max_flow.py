@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planners import planner
+from planners import as_topology, planner
 
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.circuit.circuits import clog
@@ -17,7 +17,7 @@ from torusfabric.algorithms.circuit.max_flow import (
 from torusfabric.analysis.check import check
 from torusfabric.collective import Collective
 from torusfabric.errors import InputError
-from torusfabric.topology import Faulty, Torus, parse_topology
+from torusfabric.topology import Faulty, Torus
 
 plan = planner(MAX_FLOW, "broadcast")
 
@@ -32,29 +32,19 @@ def meets_bound(topology, **options):
         assert (report.transfers, report.duplicates) == (topology.nodes - 1, 0)
 
 
-@pytest.mark.parametrize("sides", [*product((3, 4, 5), repeat=2), (7, 12), (8, 8), (12, 12)])
-def test_two_dimensions(sides):
-    meets_bound(Torus(sides))
-
-
-@pytest.mark.parametrize("sides", [(3, 3, 3), (3, 4, 5), (5, 5, 8), (2, 7, 13), (3, 3, 22)])
-def test_three_dimensions(sides):
-    meets_bound(Torus(sides))
-
-
-@pytest.mark.parametrize("sides", [(2, 2), (2, 3), (2, 2, 2), (2, 3, 2), (2, 9), (2, 2, 2, 3)])
-def test_sides_of_two(sides):
-    meets_bound(Torus(sides))
-
-
-@pytest.mark.parametrize("side", [2, 3, 4, 8, 9, 27, 28, 64, 100])
-def test_rings(side):
-    meets_bound(Torus([side]))
-
-
-@pytest.mark.parametrize("order", range(4))
-def test_arrowheads(order):
-    meets_bound(parse_topology(f"arrowhead:{order}"))
+@pytest.mark.parametrize(
+    "what",
+    [
+        *product((3, 4, 5), repeat=2), (7, 12), (8, 8), (12, 12),
+        (3, 3, 3), (3, 4, 5), (5, 5, 8), (2, 7, 13), (3, 3, 22),
+        (2, 2), (2, 3), (2, 2, 2), (2, 3, 2), (2, 9), (2, 2, 2, 3),
+        *((side,) for side in (2, 3, 4, 8, 9, 27, 28, 64, 100)),
+        *range(4),
+    ],
+)  # fmt: skip
+def test_tori_and_arrowheads(what):
+    """Of two and three axes, with sides of two, rings, and arrowheads by their order."""
+    meets_bound(as_topology(what))
 
 
 @pytest.mark.parametrize(
@@ -69,15 +59,10 @@ def test_a_thousand_nodes():
 
 
 @pytest.mark.long
-def test_all_tori_in_two_dimensions():
-    for sides in combinations_with_replacement(range(3, 13), 2):
-        meets_bound(Torus(sides))
-
-
-@pytest.mark.long
-def test_all_tori_in_three_dimensions_with_at_most_200_nodes():
-    for sides in combinations_with_replacement(range(3, 23), 3):
-        if prod(sides) <= 200:
+@pytest.mark.parametrize(("dimensions", "top", "nodes"), [(2, 13, 144), (3, 23, 200)])
+def test_all_tori(dimensions, top, nodes):
+    for sides in combinations_with_replacement(range(3, top), dimensions):
+        if prod(sides) <= nodes:
             meets_bound(Torus(sides))
 
 
