@@ -1,14 +1,15 @@
 """Arrays of schedules: integers of a known number of axes, which cannot be written."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import InputError
 from ..toolchain.values import shown
 from ..topology import IntArray
+from ..topology.topology import freeze_arrays
 
-__all__ = ["integer_array"]
+__all__ = ["ArrayFields", "integer_array"]
 
 
 def integer_array(what: str, value: Any, axes: int) -> IntArray:
@@ -38,3 +39,25 @@ def integer_array(what: str, value: Any, axes: int) -> IntArray:
     array = array.astype(np.int64) if array.dtype == np.uint64 else array.view()
     array.flags.writeable = False
     return array
+
+
+class ArrayFields:
+    """A dataclass with fields that are arrays of integers, which cannot be written.
+
+    Attributes
+    ----------
+    arrays : dict of str to int
+        The number of axes of each such field.
+    """
+
+    arrays: ClassVar[dict[str, int]]
+
+    def __post_init__(self) -> None:
+        for name, axes in self.arrays.items():
+            array = integer_array(name.capitalize(), getattr(self, name), axes)
+            object.__setattr__(self, name, array)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # An array that comes out of a pickle can be written.
+        self.__dict__.update(state)
+        freeze_arrays(state.values())

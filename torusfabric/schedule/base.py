@@ -26,8 +26,7 @@ from ..toolchain.destinations import AnyPath
 from ..toolchain.public import public_class
 from ..toolchain.values import is_several, natural, of_type, shown
 from ..topology import Topology
-from ..topology.topology import freeze_arrays
-from .arrays import integer_array
+from .arrays import ArrayFields
 from .model import Duplex, Switching
 from .transfers import KeptSums, Transfers
 from .writing import save_rounds
@@ -48,7 +47,7 @@ _PRINTABLE = re.compile(
 
 @public_class
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Schedule(ABC):
+class Schedule(ArrayFields, ABC):
     """What all schedules have in common, however they are written.
 
     Parameters
@@ -75,8 +74,7 @@ class Schedule(ABC):
 
     form: ClassVar[str]
 
-    #: The fields that are arrays of integers with two axes.
-    tables: ClassVar[tuple[str, ...]] = ()
+    arrays: ClassVar[dict[str, int]] = {}
 
     topology: Topology
     collective: Collective
@@ -99,9 +97,7 @@ class Schedule(ABC):
         ports = self.topology.ports if self.ports is None else natural("Ports", self.ports)
         object.__setattr__(self, "ports", ports)
         object.__setattr__(self, "chunks", natural("Chunks", self.chunks, most=MOST_CHUNKS))
-        for name in self.tables:
-            table = integer_array(name.capitalize(), getattr(self, name), 2)
-            object.__setattr__(self, name, table)
+        super().__post_init__()
 
     if TYPE_CHECKING:
         # A field of a `Pattern`, which a property here would hide; a property of the others.
@@ -182,11 +178,6 @@ class Schedule(ABC):
 
     def __hash__(self) -> int:
         return hash((self.form, *self.head.values()))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # An array that comes out of a pickle can be written.
-        self.__dict__.update(state)
-        freeze_arrays(state.values())
 
     @cached_property
     def digest(self) -> str:

@@ -60,7 +60,7 @@ class Pattern(Schedule):
     """
 
     form: ClassVar[str] = "pattern"
-    tables: ClassVar[tuple[str, ...]] = ("feed", "inject")
+    arrays: ClassVar[dict[str, int]] = {"feed": 2, "inject": 2}
 
     steps: int
     feed: IntArray
@@ -133,7 +133,7 @@ class SumPattern(Schedule):
     """
 
     form: ClassVar[str] = "pattern"
-    tables: ClassVar[tuple[str, ...]] = ("feed", "inject")
+    arrays: ClassVar[dict[str, int]] = {"feed": 2, "inject": 2}
 
     feed: IntArray
     inject: IntArray

@@ -69,7 +69,7 @@ class Table(Schedule):
     """
 
     form: ClassVar[str] = "table"
-    tables: ClassVar[tuple[str, ...]] = ("offset", "chunk")
+    arrays: ClassVar[dict[str, int]] = {"offset": 2, "chunk": 2}
 
     topology: CayleyGraph
     offset: IntArray
@@ -193,7 +193,7 @@ class SumTable(Schedule):
     """
 
     form: ClassVar[str] = "table"
-    tables: ClassVar[tuple[str, ...]] = ("chunk", "passed")
+    arrays: ClassVar[dict[str, int]] = {"chunk": 2, "passed": 2}
 
     topology: CayleyGraph
     chunk: IntArray

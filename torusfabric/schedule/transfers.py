@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from typing_extensions import Self
@@ -10,8 +10,7 @@ from typing_extensions import Self
 from ..toolchain.public import public_class
 from ..toolchain.values import of_type
 from ..topology import BoolArray, IntArray, Topology
-from ..topology.topology import freeze_arrays
-from .arrays import integer_array
+from .arrays import ArrayFields, integer_array
 
 __all__ = ["ALL", "NOTHING", "Everything", "Grouped", "KeptSums", "Listed", "Payload", "Transfers"]
 
@@ -27,7 +26,7 @@ class Everything:
 
 @public_class
 @dataclass(frozen=True, eq=False)
-class Listed:
+class Listed(ArrayFields):
     """Payload of transfers that carry listed blocks.
 
     Transfer ``k`` carries ``ids[indptr[k]:indptr[k + 1]]``, in this order.
@@ -46,17 +45,10 @@ class Listed:
     [array([4, 5]), array([6])]
     """
 
+    arrays: ClassVar[dict[str, int]] = {"indptr": 1, "ids": 1}
+
     indptr: IntArray
     ids: IntArray
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "indptr", integer_array("Indptr", self.indptr, 1))
-        object.__setattr__(self, "ids", integer_array("Ids", self.ids, 1))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # An array that comes out of a pickle can be written.
-        self.__dict__.update(state)
-        freeze_arrays(state.values())
 
     @classmethod
     def single(cls, ids: IntArray) -> Self:
@@ -99,7 +91,7 @@ class Grouped:
 
 
 @dataclass(frozen=True, eq=False)
-class KeptSums:
+class KeptSums(ArrayFields):
     """Payload of transfers of a reduction in which nodes keep their sums, one word each.
 
     A node adds up all that arrives. What it sends is a copy of its sum of a chunk, as that is
@@ -113,12 +105,10 @@ class KeptSums:
         The in-port by which it arrived, -1 for the sender's sum.
     """
 
+    arrays: ClassVar[dict[str, int]] = {"chunk": 1, "passed": 1}
+
     chunk: IntArray
     passed: IntArray
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "chunk", integer_array("Chunk", self.chunk, 1))
-        object.__setattr__(self, "passed", integer_array("Passed", self.passed, 1))
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
         """The payload of some of the transfers."""
@@ -136,7 +126,7 @@ NOTHING = Listed(np.zeros(1, np.int64), np.zeros(0, np.int64))
 
 @public_class
 @dataclass(frozen=True, eq=False)
-class Transfers:
+class Transfers(ArrayFields):
     """The transfers of one round.
 
     Parameters
@@ -157,20 +147,16 @@ class Transfers:
     [1, 4]
     """
 
+    arrays: ClassVar[dict[str, int]] = {"source": 1, "hops": 2}
+
     source: IntArray
     hops: IntArray
     payload: Payload = ALL
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "source", integer_array("Source", self.source, 1))
-        object.__setattr__(self, "hops", integer_array("Hops", self.hops, 2))
+        super().__post_init__()
         how = "Everything, Listed, Grouped or KeptSums"
         of_type("Payload", self.payload, Payload, how)  # type: ignore[arg-type]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # An array that comes out of a pickle can be written.
-        self.__dict__.update(state)
-        freeze_arrays(state.values())
 
     @classmethod
     def hop(cls, source: IntArray, port: IntArray, payload: Payload) -> Self:
