@@ -9,6 +9,7 @@ first. Where nothing feeds the first arc the flow is a chain, and runs dry.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -253,100 +254,100 @@ class Flows:
 
     @classmethod
     def of(cls, pattern: Pattern | SumPattern) -> Self:
-        """The flows of a pattern, in time near-linear in the number of arcs."""
+        """The flows of a pattern."""
         shape = pattern.feed.shape
         node, port = pattern.topology.feeding(pattern.feed)
         fed = node.astype(np.int64) * pattern.topology.ports + port
         itself = np.arange(pattern.feed.size).reshape(shape)
-        feeder = np.where(pattern.feed >= 0, fed, itself).ravel()
-        cyclic, first = _on_cycles(feeder)
-        index, tail, ends = _positions(feeder, cyclic, first)
+        feeder = np.where(pattern.feed >= 0, fed, itself).ravel().tolist()
+        count = len(feeder)
+        arcs = _Arcs([-1] * count, [0] * count, [False] * count, [0] * count)
+        along = _cycles(feeder, arcs) | _chains(feeder, arcs)
+        names = sorted(along)
+        flow = np.searchsorted(names, arcs.flow)
         injects = pattern.inject.ravel() >= 0
-        names, flow = np.unique(ends, return_inverse=True)
-        indptr, arcs = _lay_out(feeder, cyclic, index, flow, names)
         used = np.bincount(flow, injects, len(names)) > 0
-        used |= np.add.reduceat(injects[arcs], indptr[:-1]) > 0
-        length = np.where(cyclic[names], np.diff(indptr), 0)
+        used |= np.array([injects[along[name]].any() for name in names], bool)
+        kept = [along[name] for name, is_used in zip(names, used, strict=True) if is_used]
         number = np.where(used, np.cumsum(used) - 1, -1)
-        kept = np.repeat(used, np.diff(indptr))
         return cls(
             flow=number[flow].astype(np.int32).reshape(shape),
-            index=index.astype(np.int32).reshape(shape),
-            on_cycle=cyclic.reshape(shape),
-            tail=tail.astype(np.int32).reshape(shape),
-            length=length[used].astype(np.int32),
-            indptr=np.append(0, np.cumsum(np.diff(indptr)[used])),
-            arcs=arcs[kept].astype(np.int32),
+            index=np.array(arcs.index, np.int32).reshape(shape),
+            on_cycle=np.array(arcs.on_cycle).reshape(shape),
+            tail=np.array(arcs.tail, np.int32).reshape(shape),
+            length=np.array([arcs.on_cycle[each[0]] * len(each) for each in kept], np.int32),
+            indptr=np.cumsum([0, *map(len, kept)]),
+            arcs=np.array([arc for each in kept for arc in each], np.int32),
         )
 
     def __len__(self) -> int:
         return len(self.length)
 
 
-def _on_cycles(feeder: IntArray) -> tuple[BoolArray, IntArray]:
-    """Which arcs lie on cycles, and for these the least arc of the cycle, where it starts."""
-    arcs = np.arange(len(feeder))
-    far, doublings = feeder, max(len(feeder), 2).bit_length()
-    for _ in range(doublings):
-        far = far[far]
-    cyclic = np.zeros(len(feeder), bool)
-    cyclic[far] = True
-    cyclic &= feeder != arcs
-    first, hop = arcs, np.where(cyclic, feeder, arcs)
-    for _ in range(doublings):
-        first, hop = np.minimum(first, first[hop]), hop[hop]
-    return cyclic, first
+@dataclass
+class _Arcs:
+    """Fields of `Flows` by arc; a flow has the name of the first arc of a cycle, or the last."""
+
+    flow: list[int]
+    index: list[int]
+    on_cycle: list[bool]
+    tail: list[int]
 
 
-def _climb(parent: IntArray) -> tuple[IntArray, IntArray]:
-    """The number of steps from each arc to the fixed point above it, and that point."""
-    steps = (parent != np.arange(len(parent))).astype(np.int64)
-    hop = parent
-    while (more := steps[hop]).any():
-        steps = steps + more
-        hop = hop[hop]
-    return steps, hop
+def _cycles(feeder: list[int], arcs: _Arcs) -> dict[int, list[int]]:
+    """Enter cycles, with what hangs off them, and how deep arcs of chains are.
 
+    Parameters
+    ----------
+    feeder : list of int
+        What feeds each arc; itself where nothing does.
 
-def _positions(
-    feeder: IntArray, cyclic: BoolArray, first: IntArray
-) -> tuple[IntArray, IntArray, IntArray]:
-    """The index, the tail and the flow of each arc, a flow named by one of its arcs.
-
-    That is the first arc of a cycle, and the last of a chain.
+    Returns
+    -------
+    dict of int to list of int
+        The arcs along each cycle, from the least on.
     """
-    arcs = np.arange(len(feeder))
-    depth, top = _climb(np.where(cyclic, arcs, feeder))
-    around, _ = _climb(np.where(cyclic & (first != arcs), feeder, arcs))
-    endless = cyclic[top]
-    length = np.bincount(first[cyclic], minlength=len(arcs))[first[top]]
-    index = np.where(endless, (around[top] + depth) % np.maximum(length, 1), depth)
-    # Along a chain that branches, each arc goes on with the least arc that it feeds.
-    child = arcs.copy()
-    fed = np.nonzero(~endless & (feeder != arcs))[0][::-1]
-    child[feeder[fed]] = fed
-    _, last = _climb(child)
-    return index, np.where(endless, depth, 0), np.where(endless, first[top], last)
+    along: dict[int, list[int]] = {}
+    seen = [False] * len(feeder)
+    for start in range(len(feeder)):
+        way, here = [], start
+        while not seen[here]:
+            seen[here] = True
+            way.append(here)
+            here = feeder[here]
+        if here in way and feeder[here] != here:
+            closing = way.index(here)
+            way, cycle = way[:closing], way[closing:][::-1]
+            first = cycle.index(min(cycle))
+            along[cycle[first]] = cycle = cycle[first:] + cycle[:first]
+            for place, arc in enumerate(cycle):
+                arcs.flow[arc], arcs.index[arc], arcs.on_cycle[arc] = cycle[0], place, True
+        for arc in reversed(way):
+            before = feeder[arc]
+            if (flow := arcs.flow[before]) >= 0:
+                arcs.flow[arc], arcs.tail[arc] = flow, arcs.tail[before] + 1
+                arcs.index[arc] = (arcs.index[before] + 1) % len(along[flow])
+            elif before != arc:
+                arcs.index[arc] = arcs.index[before] + 1
+    return along
 
 
-def _lay_out(
-    feeder: IntArray,
-    cyclic: BoolArray,
-    index: IntArray,
-    flow: IntArray,
-    names: IntArray,
-) -> tuple[IntArray, IntArray]:
-    """The arcs along each flow: where each begins, and all after another."""
-    size = np.bincount(flow[cyclic], minlength=len(names))
-    size = np.where(cyclic[names], size, index[names] + 1)
-    indptr = np.append(0, np.cumsum(size))
-    arcs = np.full(indptr[-1], -1)
-    own = np.nonzero(cyclic | ~cyclic[names[flow]])[0]
-    arcs[indptr[flow[own]] + index[own]] = own
-    # What is missing now are the common parts of chains that branch, from the branch upwards.
-    # The last arc of a flow is never missing, nor is the last of all, which is found before arc 0.
-    below = np.nonzero((arcs[1:] >= 0) & (arcs[:-1] < 0))[0]
-    while len(below):
-        arcs[below] = feeder[arcs[below + 1]]
-        below = below[arcs[below - 1] < 0] - 1
-    return indptr, arcs
+def _chains(feeder: list[int], arcs: _Arcs) -> dict[int, list[int]]:
+    """Enter chains, of arcs that are of no cycle; returns the arcs along each.
+
+    Along a chain that branches, each arc goes on with the least arc that it feeds.
+    """
+    along: dict[int, list[int]] = {}
+    chained = [arc for arc, flow in enumerate(arcs.flow) if flow < 0]
+    onward = {feeder[arc]: arc for arc in reversed(chained) if feeder[arc] != arc}
+    for end in chained:
+        if end not in onward:
+            way = [end]
+            while feeder[way[-1]] != way[-1]:
+                way.append(feeder[way[-1]])
+            along[end], arcs.flow[end] = way[::-1], end
+            for arc, before in pairwise(way):
+                if onward[before] != arc:
+                    break
+                arcs.flow[before] = end
+    return along
