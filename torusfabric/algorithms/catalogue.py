@@ -7,7 +7,7 @@ entry point of the group ``torusfabric.algorithms`` that names an `Algorithm`.
 
 import copyreg
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -173,12 +173,29 @@ class Catalogue:
         seeded, options = options, replace(options, seed=Options.seed)
         for algorithm in self.preferred(collective):
             if algorithm.why_not(topology, collective, options) is None:
-                if algorithm.why_not(topology, collective, seeded) is not None:
-                    able = [*self.preferred(collective)]
-                    raise _no_seed(algorithm, topology, collective, seeded, able)
-                return algorithm
+                if algorithm.why_not(topology, collective, seeded) is None:
+                    return algorithm
+                others = [
+                    entry.name
+                    for entry in self.preferred(collective)
+                    if entry.why_not(topology, collective, seeded) is None
+                ]
+                which = f" (--algorithm {' or '.join(others)} searches)" if others else ""
+                raise InputError(
+                    f"Seed must be left out for {algorithm.name}, the best for {topology} "
+                    f"{collective.name}, which searches nothing{which}, not {seeded.seed}"
+                )
         able = [*self.preferred(collective)]
-        reasons = _reasons(topology, collective, options, able)
+        reasons, without = [], defaultdict(list)
+        for algorithm in able:
+            if unknown := algorithm.unknown(options):
+                without[unknown[0]].append(algorithm.name)
+                continue
+            reason = str(algorithm.why_not(topology, collective, options))
+            given = asked_for(reason, options)
+            reasons.append(f"{algorithm.name} needs {reason}" + (f", not {given}" if given else ""))
+        for option, names in without.items():
+            reasons.append(f"no {as_flag(option)} is known to {', '.join(names)}")
         for name in options.given():
             knowing = [entry for entry in self if name in entry.options]
             if not any(entry in able for entry in knowing):
@@ -186,40 +203,6 @@ class Catalogue:
                 reasons.append(f"{as_flag(name)} is for {', '.join(others)}")
         detail = "; ".join(reasons) or "no algorithm plans this collective yet"
         raise InputError(f"No algorithm fits {topology} {collective.name}: {detail}")
-
-
-def _no_seed(
-    algorithm: Algorithm,
-    topology: Topology,
-    collective: Collective,
-    options: Options,
-    able: Sequence[Algorithm],
-) -> InputError:
-    """The error of a seed for an algorithm that searches nothing."""
-    others = [e.name for e in able if e.why_not(topology, collective, options) is None]
-    which = f" (--algorithm {' or '.join(others)} searches)" if others else ""
-    return InputError(
-        f"Seed must be left out for {algorithm.name}, the best for {topology} "
-        f"{collective.name}, which searches nothing{which}, not {options.seed}"
-    )
-
-
-def _reasons(
-    topology: Topology, collective: Collective, options: Options, able: Sequence[Algorithm]
-) -> list[str]:
-    """What each algorithm needs; those that do not know an option come last, together."""
-    reasons, without = [], defaultdict(list)
-    for algorithm in able:
-        unknown = algorithm.unknown(options)
-        if unknown:
-            without[unknown[0]].append(algorithm.name)
-        else:
-            reason = str(algorithm.why_not(topology, collective, options))
-            given = asked_for(reason, options)
-            reasons.append(f"{algorithm.name} needs {reason}" + (f", not {given}" if given else ""))
-    for option, names in without.items():
-        reasons.append(f"no {as_flag(option)} is known to {', '.join(names)}")
-    return reasons
 
 
 #: All algorithms: those of this package, then those that were registered.
