@@ -113,27 +113,13 @@ def refine(
             steps = sign * 2 * (count[sends] - rank)
             for parity in (0, 1):
                 mine = sends % 2 == parity
-                aside = (asides[rank - 1], sign) if rank else None
-                _along(circuits, finer, axis, moved[sends[mine]], steps[mine], parity, aside)
+                index, at = informed_index(finer, axis, moved[sends[mine]], parity)
+                runs = [(axis, steps[mine][at])]
+                if rank:
+                    runs = [(asides[rank - 1], sign), *runs, (asides[rank - 1], -sign)]
+                circuits.send_levels(finer, index, runs)
     circuits.end_round()
     return finer
-
-
-def _along(
-    circuits: Circuits,
-    grid: Grid,
-    axis: int,
-    numbers: np.ndarray,
-    steps: np.ndarray,
-    parity: int,
-    aside: tuple[int, int] | None,
-) -> None:
-    """Send from all informed nodes at some levels of an axis, over some levels."""
-    index, at = informed_index(grid, axis, numbers, parity)
-    runs = [(axis, steps[at])]
-    if aside:
-        runs = [aside, *runs, (aside[0], -aside[1])]
-    circuits.send_levels(grid, index, runs)
 
 
 def informed_index(
