@@ -63,30 +63,21 @@ def path_steps(
     >>> len(path_steps(arcs, paths, ends, np.arange(6)))
     3
     """
-    found, fewest = timed(arcs, paths, blocks), _fewest(paths)
+    found = timed(arcs, paths, blocks)
+    # No order can do without the steps of the busiest arc, and of the longest path.
+    lengths = [len(path) for path in paths]
+    load = np.bincount([arc for path in paths for arc in path], minlength=1)
+    fewest = max(int(load.max()), *lengths, 0)
     if len(found) <= fewest:
         return found
-    steps = _insert_often(arcs, paths, _latin_order(arcs, paths, ends), fewest)
+    # The longest paths come first, then those whose targets are numbered the least on.
+    order = np.lexsort(((ends[1] - ends[0]) % arcs.nodes, -np.array(lengths)))
+    steps = _insert_often(arcs, paths, order, fewest)
     if 1 + max(taken[-1] for taken in steps) >= len(found):
         return found
-    block = np.repeat(blocks, [len(path) for path in paths])
+    block = np.repeat(blocks, lengths)
     arc, step = np.concatenate(paths), np.concatenate(steps)
     return Transfers.by_step(step, arcs.tail[arc], arcs.port[arc], block)
-
-
-def _fewest(paths: Sequence[Sequence[int]]) -> int:
-    """Steps that no order can do without: those of the busiest arc, and of the longest path."""
-    load = np.bincount([arc for path in paths for arc in path], minlength=1)
-    return max(int(load.max()), *map(len, paths), 0)
-
-
-def _latin_order(
-    arcs: Lengths, paths: Sequence[Sequence[int]], ends: tuple[IntArray, IntArray]
-) -> IntArray:
-    """The numbers of the paths: the longest first, then by how far the target is numbered on."""
-    onward = (ends[1] - ends[0]) % arcs.nodes
-    length = np.array([len(path) for path in paths])
-    return np.lexsort((onward, -length))
 
 
 def _insert_often(
