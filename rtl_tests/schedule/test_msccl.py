@@ -9,7 +9,6 @@ import pytest
 import torusfabric as tf
 from torusfabric.schedule import SumTable
 from torusfabric.schedule.foreign.dataflow import read_dataflow
-from torusfabric.schedule.foreign.msccl import read_msccl
 
 #: A broken file is one of these with something replaced.
 RING = generators.ring_allgather(3)
@@ -367,6 +366,5 @@ def test_many_steps_take_no_time(tmp_path):
 
 @pytest.mark.parametrize(("size", "read_as"), [(None, None), ("-1", None), ("0", 0), ("7", 7)])
 def test_sizes_of_scratch_buffers(tmp_path, size, read_as):
-    path = tmp_path / "file.xml"
-    path.write_text(changed(RING, "gpu[@id='1']", s_chunks=size))
-    assert read_msccl(path).scratch[1] == read_as
+    text = changed(RING, "gpu[@id='1']", s_chunks=size)
+    assert read(tmp_path, text).file.scratch[1] == read_as

@@ -22,8 +22,9 @@ from dataclasses import dataclass, field
 from ...collective import COLLECTIVES, Collective, parse_collective
 from ...errors import InputError
 from ...toolchain.destinations import AnyPath
+from ...toolchain.reading import read_bytes
 from .machine import MOST_CHUNKS, Buffers, Machine, Value
-from .msccl import RECEIVING, SENDING, MscclFile, read_msccl
+from .msccl import RECEIVING, SENDING, MscclFile, parse_msccl
 from .steps import StepGraph, step_graph
 
 __all__ = ["Dataflow", "Message", "read_dataflow"]
@@ -248,9 +249,9 @@ def read_dataflow(path: AnyPath, root: int | None = None) -> Dataflow:
         If the file is not right: a deadlock, a send without a receipt, a read of what nothing was
         written to, a block that does not come; names GPU, thread block and step.
     """
-    file = read_msccl(path)
+    raw = read_bytes(path, "MSCCL file")
     try:
-        return _dataflow(file, root)
+        return _dataflow(parse_msccl(raw), root)
     except InputError as error:
         raise InputError(f"MSCCL file {path}: {error}") from None
 

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...errors import InputError
-from ...toolchain.destinations import AnyPath
 from ...toolchain.extras import extras_named
-from ...toolchain.reading import excerpt, read_bytes
+from ...toolchain.reading import excerpt
 
-__all__ = ["RECEIVING", "SENDING", "MscclFile", "MscclStep", "ThreadBlock", "read_msccl"]
+__all__ = ["RECEIVING", "SENDING", "MscclFile", "MscclStep", "ThreadBlock", "parse_msccl"]
 
 #: The types of steps that receive, those that send, and all.
 RECEIVING = frozenset({"r", "rcs", "rrc", "rrs", "rrcs"})
@@ -102,26 +101,6 @@ class MscclFile(NamedTuple):
     facts: Mapping[str, str]
 
 
-def read_msccl(path: AnyPath) -> MscclFile:
-    """Read an MSCCL file.
-
-    Parameters
-    ----------
-    path : str or Path
-        Compressed if it ends in ``.gz``.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or is not of that form; names GPU, thread block and step.
-    """
-    raw = read_bytes(path, "MSCCL file")
-    try:
-        return _algo(_parse(raw))
-    except InputError as error:
-        raise InputError(f"MSCCL file {path}: {error}") from None
-
-
 def _parse(raw: bytes) -> Any:
     """The outermost element; entities and document types are refused."""
     from xml.etree.ElementTree import ParseError
@@ -139,8 +118,15 @@ def _parse(raw: bytes) -> Any:
         raise InputError(f"Content must be XML: {error}") from None
 
 
-def _algo(root: Any) -> MscclFile:
-    """What the outermost element says."""
+def parse_msccl(raw: bytes) -> MscclFile:
+    """Return what the bytes of an MSCCL file say.
+
+    Raises
+    ------
+    InputError
+        If they are not of that form; names GPU, thread block and step.
+    """
+    root = _parse(raw)
     if root.tag != "algo":
         raise InputError(f"Outermost element must be algo, not {excerpt(root.tag)}")
     facts = dict(root.attrib)
