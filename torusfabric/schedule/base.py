@@ -23,13 +23,15 @@ from typing_extensions import override
 from ..collective import Blocks, Collective, Layout
 from ..errors import InputError
 from ..toolchain.destinations import AnyPath
+from ..toolchain.files import writing_text
+from ..toolchain.owned import require_like
 from ..toolchain.public import public_class
 from ..toolchain.values import is_several, natural, of_type, shown
 from ..topology import Topology
 from .arrays import ArrayFields
 from .model import Duplex, Switching
 from .transfers import KeptSums, Transfers
-from .writing import save_rounds
+from .writing import BEGINNING, file_lines, without_collector
 
 __all__ = ["UNNAMED", "Rounds", "Schedule"]
 
@@ -158,17 +160,18 @@ class Schedule(ArrayFields, ABC):
         InputError
             If there is such a file and may not be replaced, or the file cannot be written.
         """
-        head = {
+        head = self.head | {
             "topology": self.topology.to_entry(),
             "collective": self.collective.to_json(),
-            "algorithm": self.algorithm,
-            "switching": self.switching,
             "ports": int(self.ports),
             "chunks": int(self.chunks),
         }
-        if self.duplex is not Duplex.FULL:
-            head["duplex"] = self.duplex
-        save_rounds(path, head, self.blocks, self.rounds, force=force)
+        if self.duplex is Duplex.FULL:
+            del head["duplex"]
+        require_like(path, BEGINNING, force=force)
+        # The file is put in place only once it is whole.
+        with writing_text(path) as file, without_collector():
+            file.writelines(file_lines(head, self.blocks, self.rounds))
 
     def __eq__(self, other: object) -> bool:
         """True if all fields are equal."""

@@ -1,8 +1,7 @@
 """The text of schedule files.
 
 A file lists the transfers of each round with their paths as nodes and, where two links join the
-same nodes, as out-ports too. Writing streams round by round and puts the file in place only once it
-is whole.
+same nodes, as out-ports too.
 """
 
 import gc
@@ -15,13 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..collective import Blocks
-from ..toolchain.destinations import AnyPath
-from ..toolchain.files import writing_text
-from ..toolchain.owned import require_like
 from .held_blocks import EVERY_ORIGIN, HeldBlocks, whole_sum
 from .transfers import Everything, Grouped, KeptSums, Listed, Transfers
 
-__all__ = ["BEGINNING", "save_rounds", "without_collector"]
+__all__ = ["BEGINNING", "file_lines", "without_collector"]
 
 FORMAT, VERSION = "torusfabric-schedule", 1
 
@@ -30,26 +26,6 @@ MOST_LISTED = 2**20
 
 #: How every schedule file begins.
 BEGINNING = '{"format": "torusfabric-schedule"'
-
-
-def save_rounds(
-    path: AnyPath,
-    head: dict[str, Any],
-    blocks: Blocks,
-    rounds: Callable[[], Iterator[Transfers]],
-    *,
-    force: bool,
-) -> None:
-    """Write a schedule file: what is said of the whole, and the transfers of each round.
-
-    Raises
-    ------
-    InputError
-        If there is another file and may not be replaced, or the file cannot be written.
-    """
-    require_like(path, BEGINNING, force=force)
-    with writing_text(path) as file, without_collector():
-        file.writelines(_pieces(head, blocks, rounds))
 
 
 @contextmanager
@@ -64,7 +40,7 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _pieces(
+def file_lines(
     head: dict[str, Any], blocks: Blocks, rounds: Callable[[], Iterator[Transfers]]
 ) -> Iterator[str]:
     """The text of a schedule file, a line a round."""
