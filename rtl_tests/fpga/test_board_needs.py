@@ -11,27 +11,28 @@ from torusfabric.cli import main
 from torusfabric.collective import parse_collective
 from torusfabric.fpga.board import Limit, Misfit, build, check_selection, find_board, load_boards
 from torusfabric.fpga.board.needs import (
-    Device,
+    BRAMS,
     Needs,
     check_fabric,
-    device_of,
     duration,
     least_needs,
     needs_of,
+    target_of,
 )
+from torusfabric.fpga.synthesis.target import Target
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 from torusfabric.topology import parse_topology
 
-SMALL = Device(flip_flops=100, brams=2, bram_bits=64, bram_width=8)
+SMALL = Target("small", "small", (), {"ffs": 100, "brams": 2})
 
 
 @pytest.mark.parametrize("name", few(7, [*sorted(load_boards())], tuples=True))
 def test_device_of_every_board(name):
     """What each of our boards has is known."""
-    device = device_of(find_board(name).make_platform())
-    assert device is not None
-    assert device.bits > device.flip_flops > 1000
+    target = target_of(find_board(name).make_platform())
+    assert target is not None
+    assert target.capacity["ffs"] > 1000
 
 
 @pytest.mark.parametrize(
@@ -45,11 +46,12 @@ def test_device_of_every_board(name):
         ({(1, 1000): 1}, 10 + 1000 - 128),
     ],
 )
-def test_flip_flops_that_memories_need(memories, flip_flops):
+def test_flip_flops_that_memories_need(memories, flip_flops, monkeypatch):
     """What block RAMs cannot hold, however they are used, takes flip-flops."""
+    monkeypatch.setitem(BRAMS, "small", (64, 8))
     needs = Needs(10, Counter(memories))
     assert needs.flip_flops(SMALL) == flip_flops
-    assert needs.flip_flops(replace(SMALL, lutram_bits=10**6)) == 10
+    assert needs.flip_flops(replace(SMALL, capacity=SMALL.capacity | {"lutrams": 10**5})) == 10
     assert needs.bits == 10 + sum(w * d * n for (w, d), n in memories.items())
 
 

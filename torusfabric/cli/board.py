@@ -248,7 +248,7 @@ def _described(name: str, board: "Board") -> dict[str, Any]:
         "name": name,
         "title": board.title,
         "clock_mhz": board.make_platform().default_clk_frequency / 1e6,
-        "largest": board.limit.to_json() if board.limit else None,
+        "largest": vars(board.limit) if board.limit else None,
         "serial_line": board.pins,
         "port": board.port,
         "lamps": lamp_meanings(board),
@@ -299,7 +299,7 @@ def _measure(arguments: Namespace) -> None:
         limit = Limit(side, board.name, algorithm=gather(side).schedule.algorithm, width=width)
     if arguments.json:
         tried = [vars(one) for one in attempts]
-        print_json({"board": board.name, "limit": limit and limit.to_json(), "tried": tried})
+        print_json({"board": board.name, "limit": limit and vars(limit), "tried": tried})
     else:
         none = f"no square torus of {width} bits fits"
         print_line(f"limit={limit.entry()}," if limit else none)

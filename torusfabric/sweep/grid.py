@@ -31,7 +31,7 @@ from typing import Any
 from ..algorithms import CATALOGUE, find
 from ..collective import parse_collective, split_name, split_names
 from ..errors import InputError
-from ..fpga.synthesis.family import find_mapping
+from ..fpga.synthesis.family import Mapping
 from ..fpga.synthesis.target import find_target
 from ..planning import require_results
 from ..toolchain.cache import digest
@@ -230,7 +230,7 @@ def _check_names(grid: dict[str, Any]) -> None:
     for name in grid["targets"]:
         find_target(name)
     for name in grid["mappings"]:
-        find_mapping(name)
+        Mapping(name)
     for each in grid["plans"]:
         for name in listed_files(each):
             if not os.path.isfile(name):

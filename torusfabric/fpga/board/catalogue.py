@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -85,10 +85,6 @@ class Limit:
             "" if self.measured == board else f" on {self.measured}, which has the same device,"
         )
         return f"place and route{device} fits up to {self.fabric}"
-
-    def to_json(self) -> dict[str, Any]:
-        """The limit as a plain dict."""
-        return asdict(self)
 
     def entry(self) -> str:
         """The text of the limit in a board's file; default values are left out."""

@@ -17,14 +17,14 @@ from amaranth.back import rtlil
 
 from ...collective import Collective
 from ...topology import Topology
-from ..synthesis.target import TARGETS
+from ..synthesis.target import TARGETS, Target
 from .catalogue import Board, Misfit
 
 if TYPE_CHECKING:
     from ...rtl.fabric import Fabric
 
-__all__ = ["Device", "Needs", "advice", "check_fabric", "check_selection", "device_of", "duration",
-           "largest_sides", "least_needs", "needs_of"]  # fmt: skip
+__all__ = ["Needs", "advice", "check_fabric", "check_selection", "duration", "largest_sides",
+           "least_needs", "needs_of", "target_of"]  # fmt: skip
 
 #: Bits, most of them in flip-flops, that the tools get through in a minute, on a slow machine.
 PER_MINUTE = 1500
@@ -36,59 +36,33 @@ _REGISTER = re.compile(
 _MEMORY = re.compile(r"^  memory width (\d+) size (\d+) ", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Device:
-    """What a device has.
+#: The bits of a block RAM of each family, and how many of them can be read at once.
+BRAMS = {"ice40": (4096, 16), "ecp5": (18432, 36), "gowin": (18432, 36)}
 
-    Parameters
-    ----------
-    bram_bits, bram_width : int
-        Bits of a block RAM, and how many of them can be read at once.
-    lutram_bits : int
-        Bits that tables can hold as memory.
-    """
-
-    flip_flops: int
-    brams: int
-    bram_bits: int
-    bram_width: int
-    lutram_bits: int = 0
-
-    @property
-    def bits(self) -> int:
-        """All bits that it can hold at most."""
-        return self.flip_flops + self.brams * self.bram_bits + self.lutram_bits
-
-
-#: Block RAMs of each family: bits, and how many of them can be read at once.
-_BRAMS = {"ice40": (4096, 16), "ecp5": (18432, 36), "gowin": (18432, 36)}
-
-
-def _of_target(name: str) -> Device:
-    """A device that is a target of synthesis too."""
-    target = TARGETS[name]
-    capacity, lutrams = target.capacity, 64 * target.capacity.get("lutrams", 0)
-    return Device(capacity["ffs"], capacity["brams"], *_BRAMS[target.family], lutrams)
-
-
-_DEVICES = {
-    "iCE40HX1K": Device(1280, 16, *_BRAMS["ice40"]),
-    "iCE40HX8K": _of_target("ice40-hx8k"),
-    "iCE40LP8K": _of_target("ice40-hx8k"),
-    "iCE40UP5K": _of_target("ice40-up5k"),
+#: The target of synthesis that has as much as each device.
+_TARGETS = {
+    "iCE40HX1K": Target("ice40-hx1k", "ice40", (), {"ffs": 1280, "brams": 16}),
+    "iCE40HX8K": TARGETS["ice40-hx8k"],
+    "iCE40LP8K": TARGETS["ice40-hx8k"],
+    "iCE40UP5K": TARGETS["ice40-up5k"],
     **{
-        f"{family}-{size}F": _of_target(f"ecp5-{size.lower()}k")
+        f"{family}-{size}F": TARGETS[f"ecp5-{size}k"]
         for family in ("LFE5U", "LFE5UM", "LFE5UM5G")
         for size in ("25", "45", "85")
     },
-    "GW1NR-LV9QN88PC6/I5": _of_target("gowin-gw1nr-9"),
+    "GW1NR-LV9QN88PC6/I5": TARGETS["gowin-gw1nr-9"],
 }
 
 
-def device_of(platform: Any) -> Device | None:
-    """The device of a platform, or None if it is not known here."""
+def target_of(platform: Any) -> Target | None:
+    """The target that has what the device of a platform has; None if it is not known here."""
     name = getattr(platform, "device", None) or getattr(platform, "part", None)
-    return _DEVICES.get(name) if isinstance(name, str) else None
+    return _TARGETS.get(name) if isinstance(name, str) else None
+
+
+def memory_bits(target: Target) -> int:
+    """Bits that tables of a device can hold as memory."""
+    return 64 * target.capacity.get("lutrams", 0)
 
 
 @dataclass(frozen=True)
@@ -113,19 +87,20 @@ class Needs:
             width * depth * count for (width, depth), count in self.memories.items()
         )
 
-    def flip_flops(self, device: Device) -> int:
+    def flip_flops(self, target: Target) -> int:
         """Flip-flops that are needed at least: the best use is made of all other memory."""
         left, held = 0, Counter[int]()
+        bram_bits, bram_width = BRAMS[target.family]
         for (width, depth), count in self.memories.items():
             bits = width * depth
-            most = min(bits, device.bram_bits, device.bram_width * depth)
+            most = min(bits, bram_bits, bram_width * depth)
             left += bits * count
             held[most] += -(-bits // most) * count
-        brams = device.brams
+        brams = target.capacity["brams"]
         for most, count in sorted(held.items(), reverse=True):
             used = min(count, brams)
             left, brams = left - used * most, brams - used
-        return self.registers + max(0, left - device.lutram_bits)
+        return self.registers + max(0, left - memory_bits(target))
 
 
 def least_needs(topology: Topology, collective: Collective, *, flits: int = 1, width: int) -> Needs:
@@ -159,9 +134,8 @@ def check_selection(
     Misfit
         If no fabric for it can fit.
     """
-    if device := device_of(board.make_platform()):
-        needs = least_needs(topology, collective, flits=flits or 1, width=width)
-        _check(needs, device, board, topology)
+    needs = least_needs(topology, collective, flits=flits or 1, width=width)
+    _check(needs, board, topology)
 
 
 def check_fabric(board: Board, fabric: "Fabric") -> None:
@@ -178,15 +152,19 @@ def check_fabric(board: Board, fabric: "Fabric") -> None:
             f"Fabric must fit into {board.name}, not be larger than what does: "
             f"{limit.describe(board.name)} (--force tries all the same)"
         )
-    if device := device_of(board.make_platform()):
-        _check(needs_of(fabric), device, board, fabric.program.topology)
+    _check(needs_of(fabric), board, fabric.program.topology)
 
 
-def _check(needs: Needs, device: Device, board: Board, topology: Topology) -> None:
-    """Compare what is needed with what there is."""
+def _check(needs: Needs, board: Board, topology: Topology) -> None:
+    """Compare what is needed with what the device of a board has, where that is known."""
+    target = target_of(board.make_platform())
+    if target is None:
+        return
+    flip_flops, bram_bits = target.capacity["ffs"], BRAMS[target.family][0]
+    bits = flip_flops + target.capacity["brams"] * bram_bits + memory_bits(target)
     amounts = (
-        (needs.bits, device.bits, "bits of memory and registers"),
-        (needs.flip_flops(device), device.flip_flops, "flip-flops"),
+        (needs.bits, bits, "bits of memory and registers"),
+        (needs.flip_flops(target), flip_flops, "flip-flops"),
     )
     for needed, most, unit in amounts:
         if needed > most:
@@ -198,10 +176,10 @@ def _check(needs: Needs, device: Device, board: Board, topology: Topology) -> No
 
 def duration(board: Board, fabric: "Fabric") -> int:
     """Minutes that a build is expected to take, a rough guess for a slow machine."""
-    device = device_of(board.make_platform())
-    if device is None:
+    target = target_of(board.make_platform())
+    if target is None:
         return 1
-    return 1 + min(needs_of(fabric).bits, device.flip_flops) // PER_MINUTE
+    return 1 + min(needs_of(fabric).bits, target.capacity["ffs"]) // PER_MINUTE
 
 
 def advice(topology: Topology, share: float | Fraction, board: Board) -> str:

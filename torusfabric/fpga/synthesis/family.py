@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import enum
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ...toolchain.values import no_such
+from ...toolchain.values import Choice
 
-__all__ = ["Cost", "Family", "Mapping", "alms", "find_mapping", "ice40_cells"]
+__all__ = ["Cost", "Family", "Mapping", "alms", "ice40_cells"]
 
 
 @dataclass(frozen=True)
@@ -56,30 +55,12 @@ class Cost:
         """Sum of costs, the other one a number of times."""
         return Cost(*(getattr(self, f.name) + times * getattr(other, f.name) for f in fields(self)))
 
-    def to_json(self) -> dict[str, int]:
-        """As a plain dict."""
-        return asdict(self)
 
-
-class Mapping(enum.Enum):
+class Mapping(Choice):
     """What the mapping to cells is for: few tables, or wide multiplexers where there are any."""
 
     COMPACT = "compact"
     FAST = "fast"
-
-
-def find_mapping(name: str | Mapping) -> Mapping:
-    """The mapping of a name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
-    try:
-        return Mapping(name)
-    except ValueError:
-        raise no_such("Mapping", name, [mapping.value for mapping in Mapping]) from None
 
 
 @dataclass(frozen=True)

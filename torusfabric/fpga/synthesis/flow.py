@@ -67,7 +67,7 @@ class Flow:
         cost = self.device.measure(module, children)
         price = lambda kind: self.family.price(kind) or Cost()
         found = {
-            "cost": cost.to_json(),
+            "cost": vars(cost),
             "ports": {n: [p["direction"], len(p["bits"])] for n, p in module["ports"].items()},
             "outports": analyse(module, price, self.family.inputs, **ports),
             "seconds": seconds,
@@ -90,7 +90,7 @@ class Flow:
             modules, seconds = self._yosys(f"roms-{names[0]}", text, synth, "the ROMs")
             share = round(seconds / len(unknown), 2)
             for name in unknown:
-                cost = self.device.measure(modules[name], ()).to_json()
+                cost = vars(self.device.measure(modules[name], ()))
                 known[name] = self.cache.put(keys[name], {"cost": cost, "seconds": share})
         return [known[name] for name in names]
 

@@ -245,7 +245,7 @@ def class_row(
     full : int, optional
         LUTs of a full crossbar of its shape.
     """
-    row: dict[str, Any] = {"name": name, "nodes": router.nodes, **cost.to_json()}
+    row: dict[str, Any] = {"name": name, "nodes": router.nodes, **vars(cost)}
     reasons = [clock["why"]]
     if router.outports:
         bits = per_bit(cost, ports)

@@ -29,7 +29,7 @@ from ...toolchain.public import public
 from ...toolchain.values import flag, positive
 from ...verilog import Design, emit
 from ...verilog.design import RouterShape
-from .family import Cost, Mapping, find_mapping
+from .family import Cost, Mapping
 from .flow import Flow
 from .full_crossbar import full_crossbar
 from .memory_choice import fitting_rule
@@ -133,7 +133,7 @@ def synthesize(
         raise InputError(
             f"Target of place and route must be of a family that nextpnr knows, not {device.name}"
         )
-    purpose, workplace = find_mapping(mapping), workplace or Workplace()
+    purpose, workplace = Mapping(mapping), workplace or Workplace()
     if not isinstance(design, Design):
         design = emit(design, command="torusfabric synth", ram=fitting_rule(design, device))
     used = ["yosys", *([device.tools.pnr] if pnr and device.tools.pnr else [])]
@@ -228,7 +228,7 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
     ]
     modules = module_rows(design, mapped)
     fits = {"fits": over[design.top] is None, "capacity": device.capacity}
-    fabric = totals[design.top].to_json() | fits | clocks[design.top]
+    fabric = vars(totals[design.top]) | fits | clocks[design.top]
     return SynthesisReport(
         target=device.name,
         mapping=flow.mapping.value,
