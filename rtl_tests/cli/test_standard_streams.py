@@ -18,7 +18,6 @@ from torusfabric.cli import main
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.sweep.results import Results
 from torusfabric.toolchain import destinations
-from torusfabric.toolchain.folders import private_folder
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
 
@@ -283,9 +282,6 @@ def test_a_name_that_is_too_long(tmp_path, monkeypatch, capsys):
     assert f"torusfabric: {message}" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
     assert main([*PLAN, "-o", "a" * 250 + ".json"]) == 0
-    with private_folder(tmp_path / ("\u00fc" * 127)) as folder:
-        (folder / "some").touch()
-    assert (tmp_path / ("\u00fc" * 127) / "some").exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")

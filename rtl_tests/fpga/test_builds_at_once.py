@@ -112,16 +112,7 @@ def test_failure_names_a_log_that_exists(board, tmp_path, monkeypatch):
         build(fabric(3), board, tmp_path / "out", cache=Cache(tmp_path / "cache"))
     assert str(caught.value) == f"Build failed: no (log: {log})"
     assert log.read_text() == "ERROR: no"
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["build"]
-
-
-def test_folder_of_somebody_else_stays(board, tmp_path):
-    """A folder `build` beside the bitstream is replaced only if it is ours."""
-    (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "thesis-fabric.tex").write_text("years of work")
-    with pytest.raises(InputError, match=r"^Folder \S+/build must be missing, empty or as"):
-        build(fabric(3), board, tmp_path, cache=Cache(tmp_path / "cache"))
-    assert (tmp_path / "build" / "thesis-fabric.tex").exists()
+    assert [path.name for path in (tmp_path / "out").glob("[!.]*")] == ["build"]
 
 
 def test_only_what_was_built_is_loaded(board, tmp_path, monkeypatch):
@@ -141,12 +132,12 @@ def test_only_what_was_built_is_loaded(board, tmp_path, monkeypatch):
     assert not (tmp_path / "out" / "loaded").exists()
 
 
-@pytest.mark.parametrize("name", few(1, ["fabric.bin", "report.json"]))
+@pytest.mark.parametrize("name", few(1, ["fabric.bin", "report.json", "build/fabric.rpt"]))
 def test_files_of_somebody_else_stay(board, name, tmp_path):
     """Beside the bitstream too, before and after a build; a user may say otherwise."""
     cache = Cache(tmp_path / "cache")
     out = tmp_path / "out"
-    out.mkdir()
+    (out / "build").mkdir(parents=True)
     for _ in range(2):
         (out / name).write_text("years of work")
         with pytest.raises(InputError, match=rf"^File \S+/{name} must be missing, or as .*--force"):
@@ -157,13 +148,11 @@ def test_files_of_somebody_else_stay(board, name, tmp_path):
 
 
 def test_what_was_added_to_the_files_of_tools_stays(board, tmp_path):
-    cache = Cache(tmp_path / "cache")
+    cache, notes = Cache(tmp_path / "cache"), tmp_path / "build" / "notes.txt"
     build(fabric(3), board, tmp_path, cache=cache)
-    (tmp_path / "build" / "notes.txt").write_text("years of work")
-    with pytest.raises(InputError, match=r"^Folder \S+/build must be missing"):
-        build(fabric(5), board, tmp_path, cache=cache)
-    assert (tmp_path / "build" / "notes.txt").read_text() == "years of work"
-    build(fabric(5), board, tmp_path, cache=cache, force=True)
+    notes.write_text("years of work")
+    build(fabric(5), board, tmp_path, cache=cache)
+    assert notes.read_text() == "years of work"
 
 
 @pytest.mark.parametrize("name", ["../thesis.tex", "/thesis.tex", "a/b", "..", "report.json"])

@@ -11,14 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from helpers import few
 
-from torusfabric.errors import InputError, WorkFailed
+from torusfabric.errors import WorkFailed
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.folders import (
     ROOM,
     locked,
-    private_folder,
     require_room,
     work_folder,
 )
@@ -74,11 +72,11 @@ def start(tmp_path, opened):
 @posix
 @pytest.mark.parametrize(
     "opened",
-    few(2, ["work_folder('x')", "private_folder('build')", "replacing('plan.json')"], tuples=True),
+    ["work_folder('x')", "replacing('plan.json')"],
 )
 def test_the_next_one_removes_what_a_killed_one_left(tmp_path, opened):
     """And nothing that is in use, or that is somebody else's."""
-    others = [tmp_path / name for name in ("torusfabric-notes", ".build-1", "a.part", "x.kept")]
+    others = [tmp_path / name for name in ("torusfabric-notes", "a.part", "x.kept")]
     for other in others:
         other.mkdir()
     killed, left = start(tmp_path, opened)
@@ -96,68 +94,13 @@ def test_the_next_one_removes_what_a_killed_one_left(tmp_path, opened):
             third.communicate("\n")
         lives.communicate("\n")
     assert (third.returncode, lives.returncode) == (0, 0)
-    final = {"private": {tmp_path / "build"}, "replacing": {tmp_path / "plan.json"}}
-    assert set(tmp_path.iterdir()) == {*others} | final.get(
-        opened.split("_folder")[0].split("(")[0], set()
-    )
+    final = {tmp_path / "plan.json"} if opened.startswith("replacing") else set()
+    assert set(tmp_path.iterdir()) == {*others} | final
 
 
 def test_folder_that_is_not_there_is_not_locked(tmp_path):
     with locked(tmp_path / "no"):
         pass
-
-
-def test_private_folder_takes_its_name_at_the_end(tmp_path):
-    final = tmp_path / "work"
-    for text in ("one", "two"):
-        with private_folder(final) as work:
-            assert work != final
-            (work / "log").write_text(text)
-        assert (final / "log").read_text() == text
-        assert list(tmp_path.iterdir()) == [final]
-
-
-def fail_in(final, text, error):
-    """Write a log into a private folder, and fail with an error made of its path."""
-    with private_folder(final) as work:
-        (work / "log").write_text(text)
-        raise error(f"no (log: {work / 'log'})")
-
-
-def test_failure_keeps_the_files_and_names_them(tmp_path):
-    final = tmp_path / "work"
-    with pytest.raises(WorkFailed, match=rf"^no \(log: {final}/log\)$"):
-        fail_in(final, "why", WorkFailed)
-    assert (final / "log").read_text() == "why"
-
-
-def test_interrupt_leaves_what_was_there(tmp_path):
-    final = tmp_path / "work"
-    with private_folder(final) as work:
-        (work / "log").write_text("old")
-    with pytest.raises(KeyboardInterrupt):
-        fail_in(final, "new", KeyboardInterrupt)
-    assert (final / "log").read_text() == "old"
-    assert list(tmp_path.iterdir()) == [final]
-
-
-def test_others_files_are_not_replaced(tmp_path):
-    final = tmp_path / "work"
-    final.mkdir()
-    with private_folder(final):
-        pass  # an empty one may be
-    for change in ((final / "other").touch, lambda: (final / "log").write_text("mine")):
-        change()
-        with pytest.raises(InputError, match=r"^Folder \S+ must be missing, empty or as .*--force"):
-            private_folder(final).__enter__()
-        with private_folder(final, force=True) as work:
-            (work / "log").write_text("ours")
-        assert not (final / "other").exists()
-    (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"^Folder "):
-        private_folder(tmp_path / "file").__enter__()
-    with pytest.raises(InputError, match=r"^Folder must be writable, not "):
-        private_folder(tmp_path / "file" / "work").__enter__()
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])

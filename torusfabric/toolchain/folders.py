@@ -1,29 +1,24 @@
 """Folders to work in: one process at a time in what a user names, and folders of one's own.
 
-A folder is locked itself, so that no lock file is left in it. A tool works in a private folder,
-which takes its final name at the end; so two that do not see each other's locks cannot mix their
-files either. What a killed process left behind is removed by the next one, see `transient`.
+A folder is locked itself, so that no lock file is left in it. A tool works in a folder of its own,
+whose files are written into that of the user at the end. What a killed process left behind is
+removed by the next one, see `transient`.
 """
 
 import atexit
 import contextlib
 import errno
 import os
-import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
-import filelock
-
 from ..errors import InputError, WorkFailed
-from .files import AnyPath, temporary_folder, transient
-from .owned import is_owned, record_all
+from .files import AnyPath, temporary_folder
 
-__all__ = ["lasting_folder", "locked", "made_folder", "private_folder",
-           "remove_work_folders", "require_room", "work_folder"]  # fmt: skip
+__all__ = ["lasting_folder", "locked", "made_folder", "remove_work_folders", "rename_in",
+           "require_room", "work_folder"]  # fmt: skip
 
 
 #: Errors of a disk that takes no more.
@@ -34,9 +29,6 @@ _NO_ROOM = {
 
 #: Bytes that must be free where tools work, before and after.
 ROOM = 10_000_000
-
-#: Bytes of a name that a private folder shares with its final name.
-LONGEST_NAME = 200
 
 #: The work folders of this process.
 _open: set[Path] = set()
@@ -51,6 +43,8 @@ def locked(path: AnyPath, *, waiting: Callable[[], object] | None = None) -> Ite
     waiting : function of (), optional
         Called if somebody else is in.
     """
+    import filelock  # here, since most commands lock nothing
+
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             # Network file systems lock only files that are open for writing; folders cannot be.
@@ -75,7 +69,11 @@ def made_folder(folder: AnyPath) -> Iterator[None]:
     folder = Path(folder)
     new = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
     try:
-        _make(folder, folder, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:  # ValueError: a byte of 0 in its name
+            reason = getattr(error, "strerror", None) or os.strerror(errno.EINVAL)
+            raise InputError(f"Folder must be writable, not {folder} ({reason})") from None
         yield
     except BaseException:
         for path in new:  # the inner ones first
@@ -84,65 +82,9 @@ def made_folder(folder: AnyPath) -> Iterator[None]:
         raise
 
 
-@contextlib.contextmanager
-def private_folder(final: AnyPath, *, force: bool = False) -> Iterator[Path]:
-    """A new folder to work in, which takes the place of another one in the end, errors or not.
-
-    Messages of a `WorkFailed` name the files by where they are in the end.
-
-    Parameters
-    ----------
-    final : path
-        The name that the folder takes.
-    force : bool
-        Whether a folder that is there already is replaced even if it holds what others wrote or
-        changed; else only if it is empty or as it was put in place.
-
-    Raises
-    ------
-    InputError
-        If the folder may not be replaced, or none can be made.
-    """
-    final = Path(final)
-    replaced = force and final.is_dir() and not final.is_symlink()
-    if os.path.lexists(final) and not (replaced or is_owned(final)):
-        raise InputError(
-            f"Folder {final} must be missing, empty or as torusfabric wrote it, not hold files "
-            "that are others' or changed (--force replaces it; in Python force=True)"
-        )
-    make = partial(_make, named=final)
-    with transient(final.parent, _private_name(final), make=make) as private:
-        try:
-            yield private
-        except WorkFailed as error:
-            _rename_in(error, private, _put_in_place(private, final))
-            raise
-        except InputError as error:
-            _rename_in(error, private, final)
-            raise
-        _put_in_place(private, final)
-
-
-def _private_name(final: Path) -> str:
-    """What the name of a private folder begins with; a file system takes 255 bytes in all."""
-    name = os.fsdecode(os.fsencode(final.name)[:LONGEST_NAME])
-    return f".{name}-"
-
-
-def _rename_in(error: Exception, before: Path, after: Path) -> None:
+def rename_in(error: Exception, before: Path, after: Path) -> None:
     """Let the message of an error name a folder by where it is then."""
     error.args = (str(error).replace(str(before), str(after)), *error.args[1:])
-
-
-def _make(folder: Path, named: Path, *, exist_ok: bool = False) -> None:
-    """Make a folder, and those above it, for one that a user named."""
-    try:
-        folder.mkdir(parents=True, exist_ok=exist_ok)
-    except OSError as error:
-        raise InputError(f"Folder must be writable, not {named} ({error.strerror})") from None
-    except ValueError:  # a byte of 0 in its name
-        reason = os.strerror(errno.EINVAL)
-        raise InputError(f"Folder must be writable, not {named} ({reason})") from None
 
 
 @contextlib.contextmanager
@@ -172,7 +114,7 @@ def work_folder(use: str = "") -> Iterator[Path]:
             yield folder
         except WorkFailed as error:
             if str(folder) in str(error):
-                _rename_in(error, folder, _kept(folder))
+                rename_in(error, folder, _kept(folder))
             raise
         except OSError as error:
             if error.errno not in _NO_ROOM:
@@ -235,18 +177,3 @@ def _no_room(error: OSError) -> WorkFailed:
         f"Folder for temporary files must have room, not {where} ({error.strerror}): TMPDIR names "
         "another"
     )
-
-
-def _put_in_place(private: Path, final: Path) -> Path:
-    """Replace a folder by a private one; returns where that is then."""
-    old = final.with_name(f"{_private_name(final)}{secrets.token_hex(8)}")
-    record_all(private)
-    with contextlib.suppress(OSError):
-        final.rename(old)
-    try:
-        private.rename(final)
-    except OSError:
-        return _kept(private)  # somebody else was quicker
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
-    return final

@@ -17,16 +17,13 @@ from pathlib import Path, PurePosixPath
 from ..errors import InputError
 from .destinations import AnyPath, is_standard_output, is_written_directly, status_of
 from .files import replacing, reporting, writing
+from .folders import made_folder
 from .values import path_of
 
-__all__ = ["is_like", "is_owned", "owned_files", "record_all", "require_like",
-           "require_owned", "require_whole", "write_owned"]  # fmt: skip
+__all__ = ["is_like", "require_like", "require_owned", "require_whole", "write_owned"]
 
 #: The record, by what wrote the files.
 RECORD = ".torusfabric-{}.json"
-
-#: The maker of all files in a folder that holds nothing else.
-ALL = "files"
 
 #: Bytes that are read of a file at a time.
 PIECE = 2**20
@@ -61,27 +58,23 @@ def require_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool
 
 
 def write_owned(
-    folder: Path,
-    maker: str,
-    files: Mapping[str, bytes],
-    *,
-    seal: str,
-    force: bool,
-    outdated: Iterable[str] = (),
+    folder: Path, maker: str, files: Mapping[str, bytes], *, seal: str, force: bool
 ) -> None:
-    """Write a set of files into a folder, and record them; parameters as of `require_owned`.
+    """Write a set of files into a folder in place of the set that the same maker wrote before.
 
-    The set is whole, or its seal is missing. All files are written under other names first, so that
-    a full disk changes nothing. Then the old seal is removed, the new files take their names, and
-    the new seal comes last.
+    Files of the earlier set that nobody changed and that the new set lacks are removed, with inner
+    folders that are empty then. The set is whole, or its seal is missing. All files are written
+    under other names first, so that a full disk changes nothing. Then the old seal is removed, the
+    new files take their names, and the new seal comes last.
 
     Parameters
     ----------
+    folder, maker, force
+        As of `require_owned`; the folder is made if need be, and those in it.
+    files : dict of str to bytes
+        The content of each file, by its path from the folder.
     seal : str
         The file by which a reader knows that the set is whole.
-    outdated : iterable of str
-        Files of an older set, which are removed with inner folders that are empty then; without
-        `force` only those that are ours.
 
     Raises
     ------
@@ -89,15 +82,15 @@ def write_owned(
         If one is not ours or cannot be written; nothing is changed then.
     """
     require_owned(folder, maker, files, force=force)
-    before, gone = _recorded(folder, maker), set(outdated)
-    if not force:
-        gone &= owned_files(folder, maker)
+    before, gone = _recorded(folder, maker), owned_files(folder, maker) - files.keys()
     if not files and not gone:
         return
     new = {name: [hashlib.sha256(content).hexdigest()] for name, content in files.items()}
     # Wherever this is interrupted, each file is as one of its digests says.
     both = {name: [*before.get(name, []), *digests] for name, digests in new.items()}
     with reporting(folder), contextlib.ExitStack() as stack:
+        for inside in sorted({(folder / name).parent for name in files}):
+            stack.enter_context(made_folder(inside))
         # What is entered first takes its name last.
         for name in sorted(files, key=lambda name: name != seal):
             with reporting(folder / name):
@@ -106,8 +99,7 @@ def write_owned(
         _write_record(folder, maker, before | both)
         for name in [seal, *sorted(gone - {seal})]:
             _unlink(folder / name, folder)
-    left = {name: found for name, found in before.items() if name not in gone}
-    _write_record(folder, maker, left | new)
+    _write_record(folder, maker, new)
 
 
 def _unlink(path: Path, folder: Path) -> None:
@@ -136,20 +128,6 @@ def require_whole(seal: AnyPath) -> None:
             f"Folder {path.parent} must be whole, with its {path.name}; what wrote it was "
             "interrupted, so carry the command out again"
         )
-
-
-def record_all(folder: Path) -> None:
-    """Record all files in a folder of our own, and in those in it."""
-    names = (path.relative_to(folder).as_posix() for path in _files(folder))
-    _write_record(folder, ALL, {name: [_digest(folder / name)] for name in names})
-
-
-def is_owned(folder: Path) -> bool:
-    """Whether a folder is empty, or holds recorded files only, none of which changed since."""
-    if folder.is_symlink() or not folder.is_dir():
-        return False
-    there = {path.relative_to(folder).as_posix() for path in _files(folder)}
-    return there - {RECORD.format(ALL)} <= owned_files(folder, ALL)
 
 
 def require_like(path: AnyPath, beginning: str | bytes, *, force: bool = False) -> None:
@@ -199,15 +177,6 @@ def _foreign(path: Path) -> InputError:
         f"File {path} must be missing, or as torusfabric wrote it, not another or changed "
         "(--force replaces it; in Python force=True)"
     )
-
-
-def _files(folder: Path) -> list[Path]:
-    """All in a folder, and in those in it, but folders."""
-    return [
-        Path(inside, name)
-        for inside, folders, names in os.walk(folder)
-        for name in [*names, *(link for link in folders if Path(inside, link).is_symlink())]
-    ]
 
 
 def _recorded(folder: Path, maker: str) -> dict[str, list[str]]:

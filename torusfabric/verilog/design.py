@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,7 +15,7 @@ from ..rtl.netlist import ROM, Netlist
 from ..rtl.router import Router
 from ..toolchain.files import writable
 from ..toolchain.folders import locked, made_folder
-from ..toolchain.owned import owned_files, require_owned, write_owned
+from ..toolchain.owned import require_owned, write_owned
 from ..toolchain.public import public_class
 from ..toolchain.values import path_of
 from .module_text import ModuleText, Structure
@@ -330,14 +329,8 @@ class Design:
         target, files = Path(path_of("Folder", folder)), {TEXT: self.text, **self.files}
         require_owned(target, MAKER, files, force=force)
         contents = {name: text.encode("utf-8") for name, text in files.items()}
-        with contextlib.ExitStack() as stack:
-            for inside in sorted({(target / name).parent for name in files} | {target}):
-                stack.enter_context(made_folder(inside))
-            for name in files:
-                writable(target / name)
-            stack.enter_context(locked(target))
-            outdated = owned_files(target, MAKER) - files.keys()
-            write_owned(target, MAKER, contents, seal=MANIFEST, force=force, outdated=outdated)
+        with made_folder(target), locked(target):
+            write_owned(target, MAKER, contents, seal=MANIFEST, force=force)
 
 
 def write_made(make: Callable[[], Design], folder: str | Path, *, force: bool) -> Design:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from amaranth.build import Platform
 
+from ...errors import InputError, WorkFailed
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...toolchain.files import AnyPath, writable
-from ...toolchain.folders import locked, made_folder, private_folder
+from ...toolchain.folders import locked, made_folder, rename_in, work_folder
 from ...toolchain.owned import require_owned, write_owned
 from ...verilog.manifest import manifest
 from ..bridge import BAUD
@@ -42,6 +43,9 @@ _MAKER = "build"
 
 #: The file by which a reader knows that all are there.
 _SEAL = "report.json"
+
+#: The folder of the files that tools wrote, logs among them: they are there after a failure, too.
+_TOOLS = "build"
 
 #: What stands in a report as in the manifest of the fabric behind its bus.
 FACTS = ("nodes", "width", "flits", "max_flits", "stride", "bus", "modes", "tables")
@@ -117,8 +121,8 @@ def build(  # noqa: PLR0913 (one choice of a user each)
     check_fabric(board, fabric)
 
     with made_folder(folder):
-        writable(folder / "report.json")
-        names = ("report.json", *board.products)
+        writable(folder / _SEAL)
+        names = (_SEAL, *board.products)
         require_owned(folder, _MAKER, names, force=force)
         plan, platform = plan_build(fabric, board, baud=baud)
         versions = {tool: tools.version(tool) for tool in ("yosys", *board.packer)}
@@ -126,23 +130,34 @@ def build(  # noqa: PLR0913 (one choice of a user each)
         ways = board.placers, board.routers
         key = digest(_FORMAT, "bitstream", plan.script, dict(plan.files), ways, versions)
         kept = (*board.products, REPORT, SCRIPT, *LOGS)
+        written = sorted({*kept, *plan.files})
+        names = (*names, *(f"{_TOOLS}/{name}" for name in written))
         # Builds in one folder wait for each other, and so do builds of the same.
         with (
             locked(folder, waiting=waiting),
             cache.lock(key, waiting=waiting),
-            private_folder(folder / "build", force=force) as work,
+            work_folder("build") as outer,
         ):
             require_owned(folder, _MAKER, names, force=force)
-            write_owned(folder, _MAKER, {}, seal=_SEAL, force=force, outdated=names)
-            cached = cache.fetch_files(key, kept, work)
-            if not cached:
-                run_plans(fabric, board, work, baud=baud, progress=progress)
-                cache.put_files(key, {name: work / name for name in kept})
-            report = _report_of(fabric, board, platform, work, baud=baud, versions=versions)
-            report["command"] = command
-            contents = {name: (work / name).read_bytes() for name in board.products}
-            contents["report.json"] = (json.dumps(report, indent=2) + "\n").encode()
-            write_owned(folder, _MAKER, contents, seal=_SEAL, force=force)
+            write_owned(folder, _MAKER, {}, seal=_SEAL, force=force)
+            work, contents = outer / _TOOLS, dict[str, bytes]()
+            work.mkdir()
+            try:
+                cached = cache.fetch_files(key, kept, work)
+                if not cached:
+                    run_plans(fabric, board, work, baud=baud, progress=progress)
+                    cache.put_files(key, {name: work / name for name in kept})
+                report = _report_of(fabric, board, platform, work, baud=baud, versions=versions)
+                report["command"] = command
+                contents = {name: (work / name).read_bytes() for name in board.products}
+                contents[_SEAL] = (json.dumps(report, indent=2) + "\n").encode()
+            except (InputError, WorkFailed) as error:
+                rename_in(error, work, folder / _TOOLS)
+                raise
+            finally:
+                there = [name for name in written if (work / name).is_file()]
+                contents |= {f"{_TOOLS}/{name}": (work / name).read_bytes() for name in there}
+                write_owned(folder, _MAKER, contents, seal=_SEAL, force=force)
     return Built(folder, report, cached)
 
 
