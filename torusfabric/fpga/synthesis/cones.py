@@ -7,10 +7,13 @@ up to what it has.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .family import Cost
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["analyse", "fewest_tables"]
 
@@ -57,19 +60,23 @@ def analyse(
         ``bits`` of the out-ports; the ``luts`` and ``ffs`` right at them; ``parts``, the tables of
         each part; ``limit``, the fewest tables that what reaches each bit could do with.
     """
-    net = _Net(module)
+    graph = _graph(module)
     bits = [bit for port in outports for bit in module["ports"][port]["bits"]]
-    at = net.at(bits)
+    at, front = _cells_at(graph, bits)
     if not inports:
         return at | {"parts": {}, "limit": None}
     brought = {bit: part for port, part in inports.items() for bit in module["ports"][port]["bits"]}
-    data = net.reached(brought)
+    data = _reached(graph, brought)
     parts: dict[str, int] = defaultdict(int, dict.fromkeys((*inports.values(), "settings"), 0))
     for name, cell in module["cells"].items():
         luts = price(cell["type"]).luts
         if luts:
-            parts[net.part(name, brought, data)] += luts
-    limit = sum(fewest_tables(len(net.sources(bit, data)), inputs) for bit in bits)
+            read = data.intersection(graph.predecessors(name))
+            special = {brought[bit] for bit in read & brought.keys()} - {"crossbar"}
+            parts[special.pop() if special else "crossbar" if read else "settings"] += luts
+    # Cut at registers, so that sources are the inputs and the outputs of registers.
+    graph.remove_nodes_from([name for name in module["cells"] if _is_register(graph, name)])
+    limit = sum(fewest_tables(len(_sources(graph, bit) & data), inputs) for bit in front)
     return at | {"parts": dict(parts), "limit": limit}
 
 
@@ -91,98 +98,78 @@ def fewest_tables(sources: int, inputs: int = 4) -> int:
     return -(-(sources + (sources - 1).bit_length() - 1) // (inputs - 1))
 
 
-class _Net:
-    """The cells of a module, by the bits they drive and read."""
+def _graph(module: dict[str, Any]) -> "nx.DiGraph[Any]":
+    """The cells and bits of a module, with an edge from each to what it drives or is read by.
 
-    def __init__(self, module: dict[str, Any]) -> None:
-        self._cells = module["cells"]
-        self._driver: dict[object, str] = {}
-        self._readers: dict[object, list[str]] = defaultdict(list)
-        for name, cell in self._cells.items():
-            for port, direction in cell.get("port_directions", {}).items():
-                for bit in cell["connections"][port]:
-                    if direction == "output":
-                        self._driver[bit] = name
-                    elif isinstance(bit, int):  # constants are text
-                        self._readers[bit].append(name)
+    Cells are names, with their types and the bits among which a wide multiplexer chooses; bits are
+    numbers. Of a register only the bit that it keeps is read: clock enables and resets are no data.
+    """
+    import networkx as nx  # here, since results are kept and its import takes long
 
-    def _bits(self, name: str, direction: str) -> list[Any]:
-        cell = self._cells[name]
-        ports = cell.get("port_directions", {})
-        return [b for p, d in ports.items() if d == direction for b in cell["connections"][p]]
+    graph = nx.DiGraph()
+    for port in module["ports"].values():
+        graph.add_nodes_from(port["bits"])
+    for name, cell in module["cells"].items():
+        kind, connections = cell["type"], cell["connections"]
+        joined = [bit for port in _JOINS.get(kind, ()) for bit in connections[port]]
+        graph.add_node(name, kind=kind, joined=joined)
+        kept: list[Any] = next((connections[port] for port in _KEPT if connections.get(port)), [])[
+            :1
+        ]
+        for port, direction in cell.get("port_directions", {}).items():
+            numbers = [bit for bit in connections[port] if isinstance(bit, int)]  # no constants
+            if direction == "output":
+                graph.add_edges_from((name, bit) for bit in numbers)
+            else:
+                read = [bit for bit in numbers if bit in kept or not _is_register(graph, name)]
+                graph.add_edges_from((bit, name) for bit in read)
+    return graph
 
-    def _kind(self, name: str) -> str | None:
-        kind = self._cells[name]["type"]
-        if _TABLES.fullmatch(kind):
-            return "luts"
-        return "ffs" if _REGISTERS.match(kind) else None
 
-    def _behind(self, name: str) -> list[Any]:
-        """The bits that a register keeps."""
-        connections = self._cells[name]["connections"]
-        found = (connections[port] for port in _KEPT if connections.get(port))
-        return next(found, [])[:1]
+def _is_register(graph: "nx.DiGraph[Any]", name: Any) -> bool:
+    kind = graph.nodes[name].get("kind", "")
+    return bool(_REGISTERS.match(kind)) and not _TABLES.fullmatch(kind)
 
-    def _joined(self, name: str) -> list[Any]:
-        """The bits among which a wide multiplexer chooses."""
-        connections = self._cells[name]["connections"]
-        ports = _JOINS.get(self._cells[name]["type"], ())
-        return [bit for port in ports for bit in connections[port]]
 
-    def at(self, bits: Sequence[Any]) -> dict[str, int]:
-        """The flip-flop at each bit, and the table at that, or those that are joined there."""
-        found: dict[str, set[str]] = {"luts": set(), "ffs": set()}
-        for bit in bits:
-            front = [bit]
-            name = self._driver.get(bit)
-            if name and self._kind(name) == "ffs":
-                found["ffs"].add(name)
-                front = self._behind(name)
-            while front:
-                name = self._driver.get(front.pop())
-                if name and self._kind(name) == "luts":
+def _cells_at(graph: "nx.DiGraph[Any]", bits: Sequence[Any]) -> tuple[dict[str, int], list[Any]]:
+    """Count the registers at some bits, and the tables at those or joined there.
+
+    Returns the counts, and the bits before the registers.
+    """
+    found: dict[str, set[str]] = {"luts": set(), "ffs": set()}
+    fronts = []
+    for bit in bits:
+        front = [bit]
+        name = next(graph.predecessors(bit), None)
+        if name and _is_register(graph, name):
+            found["ffs"].add(name)
+            front = list(graph.predecessors(name))
+        fronts += front
+        while front:
+            for name in graph.predecessors(front.pop()):
+                if _TABLES.fullmatch(graph.nodes[name]["kind"]):
                     found["luts"].add(name)
-                elif name:
-                    front += self._joined(name)
-        return {"bits": len(bits), **{kind: len(names) for kind, names in found.items()}}
+                else:
+                    front += [bit for bit in graph.nodes[name]["joined"] if bit in graph]
+    return {"bits": len(bits), **{kind: len(names) for kind, names in found.items()}}, fronts
 
-    def reached(self, bits: Iterable[Any]) -> set[Any]:
-        """All bits that depend on some, by way of data inputs of registers too."""
-        data, front = set(bits), list(bits)
-        while front:
-            bit = front.pop()
-            for name in self._readers[bit]:
-                if self._kind(name) == "ffs" and bit not in self._behind(name):
-                    continue  # a clock enable or reset
-                for out in self._bits(name, "output"):
-                    if out not in data:
-                        data.add(out)
-                        front.append(out)
-        return data
 
-    def part(self, name: str, brought: Mapping[Any, str], data: Collection[Any]) -> str:
-        """The part of the report that a cell belongs to."""
-        read = [bit for bit in self._bits(name, "input") if bit in data]
-        if not read:
-            return "settings"
-        parts = {brought.get(bit, "crossbar") for bit in read}
-        special = parts - {"crossbar"}
-        return special.pop() if special else "crossbar"
+def _reached(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
+    """All bits that depend on some, by way of data inputs of registers too."""
+    data, front = set(bits), list(bits)
+    while front:
+        for name in graph.successors(front.pop()):
+            new = set(graph.successors(name)) - data
+            data |= new
+            front += new
+    return data
 
-    def sources(self, bit: Any, data: Collection[Any]) -> set[Any]:
-        """The data bits that a bit is chosen from: inputs, or registers before its own."""
-        name = self._driver.get(bit)
-        front = self._behind(name) if name and self._kind(name) == "ffs" else [bit]
-        found, seen = set(), set(front)
-        while front:
-            bit = front.pop()
-            name = self._driver.get(bit)
-            if name is None or self._kind(name) == "ffs":
-                if bit in data:
-                    found.add(bit)
-                continue
-            for source in self._bits(name, "input"):
-                if source not in seen:
-                    seen.add(source)
-                    front.append(source)
-        return found
+
+def _sources(graph: "nx.DiGraph[Any]", bit: Any) -> set[Any]:
+    """The bits without a driver that a bit depends on."""
+    found, front = {bit}, [bit]
+    while front:
+        new = set(graph.predecessors(front.pop())) - found
+        found |= new
+        front += new
+    return {node for node in found if not graph.in_degree(node)}
