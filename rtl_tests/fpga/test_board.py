@@ -13,10 +13,9 @@ import pytest
 from helpers import fabric_of, few
 
 from torusfabric.cli import main
-from torusfabric.errors import InputError, MissingTool, WorkFailed
+from torusfabric.errors import MissingTool, WorkFailed
 from torusfabric.fpga.board import (
     Built,
-    Misfit,
     build,
     find_board,
     flash,
@@ -29,13 +28,6 @@ from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache, RenewingCache
 
 BOARDS = sorted(load_boards())
-
-MINE = """\
-from torusfabric.fpga.board import Board
-from amaranth_boards.icebreaker import ICEBreakerPlatform
-BOARDS = {"mine": Board(title="Mine", platform=ICEBreakerPlatform, program=("iceprog", "x"),
-                        products=("fabric.bin",), packer=("icepack",))}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -109,20 +101,6 @@ class _Context:
         pass
 
 
-def test_board_of_ones_own(tmp_path):
-    """A file of one's own is as good as a name; what is neither is refused."""
-    path = tmp_path / "mine.py"
-    path.write_text(MINE)
-    assert find_board(str(path)).name == "mine"
-    path.write_text("")
-    with pytest.raises(InputError, match=r"^File of boards must define a dictionary BOARDS, as "):
-        find_board(str(path))
-    with pytest.raises(InputError, match=r"^File of boards must exist, not none\.py$"):
-        find_board("none.py")
-    with pytest.raises(InputError, match=r"^Board must be one of colorlight-5a75b, .*, not 'x'$"):
-        find_board("x")
-
-
 def test_list_of_boards(capsys):
     """The list names all boards with clock, serial line and programmer."""
     assert main(["boards", "--json"]) == 0
@@ -133,33 +111,38 @@ def test_list_of_boards(capsys):
     assert "orangecrab-25f" in capsys.readouterr().out
 
 
-def test_stages_of_a_build(tmp_path):
-    """What a build is doing is read off the logs of its tools."""
-    log = tmp_path / "fabric.tim"
-    now = lambda: stage(tmp_path, "fabric", "fabric.bin")
-    assert now() == (0, "synthesis")
-    log.write_text("Info: Packing constants..\n")
-    assert now() == (1, "placing")
-    with log.open("a") as file:
-        file.write("Info: Routing..\n")
-    assert now() == (2, "routing")
-    with log.open("a") as file:
-        file.write(
+@pytest.mark.parametrize(
+    ("said", "number", "text"),
+    [
+        ("Info: Packing constants..\n", 1, "placing"),
+        ("Info: Routing..\n", 2, "routing"),
+        (
+            "Info: Routing..\n"
             "Info:       4000 |      529       3470 |  134   866 |     44400|   0.6   3.8|\n"
-        )
-        file.write(
-            "Info:       5000 |      613       4386 |  152   848 |     43769|   0.64   4.46|\n"
-        )
-    assert now() == (2, "routing, 43769 connections to go")
-    log.write_text("Info: Routing globals...\nInfo: Running router2...\n")
-    assert now() == (2, "routing")
-    with log.open("a") as file:
-        file.write("Info:     iter=1 wires=431881 overused=22120 overuse=25792 archfail=NA\n")
-        file.write("Info:     iter=2 wires=442280 overused=13574 overuse=14557 archfail=NA\n")
-    assert now() == (2, "routing, 13574 wires to be shared no more")
-    with log.open("a") as file:
-        file.write("Info: Program finished normally.\n")
-    assert now() == (3, "packing the bitstream")
+            "Info:       5000 |      613       4386 |  152   848 |     43769|   0.64   4.46|\n",
+            2,
+            "routing, 43769 connections to go",
+        ),
+        ("Info: Routing globals...\nInfo: Running router2...\n", 2, "routing"),
+        (
+            "Info: Routing globals...\nInfo: Running router2...\n"
+            "Info:     iter=1 wires=431881 overused=22120 overuse=25792 archfail=NA\n"
+            "Info:     iter=2 wires=442280 overused=13574 overuse=14557 archfail=NA\n",
+            2,
+            "routing, 13574 wires to be shared no more",
+        ),
+        (
+            "Info: Running router2...\nInfo: Program finished normally.\n",
+            3,
+            "packing the bitstream",
+        ),
+    ],
+)
+def test_stages_of_a_build(tmp_path, said, number, text):
+    """What a build is doing is read off the logs of its tools."""
+    assert stage(tmp_path, "fabric", "fabric.bin") == (0, "synthesis")
+    (tmp_path / "fabric.tim").write_text(said)
+    assert stage(tmp_path, "fabric", "fabric.bin") == (number, text)
 
 
 @pytest.fixture
@@ -301,13 +284,3 @@ def test_ecp5_bitstream_is_reproducible(small, tmp_path):
     assert first.bitstream.read_bytes() == second.bitstream.read_bytes()
     assert first.report == second.report
     assert (first.report["router"], second.cached) == ("router2", False)
-
-
-@pytest.mark.long
-def test_fabric_that_is_too_large(tmp_path):
-    """A fabric that does not fit is one line with the numbers, and leaves no bitstream."""
-    fabric = fabric_of("4x4", "allgather", "hamiltonian", width=8, flits=2)
-    message = "^Fabric must fit into icestick, not be larger than what does: .* fits up to 2x2"
-    with pytest.raises(Misfit, match=message):
-        build(fabric, find_board("icestick"), tmp_path, cache=Cache(tmp_path / "cache"))
-    assert not (tmp_path / "fabric.bin").exists()

@@ -49,6 +49,8 @@ def test_file_that_is_right(file_of):
     path = file_of(RIGHT)
     board = find_board(path)
     assert (board.name, board.file) == ("mine", path)
+    with pytest.raises(InputError, match=r"^File of boards must exist, not none\.py$"):
+        find_board("none.py")
 
 
 @pytest.mark.parametrize(
