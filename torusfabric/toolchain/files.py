@@ -96,7 +96,8 @@ def finished(path: AnyPath) -> Iterator[Path]:
     if is_written_directly(path, status_of(path)):
         with temporary_folder() as folder:
             yield folder / "content"
-            copy_file(folder / "content", path)
+            with writing(path) as file, open(folder / "content", "rb") as content:
+                shutil.copyfileobj(content, file)
     else:
         with replacing(path) as unfinished:
             yield unfinished
@@ -158,18 +159,6 @@ def write_file(path: AnyPath, text: str, *, errors: str = "backslashreplace") ->
     """
     with writing_text(path, errors=errors) as file:
         file.write(text)
-
-
-def copy_file(source: AnyPath, path: AnyPath) -> None:
-    """Write what another file holds, as a whole or not at all.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written.
-    """
-    with writing(path) as file, open(source, "rb") as read:
-        shutil.copyfileobj(read, file)
 
 
 def writable(path: AnyPath, *, make: bool = False) -> None:

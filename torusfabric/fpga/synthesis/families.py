@@ -40,11 +40,10 @@ _XILINX = {
 
 def _xilinx(family: str) -> Family:
     return Family(
-        f"synth_xilinx -family {family} -flatten",
+        f"synth_xilinx -family {family} -flatten -noiopad -noclkbuf",
         _XILINX,
         compact=" -nowidelut",
         defines=(LUT6,),
-        no_pads=" -noiopad -noclkbuf",
         inputs=6,
     )
 
@@ -96,7 +95,7 @@ FAMILIES = {
         block_shapes=((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)),
     ),
     "gowin": Family(
-        "synth_gowin",
+        "synth_gowin -noiopads",
         {
             Cost(luts=1): "LUT[1-4]",
             Cost(ffs=1): "DFF*",
@@ -111,13 +110,12 @@ FAMILIES = {
         compact=" -nowidelut",
         pnr="nextpnr-himbaechel-gowin",
         defines=(LUT4,),
-        no_pads=" -noiopads",
         pads="iopadmap -bits -inpad IBUF O:I -outpad OBUF I:O",
     ),
     "xilinx-7": _xilinx("xc7"),
     "xilinx-us": _xilinx("xcup"),
     "cyclone-v": Family(
-        "synth_intel_alm -family cyclonev",
+        "synth_intel_alm -family cyclonev -noiopad -noclkbuf",
         {
             Cost(luts=1): "MISTRAL_ALUT[2-6] MISTRAL_NOT",
             Cost(luts=1, carries=1): "MISTRAL_ALUT_ARITH",
@@ -128,12 +126,11 @@ FAMILIES = {
             Cost(): "MISTRAL_IB MISTRAL_OB MISTRAL_CLKBUF",
         },
         defines=(LUT6,),
-        no_pads=" -noiopad -noclkbuf",
         inputs=6,
         logic_cells=alms,
     ),
     "nexus": Family(
-        "synth_nexus",
+        "synth_nexus -noiopad",
         {
             Cost(luts=1): "LUT4 INV",
             Cost(luts=2, muxes=1): "WIDEFN9",
@@ -148,10 +145,9 @@ FAMILIES = {
         },
         compact=" -nowidelut",
         defines=(LUT4,),
-        no_pads=" -noiopad",
     ),
     "gatemate": Family(
-        "synth_gatemate -nomult",
+        "synth_gatemate -nomult -noiopad -noclkbuf",
         {
             Cost(luts=1): "CC_LUT[1-4] CC_MX2",
             Cost(luts=2, muxes=1): "CC_MX4",
@@ -164,7 +160,6 @@ FAMILIES = {
         },
         compact=" -nomx8 -nomx4",
         defines=(LUT4,),
-        no_pads=" -noiopad -noclkbuf",
     ),
     "efinix": Family(
         "synth_efinix",

@@ -70,7 +70,8 @@ class Family:
     Parameters
     ----------
     synth : str
-        The yosys command for speed.
+        The yosys command for speed. Ports are not pins, of no module: it would give pads to those
+        inside, too, which are kept apart.
     cells : dict
         What a cell costs -> patterns of the types of such cells; others are unknown.
     compact : str
@@ -86,9 +87,6 @@ class Family:
         is stuck.
     defines : tuple of str
         What is defined for the text to have the form that suits its cells.
-    no_pads : str
-        What to add to the yosys command so that ports are not pins: of no module, for it would give
-        pads to those inside, too, which are kept apart.
     pads : str
         The yosys command that gives pads to a module, whose name follows.
     inputs : int
@@ -108,7 +106,6 @@ class Family:
     pnr_args: tuple[str, ...] = ()
     placers: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
-    no_pads: str = ""
     pads: str = ""
     inputs: int = 4
     logic_cells: Callable[[dict[str, Any]], int] | None = None
@@ -130,7 +127,7 @@ class Family:
         synth_ice40 -top node -run map_ffs:
         """
         more = self.compact if mapping is Mapping.COMPACT else ""
-        command = f"{self.synth}{more}{self.no_pads} -top {top}"
+        command = f"{self.synth}{more} -top {top}"
         if steps := self.before_registers:
             command = "\n".join(
                 (f"{command} -run begin:map_ffs", *steps, f"{command} -run map_ffs:")
