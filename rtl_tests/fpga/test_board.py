@@ -101,16 +101,6 @@ class _Context:
         pass
 
 
-def test_list_of_boards(capsys):
-    """The list names all boards with clock, serial line and programmer."""
-    assert main(["boards", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["boards"]
-    assert sorted(row["name"] for row in rows) == BOARDS
-    assert {row["name"]: row["clock_mhz"] for row in rows}["icebreaker"] == 12
-    assert main(["boards"]) == 0
-    assert "orangecrab-25f" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("said", "number", "text"),
     [

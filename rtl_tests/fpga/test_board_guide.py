@@ -32,6 +32,7 @@ def test_list_of_boards_says_lamps_and_ports(capsys):
     assert main(["boards", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["boards"]}
     assert all(row["port"].startswith("/dev/tty") for row in rows.values())
+    assert rows["icebreaker"]["clock_mhz"] == 12
     assert rows["icebreaker"]["lamps"] == lamp_meanings(find_board("icebreaker"))
     assert set(rows) == set(load_boards())
     assert main(["boards"]) == 0

@@ -176,21 +176,28 @@ def test_pairs_are_placed(tmp_path):
     assert re.search(r"constraining clock net '[\w.]*lvds_rx_0_words_0' to 25.00 MHz", said)
 
 
-@pytest.mark.parametrize(("words", "line"), [
-    (["4x4", "--boards", "2x1", "--block", "1,0", "--lanes", "3"],
+@pytest.mark.parametrize(("board", "phy", "words", "line"), [
+    ("ulx3s-85f", "lvds", ["4x4", "--boards", "2x1", "--block", "1,0", "--lanes", "3"],
      "Pairs must be at least 4 for 8 links of 8 bits at 25 MHz (1600 Mbit/s; a pair takes 23 bits "
      "a cycle, which are 2 links and 2 bits more), not 3"),
-    (["4x4", "--boards", "2x2", "--block", "1,0"], "Neighbours of the board must be at most 1"),
-    (["4", "--boards", "2", "--block", "1", "--width", "22"],
+    ("ulx3s-85f", "lvds", ["4x4", "--boards", "2x2", "--block", "1,0"],
+     "Neighbours of the board must be at most 1"),
+    ("ulx3s-85f", "lvds", ["4", "--boards", "2", "--block", "1", "--width", "22"],
      "Width must be at most 21 bits for a pair that takes 23 a cycle of 25 MHz, not 22"),
-    (["4", "--boards", "2", "--block", "1", "--board", "versa-ecp5"],
+    ("versa-ecp5", "lvds", ["4", "--boards", "2", "--block", "1"],
      "Board for lvds must be an ECP5 with a resource lvds, not without"),
+    ("ecpix5-45f", "serdes", ["4x4", "--boards", "2x1", "--block", "1,0", "--width", "16"],
+     "Pairs must be at least 2 for 8 links of 16 bits at 25 MHz (3200 Mbit/s; a pair takes 72 bits "
+     "a cycle, which are 4 links and 2 bits more), not 1"),
+    ("ulx3s-85f", "serdes", ["4", "--boards", "2", "--block", "1"],
+     "Board for serdes must be an ECP5 with a resource serdes, not without"),
+    ("icestick", "serdes", ["4", "--boards", "2", "--block", "1"],
+     "Board must be an ECP5 with an oscillator of a multiple of 25 MHz, not 12 MHz"),
 ])  # fmt: skip
-def test_what_does_not_fit_is_said(words, line, tmp_path, capsys):
-    usual = {"--board": "ulx3s-85f", "--width": "8"}
-    command = ["build", words[0], "allgather", *words[1:]]
-    command += [
-        word for name, value in usual.items() if name not in words for word in (name, value)
-    ]
-    assert main([*command, "--flits", "4", "--phy", "lvds", "-o", str(tmp_path / "out")]) == 1
+def test_what_does_not_fit_is_said(board, phy, words, line, tmp_path, capsys):
+    if phy == "serdes":
+        pytest.importorskip("liteiclink")
+    command = ["build", "--board", board, words[0], "allgather", *words[1:]]
+    command += [] if "--width" in words else ["--width", "8"]
+    assert main([*command, "--flits", "4", "--phy", phy, "-o", str(tmp_path / "out")]) == 1
     assert line in capsys.readouterr().err

@@ -101,22 +101,3 @@ def test_transceivers_are_placed(board, tmp_path):
     clocks = re.findall(r"(\w+)': .*at ([\d.]+) MHz", said)
     assert {("serdes_tx_0_clock", "125.00"), ("serdes_rx_0_clock", "125.00")} <= {*clocks}
     assert re.search(r"constraining clock net '[\w.]*serdes_rx_0_words_0' to 25.00 MHz", said)
-
-
-@pytest.mark.parametrize(("words", "line"), [
-    (["4x4", "--boards", "2x1", "--block", "1,0", "--width", "16"],
-     "Pairs must be at least 2 for 8 links of 16 bits at 25 MHz (3200 Mbit/s; a pair takes 72 bits "
-     "a cycle, which are 4 links and 2 bits more), not 1"),
-    (["4", "--boards", "2", "--block", "1", "--board", "ulx3s-85f"],
-     "Board for serdes must be an ECP5 with a resource serdes, not without"),
-    (["4", "--boards", "2", "--block", "1", "--board", "icestick"],
-     "Board must be an ECP5 with an oscillator of a multiple of 25 MHz, not 12 MHz"),
-])  # fmt: skip
-def test_what_does_not_fit_is_said(words, line, tmp_path, capsys):
-    usual = {"--board": "ecpix5-45f", "--width": "8"}
-    command = ["build", words[0], "allgather", *words[1:]]
-    command += [
-        word for name, value in usual.items() if name not in words for word in (name, value)
-    ]
-    assert main([*command, "--flits", "4", "--phy", "serdes", "-o", str(tmp_path / "out")]) == 1
-    assert line in capsys.readouterr().err

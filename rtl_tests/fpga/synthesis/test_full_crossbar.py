@@ -80,6 +80,7 @@ def test_full_crossbar_passes_every_input(inputs, tmp_path):
 def test_fewest_tables():
     # Two or three words take one table if their selects are not more than its other inputs.
     assert [fewest_tables(n) for n in range(9)] == [0, 0, 1, 2, 2, 3, 3, 3, 4]
+    assert [fewest_tables(n, 6) for n in (1, 2, 4, 5, 8)] == [0, 1, 1, 2, 2]
 
 
 @pytest.mark.long

@@ -136,6 +136,10 @@ def test_all_targets_know_what_fits():
         for name, most in target.capacity.items():
             assert target.over(Cost(**{name: most})) is None
             assert target.over(Cost(**{name: most + 1})).startswith(f"does not fit: {most + 1} ")
+    too_much = Cost(luts=1182241, brams=4320, urams=961)
+    assert find_target("xilinx-us-vu9p").over(too_much) == (
+        "does not fit: 1182241 LUTs of 1182240, 961 ultra RAMs of 960"
+    )
 
 
 def test_logic_cells_of_ice40_are_shared_where_they_can_be():
