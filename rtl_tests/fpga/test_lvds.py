@@ -19,7 +19,7 @@ from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.fpga.bridge.linked import Cables, SimulatedPins, pair_domain
 from torusfabric.fpga.bridge.simulated import PERIOD, SimulatedPort
 from torusfabric.fpga.pairs import PairLinks, pair_links
-from torusfabric.fpga.pairs.lvds import lvds_layer
+from torusfabric.fpga.pairs.lvds import LvdsLayer
 from torusfabric.fpga.pairs.words import TRUSTED, Bits, PairReceiver, PairSender, WordTimer
 from torusfabric.rtl.boards import Block, BoardSystem
 from torusfabric.rtl.boards.link_plan import LVDS
@@ -141,8 +141,7 @@ def test_a_block_runs_over_pairs(monkeypatch):
     fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), flits=2), width=16)
     system = BoardSystem(fabric, Boards.parse("2", ring), phy=LVDS)
     platform = find_board("ulx3s-85f").make_platform()
-    layer = lvds_layer(platform)
-    own = layer._replace(pins=OwnPins(layer.units, 1, [(1, 0)], Cables(), [3, 17]))
+    own = OwnPins(LvdsLayer(platform), 1, [(1, 0)], Cables(), [3, 17])
     pairs = PairLinks(system, 1, own, platform)
     block = Block(system, 1, links=pairs)
     port = SimulatedPort(block)

@@ -18,8 +18,7 @@ from ...rtl.assembly import Assembly
 from ...rtl.boards import Block, BoardSystem
 from ...rtl.boards.system import link_port
 from ..pairs import LAYERS, PairLinks
-from ..pairs.links import bundle_ends
-from ..pairs.words import Units
+from ..pairs.links import Layer, bundle_ends
 from .gateware import Bridge
 from .simulated import PERIOD, TIMEOUT, Bytes
 
@@ -75,7 +74,7 @@ def pair_domain(board: int) -> str:
 
 
 class SimulatedPins:
-    """The wires of all pairs of a board, in place of the pins of its links.
+    """The wires of all pairs of a board, in place of the pins of a layer.
 
     Parameters
     ----------
@@ -87,13 +86,14 @@ class SimulatedPins:
 
     def __init__(
         self,
-        units: Units,
+        layer: Layer,
         board: int,
         ends: Sequence[tuple[int, int]],
         cables: Cables,
         late: Sequence[int],
     ) -> None:
-        self._units, self._board, self._ends = units, board, ends
+        self.resource, self.units = layer.resource, layer.units
+        self._board, self._ends = board, ends
         self._cables, self._late = cables, late
 
     def sending(self, bundle: int) -> str:
@@ -111,12 +111,12 @@ class SimulatedPins:
         """Delay what the other board sends."""
         m.d.comb += self._cables.wire(self._board, bundle, len(sent)).eq(sent)
         came = self._cables.wire(*self._ends[bundle], len(sent))
-        gear = self._units.gear * self._units.unit
+        gear = self.units.gear * self.units.unit
         lines = []
         for pair in range(len(sent) // gear):
-            line = Signal((self._late[pair] + 2) * self._units.unit + gear, name=f"line_{pair}")
+            line = Signal((self._late[pair] + 2) * self.units.unit + gear, name=f"line_{pair}")
             m.d[self.receiving(bundle)] += line.eq(Cat(line, came.word_select(pair, gear))[gear:])
-            lines.append(line[-gear - self._late[pair] * self._units.unit :][:gear])
+            lines.append(line[-gear - self._late[pair] * self.units.unit :][:gear])
         return Cat(lines)
 
 
@@ -134,8 +134,8 @@ def linked_blocks(
             continue
         layer, each = LAYERS[system.phy.name](platform), LATE[system.phy.name]
         late = [each[(board + k) % len(each)] for k in range(system.plan.links)]
-        pins = SimulatedPins(layer.units, board, bundle_ends(system, board), cables, late)
-        links = PairLinks(system, board, layer._replace(pins=pins), platform, pairs)
+        pins = SimulatedPins(layer, board, bundle_ends(system, board), cables, late)
+        links = PairLinks(system, board, pins, platform, pairs)
         blocks.append(Block(system, board, links=links))
     return blocks
 

@@ -5,13 +5,13 @@ from typing import Any
 
 from ...rtl.boards import BoardSystem
 from .links import Layer, PairLinks
-from .lvds import lvds_layer
-from .serdes import serdes_layer
+from .lvds import LvdsLayer
+from .serdes import SerdesLayer
 
 __all__ = ["LAYERS", "PairLinks", "pair_links"]
 
 #: What makes each physical layer for a platform, by its name.
-LAYERS: dict[str, Callable[[Any], Layer]] = {"lvds": lvds_layer, "serdes": serdes_layer}
+LAYERS: dict[str, Callable[[Any], Layer]] = {"lvds": LvdsLayer, "serdes": SerdesLayer}
 
 
 def pair_links(

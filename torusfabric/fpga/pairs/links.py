@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from amaranth.build.res import ResourceError
 from amaranth.hdl import Cat, DomainRenamer, Module, Signal, Value
@@ -15,11 +15,22 @@ from ...rtl.boards.links import FRAME_BITS
 from ...rtl.boards.system import link_port
 from .words import PairReceiver, PairSender, Units, WordTimer
 
-__all__ = ["Layer", "PairLinks", "Pins", "bundle_ends", "pairs_of"]
+__all__ = ["Layer", "PairLinks", "bundle_ends", "pairs_of"]
 
 
-class Pins(Protocol):
-    """What stands between the units of pairs and their wires."""
+class Layer(Protocol):
+    """A physical layer: how words go over pairs, and what stands between their units and wires.
+
+    Attributes
+    ----------
+    resource : str
+        The name of the platform's resource for each bundle of pairs.
+    units : Units
+        What goes on a pair for a word.
+    """
+
+    resource: str
+    units: Units
 
     def begin(self, m: Module, platform: Any) -> None:
         """Make what all bundles share."""
@@ -32,22 +43,6 @@ class Pins(Protocol):
 
     def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Send the units of all pairs of a bundle, in its domain; returns those that come."""
-
-
-class Layer(NamedTuple):
-    """A physical layer: how words go over pairs.
-
-    Parameters
-    ----------
-    resource : str
-        The name of the platform's resource for each bundle of pairs.
-    units : Units
-        What goes on a pair for a word.
-    """
-
-    resource: str
-    units: Units
-    pins: Pins
 
 
 class PairLinks:
@@ -84,7 +79,7 @@ class PairLinks:
         given: int | None = None,
     ) -> None:
         self._width, self._mhz = system.fabric.width, platform.default_clk_frequency / 1e6
-        self._pins, self.units = layer.pins, layer.units
+        self._layer, self.units = layer, layer.units
         self._per_pair = (self.units.bits - FRAME_BITS) // self._width
         ends = system.boards.ends[board]
         to = {end.board: list[int]() for end in ends}
@@ -118,16 +113,16 @@ class PairLinks:
         """Connect the link ports of a design to pins."""
         turned = Signal(name="turned")
         m.d.sync += turned.eq(~turned)
-        self._pins.begin(m, platform)
+        self._layer.begin(m, platform)
         for number, (sent, received) in enumerate(self._bundles):
             m.submodules[f"bundle_{number}"] = bundle = Module()
-            domain = self._pins.sending(number)
+            domain = self._layer.sending(number)
             timer = DomainRenamer(domain)(WordTimer(self.units.cycles))
             bundle.submodules.timer = timer
             bundle.submodules.turned_known = FFSynchronizer(turned, timer.turned, o_domain=domain)
             units = self._sends(bundle, design, sent, timer.load, domain)
-            came = self._pins.attach(bundle, number, units, platform)
-            clocks = self._receives(bundle, design, received, came, self._pins.receiving(number))
+            came = self._layer.attach(bundle, number, units, platform)
+            clocks = self._receives(bundle, design, received, came, self._layer.receiving(number))
             if platform is not None:
                 for clock in clocks:
                     platform.add_clock_constraint(clock, 1e6 * self._mhz)

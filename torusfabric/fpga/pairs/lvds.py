@@ -9,10 +9,10 @@ from amaranth.lib import io
 
 from ...errors import InputError
 from ..board.platforms import pll
-from .links import Layer, pairs_of
-from .words import Bits
+from .links import pairs_of
+from .words import Bits, Units
 
-__all__ = ["lvds_layer"]
+__all__ = ["LvdsLayer"]
 
 #: Mbit/s of a pair with gears of four bits, by the speed grade of an ECP5: its data sheet,
 #: FPGA-DS-02012, external switching characteristics of GDDRX2.
@@ -21,9 +21,6 @@ RATES = {"6": 624, "7": 700, "8": 800}
 #: The least cycles of the faster clock in one of the fabric.
 LEAST_CYCLES = 5
 
-#: The resource with the pairs to a neighbour and from it.
-RESOURCE = "lvds"
-
 #: The domain of what sends on all pairs, and what its name and that of others begin with.
 SENDING = "lvds"
 
@@ -31,31 +28,29 @@ SENDING = "lvds"
 CLOCK = 0b0101
 
 
-def lvds_layer(platform: Any) -> Layer:
-    """Pairs for data, and one for their clock, to and from each neighbour of a board.
+class LvdsLayer:
+    """Pairs for data, and one for their clock, to and from each neighbour: gears of four bits.
 
     Raises
     ------
     InputError
         If the platform has no such pairs, or its clock is too fast for them.
     """
-    rate, mhz = RATES.get(getattr(platform, "speed", ""), 0), platform.default_clk_frequency / 1e6
-    if not rate or not pairs_of(platform, RESOURCE, 0):
-        raise InputError("Board for lvds must be an ECP5 with a resource lvds, not without")
-    cycles = int(rate // (Bits.gear * mhz))
-    if cycles < LEAST_CYCLES:
-        raise InputError(
-            f"Clock of the board must be at most {rate / Bits.gear / LEAST_CYCLES:g} MHz for "
-            f"pairs of {rate} Mbit/s, not {mhz:g}"
-        )
-    return Layer(RESOURCE, Bits(cycles), LvdsPins(cycles, mhz))
 
+    resource = "lvds"
 
-class LvdsPins:
-    """Gears of four bits at the pins of an ECP5."""
-
-    def __init__(self, cycles: int, mhz: float) -> None:
-        self._cycles, self._mhz = cycles, mhz
+    def __init__(self, platform: Any) -> None:
+        rate = RATES.get(getattr(platform, "speed", ""), 0)
+        self._mhz = platform.default_clk_frequency / 1e6
+        if not rate or not pairs_of(platform, self.resource, 0):
+            raise InputError("Board for lvds must be an ECP5 with a resource lvds, not without")
+        self._cycles = int(rate // (Bits.gear * self._mhz))
+        if self._cycles < LEAST_CYCLES:
+            raise InputError(
+                f"Clock of the board must be at most {rate / Bits.gear / LEAST_CYCLES:g} MHz for "
+                f"pairs of {rate} Mbit/s, not {self._mhz:g}"
+            )
+        self.units: Units = Bits(self._cycles)
 
     def sending(self, bundle: int) -> str:
         """The same of all bundles."""
@@ -82,7 +77,7 @@ class LvdsPins:
 
     def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Add the pins of a bundle: send four bits a cycle on each pair, and their clock."""
-        port, count = platform.request(RESOURCE, bundle, dir="-"), len(sent) // Bits.gear
+        port, count = platform.request(self.resource, bundle, dir="-"), len(sent) // Bits.gear
         m.submodules.tx_buffer = data = io.Buffer("o", port.tx[:count])
         m.submodules.tx_clk_buffer = clock = io.Buffer("o", port.tx_clk)
         edge, late = self._edges

@@ -8,13 +8,9 @@ from amaranth.build.res import ResourceError
 from amaranth.hdl import ClockDomain, ClockSignal, Instance, Module, Signal, Value
 
 from ...errors import InputError
-from .links import Layer
-from .words import Bytes
+from .words import Bytes, Units
 
-__all__ = ["FABRIC_MHZ", "serdes_layer"]
-
-#: The resource with a pair to a neighbour and one from it, at a transceiver.
-RESOURCE = "serdes"
+__all__ = ["FABRIC_MHZ", "SerdesLayer"]
 
 #: Mbit/s of a pair: what transceivers of all speed grades carry, and what logic behind them can
 #: take; 5,000 would be 250 MHz. Ten bits are a byte.
@@ -30,31 +26,29 @@ FABRIC_MHZ = RATE / 10 / Bytes.gear / CYCLES
 RESET = 1024
 
 
-def serdes_layer(platform: Any) -> Layer:
-    """A pair to and from each neighbour of a board, at a transceiver.
+class SerdesLayer:
+    """A pair to and from each neighbour of a board, at a transceiver of an ECP5, by LiteICLink.
 
     Raises
     ------
     InputError
         If the platform has no transceivers.
     """
-    try:
-        platform.lookup(RESOURCE, 0)
-        oscillator = platform.oscillator_mhz
-    except (ResourceError, AttributeError):
-        raise InputError(
-            "Board for serdes must be an ECP5 with a resource serdes, not without"
-        ) from None
-    return Layer(RESOURCE, Bytes(CYCLES), SerdesPins(oscillator))
 
+    resource = "serdes"
 
-class SerdesPins:
-    """Transceivers of an ECP5, by LiteICLink."""
-
-    def __init__(self, oscillator: float) -> None:
+    def __init__(self, platform: Any) -> None:
+        try:
+            platform.lookup(self.resource, 0)
+            self._oscillator = platform.oscillator_mhz
+        except (ResourceError, AttributeError):
+            raise InputError(
+                "Board for serdes must be an ECP5 with a resource serdes, not without"
+            ) from None
         from .transceiver import transceiver
 
-        self._oscillator, self._transceiver = oscillator, transceiver
+        self._transceiver = transceiver
+        self.units: Units = Bytes(CYCLES)
 
     def sending(self, bundle: int) -> str:
         """One for each."""
@@ -81,7 +75,7 @@ class SerdesPins:
         )
         for name, text in files.items():
             platform.add_file(name, text)
-        port = platform.request(RESOURCE, bundle, dir="-")
+        port = platform.request(self.resource, bundle, dir="-")
         came = Signal(len(sent), name="came")
         clocks = {}
         for way, domain in (("tx", self.sending(bundle)), ("rx", self.receiving(bundle))):
