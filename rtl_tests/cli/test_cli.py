@@ -1,36 +1,19 @@
 """The command line: what a user tries, and what a user gets wrong."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 
 import pytest
-from helpers import few
+from helpers import few, run_command, run_json
 
 from torusfabric.cli import main
-
-
-def run(capsys, *words):
-    """Exit status, standard output and standard error of a command."""
-    status = main(list(words))
-    out, err = capsys.readouterr()
-    return status, out, err
-
-
-def run_json(capsys, *words):
-    """The one JSON object that a command prints."""
-    status, out, err = run(capsys, *words, "--json", "--quiet")
-    assert (status, err) == (0, "")
-    return json.loads(out)
 
 
 def test_algorithms(capsys):
     """The catalogue is listed for people and for programs."""
     names = {entry["name"] for entry in run_json(capsys, "algorithms")["algorithms"]}
     assert {"hamiltonian", "lee-code", "one-packet", "matching", "necklace"} <= names
-    assert "hamiltonian" in run(capsys, "algorithms")[1]
+    assert "hamiltonian" in run_command(capsys, "algorithms")[1]
 
 
 @pytest.mark.parametrize(
@@ -51,16 +34,6 @@ def test_plan(capsys, selection, rounds, bound, delta, tau):
     assert got == (rounds, bound, delta, tau)
 
 
-@pytest.mark.parametrize("name", ["plan.json", "plan.json.gz"])
-def test_plan_and_check_a_file(capsys, tmp_path, name):
-    """What plan writes, check accepts; it says the same of it."""
-    path = str(tmp_path / name)
-    planned = run_json(capsys, "plan", "4x6", "allgather", "-o", path)
-    checked = run_json(capsys, "check", path)
-    for key in ("algorithm", "rounds", "bound", "delta", "tau", "transfers", "checked"):
-        assert planned[key] == checked[key]
-
-
 @pytest.mark.parametrize(
     "words",
     ["animate 2x2 allgather", "export 2x2 allgather --format csv", "verilog 2x2 allgather",
@@ -68,18 +41,18 @@ def test_plan_and_check_a_file(capsys, tmp_path, name):
 )  # fmt: skip
 def test_what_was_checked_is_said(capsys, tmp_path, words):
     """In words, of one and of several, by whatever plans."""
-    _, out, _ = run(capsys, *words.split(), "-o", str(tmp_path / "a.html"))
+    _, out, _ = run_command(capsys, *words.split(), "-o", str(tmp_path / "a.html"))
     assert re.search(r"^checked  +every block reaches every node that must hold it", out, re.M)
 
 
 def test_check_finds_a_fault(capsys, tmp_path):
     """A file with a transfer left out fails with status 2, and the message says where."""
     path = tmp_path / "plan.json"
-    run(capsys, "plan", "4x4", "allgather", "--algorithm", "hamiltonian", "-o", str(path))
+    run_command(capsys, "plan", "4x4", "allgather", "--algorithm", "hamiltonian", "-o", str(path))
     data = json.loads(path.read_text())
     del data["rounds"][0][5]
     path.write_text(json.dumps(data))
-    status, out, err = run(capsys, "check", str(path))
+    status, out, err = run_command(capsys, "check", str(path))
     assert (status, out) == (2, "")
     assert "round 2" in err.lower()
     assert "node" in err
@@ -94,21 +67,6 @@ def test_simulate(capsys):
     assert report["words_checked"] == 16 * 16 * 4
     assert report["cycles"] == report["predicted_cycles"] == 21
     assert {"algorithm", "rounds", "bound", "engine", "seconds"} <= set(report)
-
-
-def test_simulate_for_people(capsys):
-    """The same as text names everything the issue of a run is judged by."""
-    status, out, _ = run(capsys, "simulate", "3x3", "allgather")
-    assert status == 0
-    for name in ("cycles", "predicted cycles", "lower bound", "words checked", "words wrong"):
-        assert name in out
-
-
-def test_simulate_writes_waves(capsys, tmp_path):
-    """The waves of all signals are written on demand."""
-    path = tmp_path / "waves.vcd"
-    assert run(capsys, "simulate", "2x2", "allgather", "--vcd", str(path))[0] == 0
-    assert "$enddefinitions" in path.read_text()
 
 
 def test_verilog(capsys, tmp_path):
@@ -147,27 +105,17 @@ BAD = [
 @pytest.mark.parametrize(("words", "text"), BAD)
 def test_bad_input(capsys, words, text):
     """A user's mistake is one line on standard error, and status 1."""
-    status, out, err = run(capsys, *words)
+    status, out, err = run_command(capsys, *words)
     assert (status, out) == (1, "")
     assert text in err
     assert err.startswith("torusfabric: ")
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "other"}', "\x00\xff"])
-def test_corrupt_schedule_file(capsys, tmp_path, text):
-    """A file that is no schedule is one line, and status 1."""
-    path = tmp_path / "plan.json"
-    path.write_bytes(text.encode("latin-1"))
-    status, _, err = run(capsys, "check", str(path))
-    assert status == 1
-    assert err.count("\n") == 1
-
-
 def test_missing_tool(capsys, tmp_path, monkeypatch):
     """A tool that is not there is one line with what to install, and status 3."""
     monkeypatch.setenv("YOSYS", str(tmp_path / "yosys"))
-    status, _, err = run(capsys, "synth", "2x2", "allgather", "--target", "ice40-hx8k")
+    status, _, err = run_command(capsys, "synth", "2x2", "allgather", "--target", "ice40-hx8k")
     assert status == 3
     assert "pip install 'torusfabric[hardware]'" in err
 
@@ -175,25 +123,7 @@ def test_missing_tool(capsys, tmp_path, monkeypatch):
 def test_text_takes_no_tool(capsys, tmp_path, monkeypatch):
     """Verilog is written where no tool is."""
     monkeypatch.setenv("YOSYS", str(tmp_path / "yosys"))
-    assert run(capsys, "verilog", "2x2", "allgather", "-o", str(tmp_path / "out"))[0] == 0
-
-
-def test_nothing_half_written(capsys, tmp_path, monkeypatch):
-    """A plan that cannot be finished leaves the old file as it was."""
-    path = tmp_path / "plan.json"
-    path.write_text("old")
-    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "disk full")))
-    assert run(capsys, "plan", "4x4", "allgather", "-o", str(path))[0] == 1
-    assert [p.name for p in tmp_path.iterdir()] == ["plan.json"]
-    assert path.read_text() == "old"
-
-
-def test_reader_that_goes_away():
-    """A closed pipe is no error."""
-    command = f"{sys.executable} -m torusfabric algorithms | head -n 1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True)
-    assert done.returncode == 0
-    assert done.stderr == ""
+    assert run_command(capsys, "verilog", "2x2", "allgather", "-o", str(tmp_path / "out"))[0] == 0
 
 
 @pytest.mark.parametrize("command", [(), ("plan",), ("simulate",), ("verilog",), ("synth",)])
@@ -239,7 +169,7 @@ def test_simulate_reductions(capsys, collective, options):
 )
 def test_operators_that_do_not_fit(capsys, words, message):
     """An operator that is of no use, or unknown, is refused in one line."""
-    status, _, err = run(capsys, "simulate", "3x3", *words)
+    status, _, err = run_command(capsys, "simulate", "3x3", *words)
     assert status == 1
     assert message in err
 
@@ -272,7 +202,7 @@ def test_sums_take_the_latency_that_is_quickest(capsys):
 def test_no_trace_of_an_open_root(capsys, tmp_path):
     """What is not known ahead cannot be traced; said before anything is simulated."""
     words = ("3x3", "broadcast", "--root", "any", "--trace", str(tmp_path / "trace.jsonl"))
-    status, _, err = run(capsys, "simulate", *words)
+    status, _, err = run_command(capsys, "simulate", *words)
     assert status == 1
     assert "--trace must be left out for --root any" in err
     assert not any(tmp_path.iterdir())

@@ -1,28 +1,12 @@
 """`import` and `export`, and what follows an import: check, simulate, Verilog, pages."""
 
-import json
 import re
 
 import msccl_generators as generators
 import pytest
-from helpers import few
+from helpers import few, run_command, run_json
 
-from torusfabric.cli import main
 from torusfabric.topology import Torus
-
-
-def run(capsys, *words):
-    """Exit status, and what a command prints."""
-    status = main([*map(str, words), "--quiet"])
-    return status, *capsys.readouterr()
-
-
-def run_json(capsys, *words):
-    """The one JSON object that a command prints."""
-    status, out, err = run(capsys, *words, "--json")
-    assert (status, err) == (0, "")
-    return json.loads(out)
-
 
 #: What a user has, where it shall go, and the steps and cycles that come of it.
 FILES = {
@@ -63,7 +47,7 @@ def test_from_a_file_to_hardware(capsys, tmp_path, name):
     assert (tmp_path / "out" / "manifest.json").exists()
     run_json(capsys, "animate", "--plan", plan, "-o", tmp_path / "page.html")
     if name == "exchange":
-        status, _, err = run(capsys, "export", plan, "-o", again)
+        status, _, err = run_command(capsys, "export", plan, "-o", again)
         assert (status, again.exists()) == (1, False)
         assert "must be by store-and-forward for msccl, not circuit" in err
         return
@@ -77,20 +61,21 @@ def test_in_words(capsys, tmp_path):
     """The steps stand beside the bound and our own plan."""
     path = tmp_path / "ring.xml"
     path.write_text(generators.ring_allgather(8))
-    status, out, err = run(capsys, "import", path, "--topology", "8")
+    status, out, err = run_command(capsys, "import", path, "--topology", "8")
     assert (status, err) == (0, "")
     assert "steps       7 of 1 message" in out
     assert "bound       4 of 1 message" in out
     assert "map         rank r is node r" in out
     assert "ours        4 steps of 1 message by hamiltonian: 4 message times" in out
-    status, out, _ = run(capsys, "import", path, "--topology", "2x4", "--map", "auto")
+    status, out, _ = run_command(capsys, "import", path, "--topology", "2x4", "--map", "auto")
     (listed,) = re.findall(r"are nodes (.*)", out)
     nodes = [int(node) for node in listed.split(", ")]
     assert sorted(nodes) == list(range(8))
     apart = Torus(2, 4).distance(nodes, [*nodes[1:], nodes[0]])
     assert (apart == 1).all()
     path.write_text(generators.all_pairs_alltoall(8))
-    status, out, err = run(capsys, "import", path, "--topology", "8", "-o", tmp_path / "no.json")
+    words = ("import", path, "--topology", "8", "-o", tmp_path / "no.json")
+    status, out, err = run_command(capsys, *words)
     assert (status, out) == (1, "")
     assert "rank 0 to rank 2: nodes 0 and 2 are 2 hops apart on 8" in err
     assert not (tmp_path / "no.json").exists()

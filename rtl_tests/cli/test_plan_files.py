@@ -6,18 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from helpers import few
+from helpers import few, run_json
 
 from torusfabric.cli import main
 from torusfabric.errors import WorkFailed
-
-
-def run_json(capsys, *words):
-    """The one JSON object that a command prints."""
-    status = main([*map(str, words), "--json", "--quiet"])
-    out, err = capsys.readouterr()
-    assert (status, err) == (0, "")
-    return json.loads(out)
 
 
 @pytest.fixture

@@ -1,28 +1,22 @@
 """Several collectives in the commands that plan, check, draw, play and trace."""
 
-import json
-
 import pytest
+from helpers import run_json
 
 import torusfabric as tf
 from torusfabric.cli import main
-
-
-def _json(capsys, *words):
-    assert main([*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
 
 
 def test_plans_to_files_and_back(capsys, tmp_path):
     """Each collective has its file; files are checked together, with the same facts."""
     files = [str(tmp_path / name) for name in ("a.json", "b.json.gz")]
     words = ("plan", "4x4", "allgather:matching,broadcast", "--root", "5", "-o", ",".join(files))
-    facts = _json(capsys, *words)
+    facts = run_json(capsys, *words)
     assert (facts["topology"], facts["collective"]) == ("4x4", "allgather,broadcast from 5")
     assert [mode["file"] for mode in facts["modes"]] == files
     assert [tf.load(file).algorithm for file in files] == ["matching", "spanning-tree"]
     for form in (["--plan", ",".join(files)], [",".join(files)]):
-        again = _json(capsys, "check", *form)
+        again = run_json(capsys, "check", *form)
         for mode, known in zip(again["modes"], facts["modes"], strict=True):
             assert mode == {name: known[name] for name in known if name not in ("file", "why")}
     assert main(words) == 0
@@ -37,7 +31,7 @@ def test_one_of_several_is_shown(capsys, tmp_path, command, mode):
     """By its number or its name."""
     path = tmp_path / "shown"
     several = ("4x4", "allgather,alltoall:necklace")
-    facts = _json(capsys, command, *several, "--mode", mode, "-o", str(path))
+    facts = run_json(capsys, command, *several, "--mode", mode, "-o", str(path))
     assert (facts["collective"], facts["algorithm"]) == ("alltoall", "necklace")
     shown = path.read_text()
     assert main([command, "4x4", "alltoall:necklace", "-o", str(path)]) == 0
@@ -51,7 +45,7 @@ def test_one_of_several_files(capsys, tmp_path, monkeypatch):
     tf.plan("3x3", "broadcast", root=2).save("b.json")
     for mode in ("1", "b.json", "broadcast"):
         words = ("draw", "--plan", "a.json,b.json", "--mode", mode, "-o", "x.svg")
-        assert _json(capsys, *words)["collective"] == "broadcast from 2"
+        assert run_json(capsys, *words)["collective"] == "broadcast from 2"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What several tests need: fabrics by name, and their messages."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from amaranth.sim import Simulator
 from torusfabric import collective as collectives
 from torusfabric import planning, verilog
 from torusfabric.analysis.cost import schedule_cost
+from torusfabric.cli import main
 from torusfabric.program import Action
 from torusfabric.rtl import Fabric
 from torusfabric.rtl.arrays import Slice
@@ -35,6 +37,8 @@ __all__ = [
     "plan",
     "program_of",
     "random_messages",
+    "run_command",
+    "run_json",
     "simulated",
     "starts_seen",
     "with_loop",
@@ -88,6 +92,19 @@ def few(count, cases, *, tuples=False):
         for case in cases[count:]
     ]
     return [*cases[:count], *rest]
+
+
+def run_command(capsys, *words):
+    """Exit status, standard output and standard error of a command line."""
+    status = main([*map(str, words)])
+    return status, *capsys.readouterr()
+
+
+def run_json(capsys, *words):
+    """The one JSON object that a command prints."""
+    status, out, err = run_command(capsys, *words, "--json", "--quiet")
+    assert (status, err) == (0, "")
+    return json.loads(out)
 
 
 def leave_out_texts(monkeypatch):
