@@ -39,15 +39,14 @@ RANDOM_JOBS = 20
 KNOWN = ("unit", "bound_where", "cut", "renumbered", "limit", "limit_flits", "why", "delta", "tau",
          "stream", "tau_bound", "modes", "forms")  # fmt: skip
 
-#: What is shown of a simulation of one collective, of several, and of streams, in this order.
+#: What is shown of a simulation, in this order, as far as it is known; and of it, what is not shown
+#: of several collectives.
 NAMES = ("topology", "collective", "operator", "algorithm", "forms", "why", "engine", "nodes",
-         "width", "flits", "router_classes", "origins", "latency", "rounds", "bound", "limit",
-         "delta", "tau", "stream", "cycles", "predicted_cycles", "cost_formula", "constant",
-         "roots", "words_checked", "words_wrong", "port_words", "direct_words")  # fmt: skip
-OF_SEVERAL = ("topology", "nodes", "width", "flits", "origins", "cycles", "predicted_cycles",
-              "words_checked", "words_wrong", "port_words", "direct_words")  # fmt: skip
-OF_STREAMS = ("topology", "collective", "operator", "algorithm", "nodes", "width", "flits")
-COUNTS_OF_STREAMS = ("cycles", "predicted_cycles", "words_checked", "words_wrong", "stall")
+         "width", "flits", "router_classes", "origins", "latency", "steps", "rounds", "lower_bound",
+         "limit", "delta", "tau", "stream", "jobs", "dropped", "cycles", "predicted_cycles",
+         "cost_formula", "constant", "roots", "words_checked", "words_wrong", "port_words",
+         "direct_words", "stall", "throughput")  # fmt: skip
+OF_ONE = ("operator", "router_classes", "latency", "constant", "roots", "throughput")
 
 
 #: The attributes of what says how a fabric is run.
@@ -127,18 +126,10 @@ def run_simulate(arguments: Namespace) -> None:
     report, engine, reason = _run(arguments, fabric)
     result = report.to_json() | {name: facts[name] for name in KNOWN if name in facts}
     result |= {"engine_reason": reason, "build_seconds": round(engine.build_seconds, 3)}
-    if streams:
-        result |= {"wave": arguments.wave}
-        print_report(arguments, result, _streams_shown(result))
-    else:
-        result |= {"latency": latency, "wave": arguments.wave, "trace": arguments.trace}
-        constants = [cost.constant_in_words for cost in report.cycle_costs]
-        said = result | {"origins": report.origins, "constant": constants}
-        shown = _of_several(said) if "modes" in said else _of_one(said)
-        speed = f"{result['node_cycles_per_second']:,} node cycles a second"
-        shown["time"] = f"{_time(result)}, {speed}"
-        shown |= {name: result[name] for name in ("wave", "trace") if result[name]}
-        print_report(arguments, result, shown)
+    result |= {"wave": arguments.wave}
+    result |= {} if streams else {"latency": latency, "trace": arguments.trace}
+    known = {} if streams else {"origins": report.origins, "costs": report.cycle_costs}
+    print_report(arguments, result, _shown(result | known))
     raise_if_wrong(report)
 
 
@@ -237,11 +228,6 @@ def _jobs(arguments: Namespace, fabric: "Fabric") -> "tuple[Job, ...]":
     return draw(fabric, count, seed=arguments.data_seed)
 
 
-def _named(result: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Some of what was found."""
-    return {name.replace("_", " "): result[name] for name in names}
-
-
 def _time(result: dict[str, Any]) -> str:
     """What a simulation took."""
     built = f"{result['build_seconds']:.1f} s to build, " if result["build_seconds"] else ""
@@ -255,60 +241,45 @@ def _lengths(jobs: list[dict[str, Any]]) -> str:
     return f"{len(lengths)}{between}"
 
 
-def _of_one(result: dict[str, Any]) -> dict[str, Any]:
-    """What a simulation of one collective found."""
-    said = in_words(result) | {"constant": result["constant"][0]}
-    steps = result["unit"].partition(" of ")[0]
-    names = (steps if name == "rounds" else name for name in NAMES)
-    shown = _named(said, *(name for name in names if name in said))
-    if shown["operator"] is None:
-        del shown["operator"], shown["latency"]
-    if result["jobs"]:
-        shown["jobs"] = _lengths(result["jobs"])
-    if roots := shown.pop("roots"):
-        shown["roots"] = " ".join(map(str, roots))
-    shown["lower bound"] = shown.pop("bound")
-    shown["engine"] += f" ({result['engine_reason']})"
-    shown["throughput"] = (
-        f"{result['throughput']:g} words a cycle a node, at most {result['throughput_bound']:g}"
+def _shown(result: dict[str, Any]) -> dict[str, Any]:
+    """What a simulation found, for people."""
+    said, several = in_words(result), "modes" in result
+    said["engine"] = f"{result['engine']} ({result['engine_reason']})"
+    said["lower_bound"] = said.get("bound")
+    said["jobs"] = _lengths(result["jobs"]) if result["jobs"] else None
+    said["roots"] = " ".join(map(str, result.get("roots", ()))) or None
+    if dropped := result.get("dropped"):
+        said["dropped"] = ", ".join(f"{dropped[error]} for error {error}" for error in dropped)
+    constants = [cost.constant_in_words for cost in result.get("costs", ())]
+    said["constant"] = constants[0] if constants else None
+    if (rate := result.get("throughput")) is not None:
+        most = result["throughput_bound"]
+        said["throughput"] = f"{rate:g} words a cycle a node, at most {most:g}"
+    if said["operator"] is None:
+        said["latency"] = None
+    names = (name for name in NAMES if not (several and name in OF_ONE))
+    found = {name: value for name in names if (value := said.get(name)) not in (None, {}, [])}
+    shown = {name.replace("_", " "): value for name, value in found.items()}
+    for number, mode in enumerate(result.get("modes", ())):
+        shown[f"mode {number}"] = _mode_shown(number, mode, result["jobs"])
+        if constants:
+            shown[f"mode {number} formula"] = result["mode_costs"][number]["cost_formula"]
+            shown[f"mode {number} constant"] = constants[number]
+    shown |= _rate(result["rate"]) if result.get("rate") else {}
+    speed = result.get("node_cycles_per_second")
+    shown["time"] = _time(result) + (f", {speed:,} node cycles a second" if speed else "")
+    return shown | {name: result[name] for name in ("wave", "trace") if result.get(name)}
+
+
+def _mode_shown(number: int, mode: dict[str, Any], jobs: list[dict[str, Any]]) -> str:
+    """What the runs of one of several collectives found."""
+    mine = [job for job in jobs if job["mode"] == number]
+    wrong, checked = (sum(job[f"words_{what}"] for job in mine) for what in ("wrong", "checked"))
+    forms = f", {forms_in_words(mode['forms'])}" if "forms" in mode else ""
+    return (
+        f"{mode['collective']} by {mode['algorithm']}, {steps_in_words(mode)} "
+        f"({bound_in_words(mode)}){forms}: {len(mine)} runs, {wrong} of {checked} words wrong"
     )
-    return shown
-
-
-def _of_several(result: dict[str, Any]) -> dict[str, Any]:
-    """What a simulation of several collectives found."""
-    shown = _named(result, *OF_SEVERAL)
-    for number, mode in enumerate(result["modes"]):
-        jobs = [job for job in result["jobs"] if job["mode"] == number]
-        wrong = sum(job["words_wrong"] for job in jobs)
-        checked = sum(job["words_checked"] for job in jobs)
-        forms = f", {forms_in_words(mode['forms'])}" if "forms" in mode else ""
-        shown[f"mode {number}"] = (
-            f"{mode['collective']} by {mode['algorithm']}, {steps_in_words(mode)} "
-            f"({bound_in_words(mode)}){forms}: {len(jobs)} runs, {wrong} of {checked} words wrong"
-        )
-        shown[f"mode {number} formula"] = result["mode_costs"][number]["cost_formula"]
-        shown[f"mode {number} constant"] = result["constant"][number]
-    shown["engine"] = f"{result['engine']} ({result['engine_reason']})"
-    return shown
-
-
-def _streams_shown(result: dict[str, Any]) -> dict[str, Any]:
-    """What a simulation of streams found."""
-    shown = _named(result, *(name for name in OF_STREAMS if result[name] is not None))
-    if "modes" not in result:
-        words = in_words(result)
-        steps = result["unit"].partition(" of ")[0]
-        shown |= {steps: words[steps], "lower bound": words["bound"], "limit": words["limit"]}
-    shown["runs"] = _lengths(result["jobs"])
-    if result["dropped"]:
-        errors = (f"{count} for error {error}" for error, count in result["dropped"].items())
-        shown["dropped"] = ", ".join(errors)
-    shown |= _named(result, *COUNTS_OF_STREAMS)
-    shown |= _rate(result["rate"]) if result["rate"] else {}
-    shown["engine"] = f"{result['engine']} ({result['engine_reason']})"
-    shown["time"] = _time(result)
-    return shown | ({"wave": result["wave"]} if result["wave"] else {})
 
 
 def _rate(rate: dict[str, Any]) -> dict[str, str]:
