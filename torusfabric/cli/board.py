@@ -231,8 +231,6 @@ def run_boards(arguments: Namespace) -> None:
     if arguments.measure:
         _measure(arguments)
         return
-    if arguments.width is not None:
-        raise InputError("--width must come with --measure, whose builds are of that width")
     rows = [_described(name, board) for name, board in load_boards().items()]
     if arguments.json:
         print_json({"boards": rows})

@@ -28,7 +28,7 @@ from .output import (
 )
 from .parser import Commands, add_command
 from .selection_options import add_selection
-from .several_boards import add_boards_options, check_one_chip, write_boards
+from .several_boards import add_boards_options, write_boards
 from .tables import add_tables_options
 
 __all__ = ["add_commands"]
@@ -112,8 +112,6 @@ def run_verilog(arguments: Namespace) -> None:
     if arguments.boards is not None:
         write_boards(arguments)
         return
-    check_one_chip(arguments)
-
     made = make_fabric(arguments, any_root=True)
     fabric = made.fabric
     with progress_bar("writing Verilog"):
@@ -151,8 +149,6 @@ def run_synth(arguments: Namespace) -> None:
     device = find_target(arguments.target)
     seeds = arguments.seeds or 1
     require_results("--seeds", seeds)
-    if arguments.seeds is not None and not arguments.pnr:
-        raise InputError("--seeds must come with --pnr, which places as often")
     made = make_fabric(arguments, any_root=True)
     for one in made.chosen:
         if one.forms and one.why:

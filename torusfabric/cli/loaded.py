@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
 from .arguments import add_force, add_options, check_output, natural
 from .output import print_facts, print_json, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
@@ -32,7 +31,7 @@ def add_commands(commands: Commands) -> None:
         """
         -o --output FILE: where to write the image
         --onto FILE: the image that the fabric holds: fill some modes only, while the others may run
-        --mode K: with --onto, the first mode to fill (default the first behind all)
+        --mode K: with --onto: the first mode to fill (default the first behind all)
         """,
         output={"required": True},
         mode=natural,
@@ -57,8 +56,6 @@ def run_image(arguments: Namespace) -> None:
     from ..rtl.loaded.image import read_fabric
     from ..sweep.loaded import image
 
-    if arguments.mode is not None and arguments.onto is None:
-        raise InputError("--mode must come with --onto, which has the other modes")
     check_output(arguments, arguments.output, IMAGE)
     fabric = read_fabric(arguments.fabric)
     given = Namespace(**vars(arguments) | {"frame": fabric.frame, "tables": "ram"})

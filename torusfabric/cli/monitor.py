@@ -212,8 +212,8 @@ def run_load(arguments: Namespace) -> None:
 
 def run_run(arguments: Namespace) -> None:
     """Run jobs on random words, or one on words of a file; the status is 2 if any is wrong."""
-    if (arguments.data is None) != (arguments.output is None):
-        raise InputError("Data must be given with --output, and that with --data")
+    if arguments.data is not None and arguments.output is None:
+        raise InputError("--data must come with --output, where what nodes receive goes")
     if arguments.data:
         return _run_data(arguments)
     board = _connected(arguments)

@@ -24,6 +24,10 @@ Commands: TypeAlias = Mapping[str, ArgumentParser]
 _NEGATIVE = re.compile(r"-\.?[0-9].*")
 
 
+#: How the help of an option begins that needs another one, perhaps of some values.
+NEEDS = re.compile(r"with (--[\w-]+)((?: \w+)(?: or \w+)*)?:")
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are ours, and say what the user probably meant."""
 
@@ -81,6 +85,19 @@ class Parser(argparse.ArgumentParser):
                 for each in value if isinstance(value, list | tuple) else [value]:
                     yield f"{each:.12g}" if isinstance(each, float) else str(each)
 
+    def check_needs(self, arguments: Namespace) -> None:
+        """Refuse an option without the one that it needs, as its help says: ``with --boards:``."""
+        names = dict(self.given(arguments))
+        for action in self._actions:
+            needed = NEEDS.match(action.help or "")
+            if needed is None or action.dest not in names:
+                continue
+            value = getattr(arguments, self._option_string_actions[needed[1]].dest)
+            wanted = (needed[2] or "").strip()
+            if value in (None, False) or (wanted and value not in wanted.split(" or ")):
+                name = names[action.dest]
+                raise InputError(f"{name} must come with {needed[0].removeprefix('with ')[:-1]}")
+
     def _refuse_unknown(self, words: Sequence[str]) -> None:
         """Raise an error if some words are options that this parser does not have."""
         for word in words:
@@ -136,7 +153,9 @@ class CommandParser(Parser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Add the arguments, and parse."""
         self._complete()
-        return super().parse_known_args(args, namespace)
+        found, unknown = super().parse_known_args(args, namespace)
+        self.check_needs(found)
+        return found, unknown
 
 
 class Help(argparse.RawDescriptionHelpFormatter):

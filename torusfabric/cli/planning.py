@@ -231,9 +231,6 @@ def run_animate(arguments: Namespace) -> None:
     from ..planning import compile
 
     check_drawing(arguments, arguments.output, PAGES)
-    for name in ("word", "flit"):
-        if getattr(arguments, name) is not None and not arguments.cycles:
-            raise InputError(f"--{name} must come with --cycles")
     before = lambda topology, _: check_size(topology, "Animation")
     schedule = choose_mode(arguments, flits=arguments.flits, before=before).schedule
     boards = drawn_boards(arguments, schedule.topology)

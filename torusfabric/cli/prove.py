@@ -10,7 +10,7 @@ from .hardware_options import add_bus_option, add_fabric_options, add_top_option
 from .output import print_facts, print_json, print_line, print_table, progress_bar
 from .parser import Commands, add_command
 from .selection_options import add_selection
-from .several_boards import add_boards_options, check_one_chip, make_boards
+from .several_boards import add_boards_options, make_boards
 from .tables import add_fabric_file, check_fabric_file, fabric_of_file
 
 __all__ = ["add_commands"]
@@ -28,7 +28,7 @@ def add_commands(commands: Commands) -> None:
     add_options(
         prove,
         """
-        --image FILE: with --fabric, what is loaded (default what it is built with)
+        --image FILE: with --fabric: what is loaded (default what it is built with)
         --wave FILE.vcd: where to write the waves of what does not hold (default counterexample.vcd)
         """,
         wave={"default": "counterexample.vcd"},
@@ -49,7 +49,6 @@ def run_prove(arguments: Namespace) -> None:
         _, system = make_boards(arguments, waves=True)
         proved = partial(prove_boards, system)
     else:
-        check_one_chip(arguments)
         file = arguments.fabric
         fabric = fabric_of_file(arguments) if file else make_fabric(arguments, any_root=True).fabric
         proved = partial(prove, fabric)

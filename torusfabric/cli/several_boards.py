@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .fabric import Made
 
 __all__ = ["add_block_options", "add_boards_options", "add_drawn_boards", "add_error_option",
-           "check_one_chip", "clocked", "drawn_boards", "make_block",
+           "clocked", "drawn_boards", "make_block",
            "make_boards", "make_linked", "run_boards", "write_boards"]  # fmt: skip
 
 #: The least latency of a cut arc that is ever enough.
@@ -30,9 +30,6 @@ LEAST = 8
 
 #: Runs of a simulation, unless it is said how many.
 JOBS = 20
-
-#: What carries words by a wire for each bit.
-WITHOUT_PAIRS = None, "parallel"
 
 #: What has no meaning on several boards, with what it must be.
 ALONE: dict[str, object] = {
@@ -87,14 +84,6 @@ def add_error_option(parser: ArgumentParser) -> None:
         another board, 0 to 0.1 (default 0)
     """
     add_options(parser, text, link_errors=real)
-
-
-def check_one_chip(arguments: Namespace) -> None:
-    """Refuse what is said of boards where there is one chip."""
-    for name in ("ppm", "retries", "start_timeout", "link_errors", "phy", "pairs"):
-        if getattr(arguments, name, None) is not None:
-            option = "--lanes" if name == "pairs" else f"--{name.replace('_', '-')}"
-            raise InputError(f"{option} must come with --boards, whose links and clocks it is of")
 
 
 def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, BoardSystem]:
@@ -262,7 +251,6 @@ def make_block(arguments: Namespace, platform: Any = None) -> Made:
             "there is one block on a board"
         )
     if arguments.boards is None:
-        check_one_chip(arguments)
         return make_fabric(arguments, any_root=True)
     made, system = make_boards(arguments)
     number = system.boards.block(arguments.block)
@@ -274,10 +262,9 @@ def _on_pairs(
     arguments: Namespace, system: BoardSystem, number: int, platform: Any
 ) -> PairLinks | None:
     """The links of a block on pairs of wires, where that is asked for."""
-    _check_lanes(arguments)
     if arguments.phy is None:
         return None
-    if arguments.phy in WITHOUT_PAIRS:
+    if arguments.phy == "parallel":
         raise InputError(
             "--phy must be lvds or serdes, or left out for link ports that are looped back, for a "
             "block"
@@ -289,12 +276,6 @@ def _on_pairs(
     from ..fpga.pairs import pair_links
 
     return pair_links(system, number, platform, arguments.pairs)
-
-
-def _check_lanes(arguments: Namespace) -> None:
-    """Refuse a number of pairs where there are none."""
-    if arguments.phy in WITHOUT_PAIRS and arguments.pairs is not None:
-        raise InputError("--lanes must come with --phy lvds or serdes, which have pairs")
 
 
 def make_linked(arguments: Namespace) -> list[Block]:
@@ -310,7 +291,6 @@ def make_linked(arguments: Namespace) -> list[Block]:
 
     if getattr(arguments, "image", None) is not None:
         raise InputError("--image must be left out for several boards, whose tables are fixed")
-    _check_lanes(arguments)
     platform, (_, system) = None, make_boards(arguments)
     if arguments.phy in LAYERS:
         from ..fpga.board import find_board

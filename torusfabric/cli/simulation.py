@@ -23,7 +23,7 @@ from .hardware_options import add_fabric_options, add_top_options
 from .output import print_report, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
 from .selection_options import add_selection
-from .several_boards import add_boards_options, add_error_option, check_one_chip, run_boards
+from .several_boards import add_boards_options, add_error_option, run_boards
 from .tables import add_fabric_file, add_tables_options, check_fabric_file, fabric_with_image
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def add_commands(commands: Commands) -> None:
     add_top_options(simulate, "host", "stream")
     add_tables_options(simulate)
     add_fabric_file(simulate)
-    add_options(simulate, "--image FILE: with --fabric, the image to load and to run\n")
+    add_options(simulate, "--image FILE: with --fabric: the image to load and to run\n")
     _add_runs(simulate)
     add_options(
         simulate,
@@ -91,9 +91,9 @@ def _add_runs(simulate: ArgumentParser) -> None:
             run each way, the others are put into the memories of nodes and taken from there
         --jobs N: runs of random length, root and operator after the usual ones, where --max-flits
             or several operators leave a choice, and always with --top stream (default 20)
-        --stall P: with --top stream: how likely it is that a port rests in a cycle, 0 to 0.95
+        --stall P: of --top stream: how likely it is that a port rests in a cycle, 0 to 0.95
             (default 0)
-        --faults P: with --top stream: how likely it is that a packet of a run, or its command, is
+        --faults P: of --top stream: how likely it is that a packet of a run, or its command, is
             no good, so that the fabric must drop it, 0 to 1 (default 0)
         """,
         data_seed=(natural, 1),
@@ -110,7 +110,6 @@ def run_simulate(arguments: Namespace) -> None:
     if arguments.boards is not None:
         run_boards(arguments)
         return
-    check_one_chip(arguments)
     if arguments.fabric:
         from ..rtl.loaded.image import read_fabric
 

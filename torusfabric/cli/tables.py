@@ -29,10 +29,10 @@ def add_tables_options(parser: argparse.ArgumentParser) -> None:
         """
         --tables: rom: what nodes do is fixed; ram: it lies in memories that are loaded (default
             rom)
-        --rows R: with --tables ram, rows that all modes together may have (default what they need)
-        --depth D: with --tables ram, cycles that a word may take from its row to its arrival
+        --rows R: with --tables ram: rows that all modes together may have (default what they need)
+        --depth D: with --tables ram: cycles that a word may take from its row to its arrival
             (default what they need)
-        --inputs all|COLLECTIVE,..: with --tables ram, what out-ports can select: everything, or
+        --inputs all|COLLECTIVE,..: with --tables ram: what out-ports can select: everything, or
             what these collectives need, too (default what is built in needs)
         """,
         tables={"choices": ("rom", "ram"), "default": "rom"},
@@ -54,9 +54,6 @@ def require_lengths(arguments: Namespace) -> bool:
 
     given = vars(arguments)
     if given.get("tables", "rom") == "rom":
-        for name in ("rows", "depth", "inputs"):
-            if given.get(name) is not None:
-                raise InputError(f"--{name} must come with --tables ram")
         return False
     if given.get("max_flits") is None:
         raise InputError("--max-flits must be given for --tables ram")
@@ -87,15 +84,13 @@ def add_fabric_file(parser: argparse.ArgumentParser, *, required: bool = False) 
 
 
 def check_fabric_file(arguments: Namespace, *others: str) -> None:
-    """Refuse what says what a fabric is where one exists, and an image where none does.
+    """Refuse what says what a fabric is where one exists.
 
     Others are the attributes of what says what is done with it.
     """
     if arguments.fabric is not None:
         for name in given_beside(arguments, "fabric", "image", *others):
             raise InputError(f"{name} must be left out with --fabric, whose manifest says it")
-    elif arguments.image is not None:
-        raise InputError("--image must come with --fabric, into which it is loaded")
 
 
 def fabric_with_image(arguments: Namespace) -> tuple[Fabric, dict[str, Any]]:

@@ -106,7 +106,7 @@ def test_data(gateware, port, capsys, tmp_path):
                 "--job length=1,length=2",
                 "Job must choose its length once, not by length=1,length=2",
             ),
-            ("-o x.npy", "Data must be given with --output, and that with --data"),
+            ("-o x.npy", "--output must come with --data"),
             ("--build nowhere", "Folder must be that of a build"),
         ],
     ),
