@@ -1,15 +1,14 @@
 """Painting one panel: links, paths, nodes with their numbers."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
-from .layout import Layout
 from .picture import Panel, Stroke
-from .svg import Point, Style, Svg
+from .svg import Point, Style, Svg, change
 
-__all__ = ["HOP", "INK", "LINK", "RADIUS", "STUB", "Brush", "link_lines"]
+__all__ = ["HOP", "INK", "Brush"]
 
 #: Length of a hop in pixels, and radius of a node in hops.
 HOP = 36.0
@@ -21,15 +20,10 @@ STUB = 0.52
 #: How far from its first and last node a path of many hops is at its offset, in hops.
 TURN = 0.47
 
-INK = "#202124"
-LINK = "#d5d8dc"
+INK, LINK = "#202124", "#d5d8dc"
 
-
-def link_lines(layout: Layout) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The ends of links, each once, and of the stubs of those that are not drawn whole."""
-    for node, port in layout.links.tolist():
-        place = layout.positions[:, node]
-        yield place, place + (1 if layout.joined[node, port] else STUB) * layout.hops[node, port]
+#: The colour of a node in a picture that moves, once it has the whole message.
+REACHED = "#9aa0a6"
 
 
 class Brush:
@@ -80,13 +74,20 @@ class Brush:
 
     def _links(self) -> None:
         """Paint the network behind everything, each link once."""
-        lines = [self._page(line) for line in link_lines(self._layout)]
+        layout, lines = self._layout, []
+        for node, port in layout.links.tolist():
+            place = layout.positions[:, node]
+            length = 1 if layout.joined[node, port] else STUB
+            lines.append(self._page([place, place + length * layout.hops[node, port]]))
         self._svg.lines(lines, stroke=LINK, stroke_width=1)
 
     def _strokes(self) -> None:
         """Paint the strokes, those of one colour and width together, with a white rim."""
         groups: dict[tuple[str, float], tuple[list[list[np.ndarray]], list[list[np.ndarray]]]] = {}
         for stroke in self._panel.strokes:
+            if stroke.grows:
+                self._grow(stroke, *stroke.grows)
+                continue
             lines, tips = groups.setdefault((stroke.colour, stroke.width), ([], []))
             pieces = self._trace(stroke)
             if stroke.arrow:
@@ -98,6 +99,15 @@ class Brush:
             self._svg.lines(lines, stroke=colour, stroke_width=width, **style)
         for (colour, _), (_, tips) in groups.items():
             self._svg.areas(tips, fill=colour)
+
+    def _grow(self, stroke: Stroke, begin: float, end: float) -> None:
+        """Paint a stroke that grows, all of its pieces at once."""
+        assert self._panel.film is not None
+        moments = (0, begin, end, self._panel.film.seconds)
+        style: Style = {"stroke": stroke.colour, "stroke_width": stroke.width}
+        for piece in self._trace(stroke):
+            growing = change("stroke-dashoffset", "1;1;0;0", moments)
+            self._svg.grow(self._page(piece), growing, stroke_linecap="round", **style)
 
     def _trace(self, stroke: Stroke) -> list[list[np.ndarray]]:
         """The pieces of a stroke: a new one begins wherever a link is drawn as stubs."""
@@ -181,10 +191,16 @@ class Brush:
     def _nodes(self) -> None:
         """Paint the nodes and their numbers, second pictures of nodes smaller and pale."""
         ring: Style = {"stroke": "#5f6368", "stroke_width": 0.8}
+        film = self._panel.film
         for node, place in enumerate(self._positions):
-            fill = self._panel.fills[node]
+            fill, turns = self._panel.fills[node], ""
+            if film and (at := film.reached.get(node)):
+                turns = change(
+                    "fill", f"{fill};{fill};{REACHED};{REACHED}", (0, at - 0.01, at, film.seconds)
+                )
             dark = sum(int(fill[i : i + 2], 16) for i in (1, 3, 5)) < 400
-            self._disc(node, place, RADIUS, "#ffffff" if dark else INK, {"fill": fill, **ring})
+            ink = "#ffffff" if dark else INK
+            self._disc(node, place, RADIUS, ink, {"fill": fill, **ring}, turns)
         pale: Style = {
             "fill": "#ffffff",
             "stroke": "#9aa0a6",
@@ -194,10 +210,12 @@ class Brush:
         for place, node in self._ghosts.items():
             self._disc(node, np.array(place), 0.8 * RADIUS, "#80868b", pale)
 
-    def _disc(self, node: int, place: np.ndarray, radius: float, ink: str, style: Style) -> None:
+    def _disc(
+        self, node: int, place: np.ndarray, radius: float, ink: str, style: Style, turns: str = ""
+    ) -> None:
         """Paint one node."""
         (x, y), number = self._origin + HOP * place, str(node)
         title = f"node {number} {self._topology.node_name(node)}"
         size = min(0.99 * radius * HOP, 2.9 * radius * HOP / len(number))
-        self._svg.disc(x, y, radius * HOP, title, **style)
+        self._svg.disc(x, y, radius * HOP, title, turns, **style)
         self._svg.text(x, y + 0.36 * size, number, size, fill=ink, text_anchor="middle")

@@ -1,11 +1,11 @@
 """The values that a picture is made of, between what a schedule means and how it is painted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .layout import Layout
 
-__all__ = ["Key", "Panel", "Sketch", "Picture", "Stroke"]
+__all__ = ["Film", "Key", "Panel", "Sketch", "Picture", "Stroke"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Stroke:
         The out-port of each hop.
     offset : float
         How far beside the middle of a link it is drawn, to the right, in hops.
+    grows : (float, float), optional
+        The seconds from and to which it grows, in a picture that moves.
     """
 
     node: int
@@ -28,6 +30,7 @@ class Stroke:
     offset: float = 0.27
     width: float = 1.8
     arrow: bool = True
+    grows: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,19 @@ class Sketch:
 
 
 @dataclass(frozen=True)
+class Film:
+    """When a picture that moves begins again, and nodes turn grey until then, in seconds."""
+
+    seconds: float
+    reached: Mapping[int, float]
+
+
+@dataclass(frozen=True)
 class Panel(Sketch):
     """One drawing of the network."""
 
     layout: Layout
+    film: Film | None = None
 
 
 @dataclass(frozen=True)

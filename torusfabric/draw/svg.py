@@ -7,7 +7,7 @@ import numpy as np
 
 from ..toolchain.quoting import xml_attribute, xml_text
 
-__all__ = ["Point", "Style", "Svg", "Value", "mix", "ramp"]
+__all__ = ["Point", "Style", "Svg", "Value", "change", "mix", "ramp"]
 
 #: Where something is: x and y.
 Point: TypeAlias = Sequence[float] | np.ndarray
@@ -39,6 +39,18 @@ def ramp(stops: Sequence[str], share: float) -> str:
     return mix(stops[index], stops[index + 1], at - index)
 
 
+def change(name: str, values: str, moments: Sequence[float]) -> str:
+    """An attribute that changes between the second and the third of four moments, in seconds.
+
+    It begins again after the last one.
+    """
+    times = ";".join(f"{moment / moments[-1]:.4f}" for moment in moments)
+    return (
+        f'<animate attributeName="{name}" dur="{moments[-1]:.2f}s" repeatCount="indefinite" '
+        f'keyTimes="{times}" values="{values}"/>'
+    )
+
+
 class Svg:
     """Shapes in the order in which they are painted."""
 
@@ -48,10 +60,6 @@ class Svg:
     def add(self, tag: str, /, **attributes: Value) -> None:
         """Add an element without content; an underscore in an attribute's name is a dash."""
         self._shapes.append(f"<{tag}{_attributes(attributes)}/>")
-
-    def hold(self, tag: str, content: str, /, **attributes: Value) -> None:
-        """Add an element that holds others, such as how it changes with time."""
-        self._shapes.append(f"<{tag}{_attributes(attributes)}>{content}</{tag}>")
 
     def text(self, x: float, y: float, text: str, size: float, **attributes: Value) -> None:
         """Add a line of words."""
@@ -63,16 +71,26 @@ class Svg:
         if lines:
             self.add("path", d="".join(map(_line, lines)), fill="none", **attributes)
 
+    def grow(self, line: Sequence[Point], change: str, **attributes: Value) -> None:
+        """Add an open line whose dash changes with time, so that the line grows."""
+        style = {"fill": "none", "pathLength": "1", "stroke_dasharray": "1 1", **attributes}
+        written = _attributes({"d": _line(line), **style, "stroke_dashoffset": "1"})
+        self._shapes.append(f"<path{written}>{change}</path>")
+
     def areas(self, areas: Sequence[Sequence[Point]], **attributes: Value) -> None:
         """Add closed areas of one style, each a sequence of corners."""
         if areas:
             self.add("path", d="".join(_line(area) + "z" for area in areas), **attributes)
 
-    def disc(self, x: float, y: float, radius: float, title: str, **attributes: Value) -> None:
-        """Add a disc that says what it is where the mouse rests on it."""
+    def disc(
+        self, x: float, y: float, radius: float, title: str, change: str = "", **attributes: Value
+    ) -> None:
+        """Add a disc that says what it is where the mouse rests on it, and may change with time."""
         place = f'cx="{_number(x)}" cy="{_number(y)}" r="{_number(radius)}"'
         style = _attributes(attributes)
-        self._shapes.append(f"<circle {place}{style}><title>{xml_text(title)}</title></circle>")
+        self._shapes.append(
+            f"<circle {place}{style}><title>{xml_text(title)}</title>{change}</circle>"
+        )
 
     def render(self, width: float, height: float, title: str) -> str:
         """The whole document."""
