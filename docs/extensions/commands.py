@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from sphinx.application import Sphinx
 
 from torusfabric.cli import make_parser
-from torusfabric.cli.purposes import by_purpose
+from torusfabric.cli.purposes import PURPOSES
 
 __all__ = ["command_reference", "setup"]
 
@@ -26,7 +26,7 @@ def command_reference(level: int = 2) -> str:
     os.environ["COLUMNS"] = "96"
     parsers = _parsers(make_parser())
     parts = []
-    for purpose, names in by_purpose(parsers):
+    for purpose, names in PURPOSES.items():
         parts.append(f"{'#' * level} {purpose[:1].upper()}{purpose[1:]}\n")
         for name in names:
             parts += [f"({name}-command)=\n{'#' * (level + 1)} torusfabric {name}\n",

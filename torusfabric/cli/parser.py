@@ -13,7 +13,7 @@ from ..toolchain.notices import LOGGER
 from ..toolchain.values import hint, no_such
 from .arguments import add_options
 from .output import print_line
-from .purposes import by_purpose
+from .purposes import PURPOSES
 
 __all__ = ["CommandParser", "Commands", "Help", "Parser", "add_command", "given_beside"]
 
@@ -167,7 +167,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
             return super()._format_action(action)
         entries = {entry.dest: entry for entry in self._iter_indented_subactions(action)}
         parts = []
-        for purpose, names in by_purpose(entries):
+        for purpose, names in PURPOSES.items():
             lines = [super(Help, self)._format_action(entries[name]) for name in names]
             parts.append(f"{purpose}:\n" + "".join(lines))
         return "\n" + "\n".join(parts)

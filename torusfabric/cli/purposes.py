@@ -1,9 +1,9 @@
 """The commands, and what they are for: the help of the command line lists them by purpose."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-__all__ = ["PURPOSES", "Command", "by_purpose"]
+__all__ = ["PURPOSES", "Command"]
 
 
 class Command(NamedTuple):
@@ -128,20 +128,3 @@ def _listed(text: str) -> Iterator[tuple[str, dict[str, Command]]]:
 
 
 PURPOSES: Mapping[str, Mapping[str, Command]] = dict(_listed(COMMANDS))
-
-
-def by_purpose(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """The commands of each purpose, of those that there are; what has none comes last.
-
-    Examples
-    --------
-    >>> dict(by_purpose(["synth", "plan", "verilog"]))
-    {'plan and look': ['plan'], 'hardware': ['verilog', 'synth']}
-    """
-    left = list(names)
-    for purpose, commands in PURPOSES.items():
-        if found := [name for name in commands if name in left]:
-            yield purpose, found
-        left = [name for name in left if name not in found]
-    if left:
-        yield "others", left

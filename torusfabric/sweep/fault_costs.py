@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.check import check
-from ..analysis.cost import schedule_cost, step_length
+from ..analysis.facts import schedule_facts
 from ..collective import Collective
 from ..planning import Selection, plan_selection, resolve
 from ..program.counts import estimated_luts
@@ -75,18 +74,14 @@ def _cost(selection: Selection, network: Topology, hardware: Hardware) -> dict[s
         asked = replace(asked, algorithm=None)
     any_length = bool(hardware.max_flits)
     schedule = plan_selection(resolve(asked, flits=hardware.longest, any_length=any_length))
-    traffic = check(schedule)
-    program = hardware.program(schedule)
+    facts, program = schedule_facts(schedule), hardware.program(schedule)
     if hardware.target:
         luts = hardware.costs(program)["node_luts"]
     else:
         luts = estimated_luts(program, width=hardware.width)
     return {
         "faults": network.faults if isinstance(network, Faulty) else "",
-        "algorithm": schedule.algorithm,
-        "rounds": schedule.round_count,
-        "unit": f"{schedule.switching.unit}s of {step_length(schedule, traffic)}",
-        "tau": schedule_cost(schedule, traffic).tau,
+        **{name: facts[name] for name in ("algorithm", "rounds", "unit", "tau")},
         "cycles": program.cycles(),
         "node_luts": luts,
     }
