@@ -188,17 +188,6 @@ def test_several_operators(capsys):
     assert run_json(capsys, "compare", *words)["algorithms"][0]["cycles"] > 0
 
 
-def test_sums_take_the_latency_that_is_quickest(capsys):
-    """With --latency auto, hardware for sums is built for the one that needs the fewest cycles."""
-    cycles = [
-        run_json(capsys, "simulate", "2x3", "allreduce:matching", *more)["cycles"]
-        for more in (("--latency", k) for k in ("auto", "1", "2", "3"))
-    ]
-    assert cycles[0] == min(cycles[1:])
-    planned = run_json(capsys, "plan", "8x8", "allreduce:matching", "--latency", "auto")
-    assert planned["rounds"] > run_json(capsys, "plan", "8x8", "allreduce:matching")["rounds"]
-
-
 def test_no_trace_of_an_open_root(capsys, tmp_path):
     """What is not known ahead cannot be traced; said before anything is simulated."""
     words = ("3x3", "broadcast", "--root", "any", "--trace", str(tmp_path / "trace.jsonl"))

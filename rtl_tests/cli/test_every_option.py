@@ -4,6 +4,7 @@ import argparse
 import functools
 
 import pytest
+from helpers import command_actions
 
 import torusfabric as tf
 from torusfabric.cli import main, make_parser
@@ -32,21 +33,11 @@ def _parser():
     return make_parser()
 
 
-def _actions():
-    """Command and action of every argument."""
-    commands = next(
-        action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction)
-    )
-    for name, parser in commands.choices.items():
-        for action in parser._actions:
-            yield name, action
-
-
 def _with_values():
     """Command, option and its number of values of all that take any."""
     return [
         pytest.param(name, action, id=f"{name} {action.option_strings[-1]}")
-        for name, action in _actions()
+        for name, action in command_actions(_parser())
         if action.option_strings and action.nargs != 0
     ]
 
@@ -95,7 +86,7 @@ def test_no_value_replaces_another(command, action):
 
 
 def test_flags_say_the_same_again():
-    for name, action in _actions():
+    for name, action in command_actions(_parser()):
         if isinstance(action, argparse._StoreTrueAction):
             assert "given once" not in _error([name, *2 * [action.option_strings[-1]]])
 
@@ -103,7 +94,7 @@ def test_flags_say_the_same_again():
 @pytest.mark.parametrize("digit", DIGITS)
 def test_numbers_are_of_ascii_digits(digit):
     """So they are to every option that takes a number, alone and beside a plain digit."""
-    for command, action in _actions():
+    for command, action in command_actions(_parser()):
         if action.type is None or not action.option_strings or action.type.__name__ == "folder":
             continue
         for text in (digit, f"1{digit}"):

@@ -1,10 +1,8 @@
 """Numbers that no machine has room for, in every option of every command."""
 
-import argparse
-
 import numpy as np
 import pytest
-from helpers import few
+from helpers import command_actions, few
 
 import torusfabric as tf
 from torusfabric.cli import main, make_parser
@@ -37,23 +35,15 @@ SELECTED = {
     "--stall": ["3", "allgather", "--top", "stream"],
 }
 
-# ruff: noqa: SLF001 (argparse has no other way to its options)
-
 #: Numbers for which any length is right.
 ANY = {"--seed", "--data-seed"}
 
 
 def _options():
     """Command, option and number of values of everything that is a number."""
-    commands = next(
-        action
-        for action in make_parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
-    )
     return [
         (name, action.option_strings[-1], action.nargs or 1)
-        for name, parser in commands.choices.items()
-        for action in parser._actions
+        for name, action in command_actions(make_parser())
         if action.type is not None and action.type.__name__ != "folder"
     ]
 

@@ -2,8 +2,6 @@
 
 import json
 import re
-import shutil
-import subprocess
 
 import pytest
 from helpers import few, program_of
@@ -11,8 +9,6 @@ from helpers import few, program_of
 from torusfabric.cli import main
 from torusfabric.draw.animate import animation
 from torusfabric.errors import InputError
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 def data_of(text):
@@ -156,31 +152,3 @@ def test_a_word_that_does_not_go(words, message, tmp_path, capsys):
     assert message in said
     assert said.count("\n") == 1
     assert not page.exists()
-
-
-@pytest.mark.long
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
-@pytest.mark.parametrize(
-    ("topology", "kind", "place"),
-    [("6x6", "allgather", "2.4"), ("3x3x3", "allgather", "1.5"), ("arrowhead:3", "broadcast", "3")],
-)
-def test_browser_shows_it(topology, kind, place, tmp_path):
-    page, picture = tmp_path / "play.html", tmp_path / "play.png"
-    program = program_of(topology, kind)
-    page.write_text(animation(program))
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"]
-    url = f"{page.as_uri()}#{place},origin,1"
-    shown = subprocess.run(
-        [CHROMIUM, *flags, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", url],
-        capture_output=True, text=True, timeout=120,
-    ).stdout  # fmt: skip
-    data = data_of(page.read_text())
-    now = re.search(r'id="now">(.*?)</div>', shown)[1]
-    assert now.startswith(f"{'after ' * (float(place) % 1 == 0)}{data['unit']} ")
-    assert f"<b>node 1 {data['names'][1]}</b>" in shown
-    subprocess.run(
-        [CHROMIUM, *flags, f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1200,800",
-         f"--screenshot={picture}", url],
-        check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
-    assert picture.stat().st_size > 20_000

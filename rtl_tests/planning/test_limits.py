@@ -75,12 +75,6 @@ def test_long_work_is_announced(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.messages == said
 
 
-def test_beyond_memory_in_python() -> None:
-    """The library refuses the same."""
-    with pytest.raises(tf.InputError, match="must fit in memory"):
-        tf.plan("3x3", "allgather", chunks=10**12)
-
-
 def test_more_blocks_than_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A small file may speak of more chunks than can be followed."""
     path = tmp_path / "plan.json"

@@ -1,5 +1,6 @@
 """What several tests need: fabrics by name, and their messages."""
 
+import argparse
 import json
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ __all__ = [
     "as_executed",
     "check_jobs",
     "check_run",
+    "command_actions",
     "cycles_of_rounds",
     "delay_end",
     "expected_words",
@@ -92,6 +94,14 @@ def few(count, cases, *, tuples=False):
         for case in cases[count:]
     ]
     return [*cases[:count], *rest]
+
+
+def command_actions(parser):
+    """Command and action of every argument; argparse has no other way to them."""
+    (commands,) = (action for action in parser._actions if action.nargs == argparse.PARSER)  # noqa: SLF001
+    for name, command in commands.choices.items():
+        for action in command._actions:  # noqa: SLF001
+            yield name, action
 
 
 def run_command(capsys, *words):
