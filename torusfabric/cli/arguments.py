@@ -16,7 +16,7 @@ from ..toolchain.owned import require_like
 
 __all__ = ["PAGES", "TRACE", "VCD", "add_force", "add_options", "check_drawing",
            "check_output", "check_waves", "constants", "folder", "lengths", "natural",
-           "node_or_any", "node_pair", "positive", "positive_or_auto",
+           "node_or_any", "node_pair", "option_names", "positive", "positive_or_auto",
            "real"]  # fmt: skip
 
 
@@ -70,6 +70,11 @@ def _options(text: str) -> list[tuple[list[str], tuple[str, ...], str]]:
         names = [word for word in words if word.startswith("-")]
         found.append((names, tuple(words[len(names) :]), " ".join(body.split())))
     return found
+
+
+def option_names(text: str) -> list[str]:
+    """The last name of each option of a text."""
+    return [names[-1] for names, *_ in _options(text)]
 
 
 def add_force(parser: argparse._ActionsContainer) -> None:

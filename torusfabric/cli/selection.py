@@ -22,7 +22,7 @@ from ..schedule.file import load
 from ..topology import Topology, parse_topology, require_alike
 from .hardware_options import operators_of
 from .output import progress_bar
-from .selection_options import given_options
+from .selection_options import PLANNED
 
 __all__ = ["Before", "Chosen", "checked_facts", "choose_schedule",
            "file_for_topology", "parse_plan", "parse_selection"]  # fmt: skip
@@ -178,8 +178,8 @@ def parse_plan(
         If there is neither, or there are both, or options that only planning uses.
     """
     path: str | None = getattr(arguments, "plan", None)
-    names = {"TOPOLOGY": arguments.topology, "COLLECTIVE": arguments.collective}
     if path is None:
+        names = {"TOPOLOGY": arguments.topology, "COLLECTIVE": arguments.collective}
         missing = [name for name, value in names.items() if value is None]
         if missing:
             raise InputError(
@@ -187,8 +187,8 @@ def parse_plan(
                 f"(see torusfabric {arguments.command} --help)"
             )
         return None
-    for name, value in (names | dict(given_options(arguments))).items():
-        if value is not None and not (name == "--root" and value == "any" and any_root):
+    for _, name in arguments.parser.given(arguments):
+        if name in PLANNED and not (name == "--root" and arguments.root == "any" and any_root):
             raise InputError(f"{name} must be left out with --plan, whose file holds a whole plan")
     if "," in path and not several and not Path(path).exists():
         raise InputError(f"Plan must be one file for {arguments.command}, not {path}")

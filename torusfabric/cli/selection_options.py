@@ -1,8 +1,6 @@
 """The options by which a user says what to plan: the same in every command."""
 
 import argparse
-from argparse import Namespace
-from collections.abc import Iterator
 from typing import Any
 
 from ..collective import COLLECTIVES
@@ -13,12 +11,13 @@ from .arguments import (
     constants,
     natural,
     node_or_any,
+    option_names,
     positive,
     positive_or_auto,
     real,
 )
 
-__all__ = ["FILE_OR_TOPOLOGY", "TOPOLOGY", "add_selection", "given_options"]
+__all__ = ["FILE_OR_TOPOLOGY", "PLANNED", "TOPOLOGY", "add_selection"]
 
 #: What TOPOLOGY is.
 TOPOLOGY = (
@@ -62,6 +61,9 @@ OPTIONS = """
 --broken-node NODE: a node out of order: the others are renumbered; may be repeated
 --broken-links FILE: file with one NODE:PORT a line
 """
+
+#: Arguments that say what to plan, which have no place beside a schedule file.
+PLANNED = {"TOPOLOGY", "COLLECTIVE", *option_names(CHOICE + OPTIONS)}
 
 #: What reads them, and what they are if they are not given.
 SETTINGS: dict[str, Any] = {
@@ -117,13 +119,3 @@ def add_selection(
         text = f"--plan FILE{files}: a schedule file, in place of TOPOLOGY COLLECTIVE{more}\n"
         add_options(group, text)
     add_options(group, CHOICE + OPTIONS if algorithm else OPTIONS, **SETTINGS)
-
-
-def given_options(arguments: Namespace) -> Iterator[tuple[str, Any]]:
-    """The options of planning that differ from their default."""
-    parser = argparse.ArgumentParser()
-    add_options(parser, CHOICE + OPTIONS, **SETTINGS)
-    for name, default in vars(parser.parse_args([])).items():
-        value = getattr(arguments, name, None)
-        if value != default and value is not False:
-            yield f"--{name.replace('_', '-')}", value
