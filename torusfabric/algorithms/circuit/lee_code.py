@@ -155,32 +155,34 @@ def concentration(i: int) -> tuple[list[np.ndarray], list[QuotientRound]]:
         here = (np.arange(7**i) + gather[-1] @ WEIGHTS) % 7**i
         onward, moves = gather[-1].copy(), []
         for port, weight in enumerate(port_weights()):
-            moves.append(Send(senders[colours(senders, j) == -weight % 7], dilated([port], [1], j)))
+            moves.append(Send(senders[colours(senders, j) == -weight % 7], ((port, 7 ** (j - 1)),)))
             onward[colours(here, j) == -weight % 7, port // 2] += 7 ** (j - 1) * (1 - port % 2 * 2)
         gather.append(onward)
         steps.append(QuotientRound(tuple(moves)))
     return gather, steps
 
 
-def dilated(ports: Sequence[int], counts: Sequence[int], j: int) -> tuple[tuple[int, int], ...]:
-    """A path at depth j: every hop is repeated 7^(j-1) times."""
-    return tuple((port, count * 7 ** (j - 1)) for port, count in zip(ports, counts, strict=True))
+def runs_of(path: Path, dilation: int) -> tuple[tuple[int, int], ...]:
+    """A path as runs of hops by out-ports, every hop repeated."""
+    return tuple((2 * axis + (hops < 0), abs(hops) * dilation) for axis, hops in path)
 
 
-def spread(i: int, j: int, paths: Sequence[Path]) -> QuotientRound:
+def both_ways(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Paths, and those with every hop negated."""
+    return paths + tuple(tuple((axis, -hops) for axis, hops in path) for path in paths)
+
+
+def spread(i: int, j: int, paths: tuple[Path, ...]) -> QuotientRound:
     """Every node of P_j sends all it holds along six paths."""
-    senders, moves = np.arange(0, 7**i, 7**j), []
-    for sign in (1, -1):
-        for path in paths:
-            ports = [2 * axis + (hops * sign < 0) for axis, hops in path]
-            moves.append(Send(senders, dilated(ports, [abs(hops) for _, hops in path], j)))
-    return QuotientRound(tuple(moves))
+    senders = np.arange(0, 7**i, 7**j)
+    runs = [runs_of(path, 7 ** (j - 1)) for path in both_ways(paths)]
+    return QuotientRound(tuple(Send(senders, each) for each in runs))
 
 
 def deliver(i: int, j: int) -> QuotientRound:
     """Every node of P_j sends all it holds to its six neighbours at depth j."""
     senders = np.arange(0, 7**i, 7**j)
-    return QuotientRound(tuple(Send(senders, dilated([port], [1], j)) for port in range(6)))
+    return QuotientRound(tuple(Send(senders, ((port, 7 ** (j - 1)),)) for port in range(6)))
 
 
 def deliver_pieces(i: int, j: int, gather: np.ndarray) -> list[QuotientRound]:
@@ -192,11 +194,11 @@ def deliver_pieces(i: int, j: int, gather: np.ndarray) -> list[QuotientRound]:
     pieces = colours((labels + gather @ WEIGHTS) % 7**i, j)
     code, all_senders = labels[:: 7**j], labels[:: 7 ** (j - 1)]
     first = [
-        Send(code, dilated([port], [1], j), np.full(len(code), weight % 7))
+        Send(code, ((port, 7 ** (j - 1)),), np.full(len(code), weight % 7))
         for port, weight in enumerate(port_weights())
     ]
     second = [
-        Send(all_senders, dilated([port], [1], j), colours(all_senders, j)) for port in range(6)
+        Send(all_senders, ((port, 7 ** (j - 1)),), colours(all_senders, j)) for port in range(6)
     ]
     return [QuotientRound(tuple(first), pieces), QuotientRound(tuple(second), pieces)]
 
@@ -271,8 +273,7 @@ def paths_of_rounds(topology: Torus) -> list[tuple[int, tuple[Path, ...]]]:
     rounds: list[tuple[int, tuple[Path, ...]]] = [(base**count, DOUBLE)] if even else []
     for level in reversed(range(count)):
         for half in LEVELS[dimensions]:
-            opposite = tuple(tuple((axis, -hops) for axis, hops in path) for path in half)
-            rounds.append((base**level, half + opposite))
+            rounds.append((base**level, both_ways(half)))
     return rounds
 
 
@@ -280,11 +281,9 @@ def send(
     topology: Topology, informed: np.ndarray, paths: Sequence[Path], dilation: int
 ) -> Transfers:
     """One round: all informed nodes send along the same paths, dilated."""
-    longest = dilation * max(sum(abs(hops) for _, hops in path) for path in paths)
-    hops = np.full((len(paths), longest), -1, np.int8)
-    for row, path in zip(hops, paths, strict=True):
-        ports = [2 * axis + (count < 0) for axis, count in path]
-        run = np.repeat(ports, [abs(count) * dilation for _, count in path])
+    runs = [Send(informed, runs_of(path, dilation)).hops for path in paths]
+    hops = np.full((len(paths), max(map(len, runs))), -1, np.int8)
+    for row, run in zip(hops, runs, strict=True):
         row[: len(run)] = run
     return Transfers(np.repeat(informed, len(paths)), np.tile(hops, (len(informed), 1)))
 
