@@ -108,28 +108,19 @@ def every_way(sides):
             assert len(sides) > 3 or rounds == count, (sides, ports)
 
 
-def test_every_way_in_two_dimensions():
-    for sides in product(range(2, 7), repeat=2):
-        every_way(sides)
-
-
-@pytest.mark.parametrize("longer", [(25, 8), (21, 5), (9, 31), (13, 26), (3, 50), (2, 33)])
-def test_every_way_on_long_tori(longer):
-    every_way(longer)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kinds", list(product((0, 1), repeat=3)))
-def test_every_way_in_three_dimensions(kinds):
-    for base in ((2, 2, 2), (4, 2, 6), (4, 6, 8)):
-        every_way([side + odd for side, odd in zip(base, kinds, strict=True)])
-
-
 @pytest.mark.parametrize(
     "sides",
-    few(3, [(3, 4, 2, 3), (3, 3, 3, 5), (4, 4, 2, 6), (5, 3, 5, 4), (2, 3, 2, 3, 2)], tuples=True),
-)
-def test_every_way_in_more_dimensions(sides):
+    [
+        *product(range(2, 7), repeat=2),
+        (25, 8), (21, 5), (9, 31), (13, 26), (3, 50), (2, 33),
+        *few(3, [(3, 4, 2, 3), (3, 3, 3, 5), (4, 4, 2, 6), (5, 3, 5, 4), (2, 3, 2, 3, 2)],
+             tuples=True),
+        *(pytest.param([side + odd for side, odd in zip(base, kinds, strict=True)],
+                       marks=pytest.mark.long)
+          for base in ((2, 2, 2), (4, 2, 6), (4, 6, 8)) for kinds in product((0, 1), repeat=3)),
+    ],
+)  # fmt: skip
+def test_every_way(sides):
     every_way(sides)
 
 
