@@ -19,7 +19,7 @@ from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..errors import InputError
-from ..program import AddressMap, CycleMap, DirectMap, Program, RouteMap, TableMap
+from ..program import CycleMap, DirectMap, Program, RouteMap, TableMap
 from ..program.timing import direct_write_delay
 from ..toolchain.values import shown
 from ..topology import CayleyGraph, cayley
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Built", "RootUnit", "add_core_top", "add_host", "add_host_port", "add_host_top",
            "add_inside", "add_read_tree", "add_root_unit", "add_sequencer", "add_single",
-           "add_starts", "add_status", "check_prefix", "check_top", "loaded_tables", "locator_of",
-           "write_locator_of"]  # fmt: skip
+           "add_starts", "add_status", "check_prefix", "check_top", "loaded_tables",
+           "locator_of"]  # fmt: skip
 
 
 def add_single(
@@ -91,10 +91,10 @@ def add_host(
     """
     program = build.program
     parts = [program.part(form) for form in range(len(program.forms))]
-    locators = [locator_of(part) for part in parts]
+    locators = [locator_of(part, received=True) for part in parts]
     # One form of each send map.
     sending = {form.layout: number for number, form in reversed([*enumerate(program.forms)])}
-    writers = [write_locator_of(parts[sending[k]]) for k in sorted(sending)]
+    writers = [locator_of(parts[sending[k]], received=False) for k in sorted(sending)]
     given: dict[str, Parts] = {}
     if any(layout.part_is_root for layout in layouts):
         given["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
@@ -107,7 +107,7 @@ def add_host(
                  for form in program.forms]  # fmt: skip
         return Host(
             [
-                Finder(layout, layout.recv_parts, make(), tuple(of_form.tolist()))
+                Finder(layout, layout.recv_parts, make and make(), tuple(of_form.tolist()))
                 for layout, make, of_form in zip(layouts, locators, banks, strict=True)
             ],
             [
@@ -121,7 +121,7 @@ def add_host(
             blocks=build.cut.nodes if build.cut else None,
         )
 
-    return add_host_port(build, make, given, outside), [*locators, *filter(None, writers)]
+    return add_host_port(build, make, given, outside), [*filter(None, (*locators, *writers))]
 
 
 def add_host_port(
@@ -144,42 +144,33 @@ def add_host_port(
     return host.read_latency
 
 
-def locator_of(program: Program) -> Callable[[], Locator]:
-    """How to make the locator of what nodes have received."""
-    match program.form.receive_map:
-        case RouteMap():
-            return lambda: RouteLocator(program)
-        case DirectMap():
-            return lambda: ChunkLocator(program)
-        case mapped:
-            return _looked_up(program, mapped, 0, len(program.memories))
+def locator_of(program: Program, *, received: bool) -> Callable[[], Locator] | None:
+    """How to make the locator of what nodes send, or have received.
 
-
-def write_locator_of(program: Program) -> Callable[[], Locator] | None:
-    """How to make the locator of what nodes send; None where the host's order is that of memory."""
-    mapped = program.form.send_map
-    if isinstance(mapped, DirectMap) and (
-        mapped.by_chunk
-        or not direct_write_delay(program.layout, program.flits, any_length=program.any_length)
-    ):
-        return None
-    own = [number for number, memory in enumerate(program.memories) if memory.own]
-    return _looked_up(program, mapped, own[0], 1 if isinstance(mapped, DirectMap) else len(own))
-
-
-def _looked_up(
-    program: Program, mapped: AddressMap, first: int, memories: int
-) -> Callable[[], Locator]:
-    """How to make a locator of some memories, the first of which is given, that has tables."""
+    None for what they send where the host's order is that of memory.
+    """
     from .locators.table import CycleLocator, TableLocator
 
+    layout, mapped = program.layout, program.form.receive_map
+    first, memories = 0, len(program.memories)
+    if not received:
+        mapped = program.form.send_map
+        own = [number for number, memory in enumerate(program.memories) if memory.own]
+        first, memories = own[0], 1 if isinstance(mapped, DirectMap) else len(own)
+    if isinstance(mapped, RouteMap):
+        return partial(RouteLocator, program)
+    if isinstance(mapped, DirectMap):
+        if received:
+            return partial(ChunkLocator, program)
+        late = direct_write_delay(layout, program.flits, any_length=program.any_length)
+        if mapped.by_chunk or not late:
+            return None
+        parts, chunks = np.ogrid[: layout.send_parts, : layout.part_chunks]
+        memory, base = mapped.locate(0, parts, chunks)
+        mapped = TableMap(memory[None], base[None])
     facts = {"first": first, "memories": memories, "flits": program.block_flits}
     if isinstance(mapped, CycleMap):
         return partial(CycleLocator, mapped, **facts)
-    if isinstance(mapped, DirectMap):
-        parts, chunks = np.ogrid[: program.layout.send_parts, : program.layout.part_chunks]
-        memory, base = mapped.locate(0, parts, chunks)
-        mapped = TableMap(memory[None], base[None])
     assert isinstance(mapped, TableMap)
     return partial(TableLocator, mapped, nodes=program.groups.size, **facts)
 

@@ -132,7 +132,7 @@ def _add_tracked(model: Model, shape: CommandShape) -> None:
 def _form(shape: CommandShape) -> str:
     """The form of the command that is followed: that for the longest messages if it says none."""
     of_modes = []
-    for ranges in shape.served:
+    for ranges in shape.choices.served:
         cases = [
             f"its_length != 0 && its_length < {following.start} ? {each.form}"
             for each, following in pairwise(ranges)
@@ -160,7 +160,7 @@ def _claim_tracked(model: Model, shape: CommandShape) -> None:
         "takes_the_command": "!is_taken || (taken && "
         + " && ".join(f"command_{name} == its_{name}" for name in COMMAND) + ")",
         "runs_in_a_mode_that_there_is":
-            f"!(waits_0 || waits_1 || runs || its_newest) || its_mode < {len(shape.roots)} "
+            f"!(waits_0 || waits_1 || runs || its_newest) || its_mode < {shape.choices.modes} "
             f"&& its_form < {shape.forms}",
         "runs_under_its_tag":
             "!runs || (has_begun && running == 1) || run_tag == its_tag",
@@ -200,13 +200,13 @@ def _claim_tracked(model: Model, shape: CommandShape) -> None:
 
 def _claim_refusals(model: Model, shape: CommandShape) -> None:
     """A command is refused if it asks for what there is not, with an error that says why."""
-    modes = len(shape.roots)
+    modes = shape.choices.modes
     mode = f"command_mode[{max(shape.mode_bits, 1) - 1}:0]"
     model.wire("bad_mode", f"command_mode >= {modes}")
-    roots = by_value([count or 0 for count in shape.roots], mode)
+    roots = by_value([count or 0 for count in shape.choices.roots], mode)
     model.wire("bad_root", f"{roots} != 0 && command_root >= {roots}")
     fits = f"command_length <= {shape.most}"
-    if not shape.any_length:
+    if not shape.choices.lengths:
         fits = f"command_length == 0 || command_length == {shape.most}"
     model.wire("bad_length", f"!({fits})")
     known = by_value(shape.operations, mode)

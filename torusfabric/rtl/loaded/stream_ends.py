@@ -38,19 +38,13 @@ def run_facts(layout: TableLayout) -> RunFacts:
 
 def command_shape(layout: TableLayout, choices: RunChoices) -> CommandShape:
     """What commands choose: an entry, or an image."""
-    entries = layout.frame.entries
-    operations = len(choices.operators.operators) if choices.operators else 0
+    frame = layout.frame
     return CommandShape(
-        roots=(None,) * entries,
-        operations=(operations,) * entries,
-        most=layout.frame.flits,
-        any_length=True,
-        barrier=False,
-        facts=run_facts(layout),
-        operation_bits=choices.inputs.get("operation", 0),
-        served=(),
+        choices,
+        run_facts(layout),
+        frame.flits,
         starts=layout.start,
-        root_bits=address_width(layout.frame.nodes),
+        root_bits=address_width(frame.nodes),
         settled=SETTLED,
     )
 

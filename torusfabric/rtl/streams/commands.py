@@ -12,10 +12,16 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
-from ...program.mode import Range
 from ..memories import choose, constant_at
 from ..modules import Leaf
-from ..run_choices import ERROR_BITS, RunError, entry_members, found_entry, run_form
+from ..run_choices import (
+    ERROR_BITS,
+    RunChoices,
+    RunError,
+    entry_members,
+    found_entry,
+    run_form,
+)
 from .ports import COMMAND, COMMAND_BITS, LOAD, STATUS, command_members
 from .shapes import RunFacts
 
@@ -31,20 +37,15 @@ class CommandShape:
 
     Parameters
     ----------
-    roots : tuple of (int or None)
-        Of each mode, of how many nodes each can be the root; None where it is fixed.
-    operations : tuple of int
-        Of each mode, among how many operators it chooses; 0 where it combines nothing.
+    choices : RunChoices
+        Those of each mode, of which the barrier is the last, if there is one; where tables are
+        loaded, those of each entry.
+    facts : RunFacts
+        What nodes have to know of a run.
     most : int
         Words of the longest packet.
-    any_length : bool
-        Whether packets may be shorter.
     barrier : bool
         Whether in the last mode nodes only wait for one another.
-    operation_bits : int
-        Bits of the number of an operator; 0 where there is no choice.
-    served : tuple of (tuple of Range)
-        Of each mode, which form serves for which lengths.
     starts : data.StructLayout or None
         Where tables are loaded, what starts are compared with, of each entry: an entry is found for
         a form, and commands may bring images.
@@ -53,27 +54,35 @@ class CommandShape:
         known whether it is there.
     """
 
-    roots: tuple[int | None, ...]
-    operations: tuple[int, ...]
-    most: int
-    any_length: bool
-    barrier: bool
+    choices: RunChoices
     facts: RunFacts
-    operation_bits: int
-    served: tuple[tuple[Range, ...], ...]
+    most: int
+    barrier: bool = False
     starts: data.StructLayout | None = None
     root_bits: int = 0
     settled: int = 0
 
     @property
+    def operations(self) -> tuple[int, ...]:
+        """Among how many operators each mode chooses, if any does; 0 where nothing is combined."""
+        unit = self.choices.operators
+        count = len(unit.operators) if unit else 0
+        return tuple(count * combines for combines in self.choices.combining)
+
+    @property
+    def operation_bits(self) -> int:
+        """Bits of the number of an operator; 0 where there is no choice."""
+        return self.choices.inputs.get("operation", 0)
+
+    @property
     def forms(self) -> int:
         """Number of forms of all modes; the last is the barrier, if there is one."""
-        return 1 + max(form for ranges in self.served for _, form in ranges)
+        return 1 + max(form for ranges in self.choices.served for _, form in ranges)
 
     @property
     def mode_bits(self) -> int:
         """Bits of a mode, as commands say it."""
-        return (len(self.roots) - 1).bit_length()
+        return (self.choices.modes - 1).bit_length()
 
     def length(self, length: Value) -> Value:
         """The length by which the form of a run is found: the longest where it may have any."""
@@ -131,7 +140,7 @@ class Commands(Leaf):
         if shape.starts:
             words = {"load_we": Out(1), "load_first": Out(1), "load_data": Out(COMMAND_BITS)}
             loading = {
-                **entry_members(shape.starts, len(shape.roots)),
+                **entry_members(shape.starts, shape.choices.modes),
                 "all_rest": In(1),
                 **words,
             }
@@ -225,7 +234,7 @@ class Commands(Leaf):
         }
         beyond = command["root"][bits:].any()
         entry, no_root, missing = found_entry(m, self, starts, chosen, beyond)
-        unknown = missing | (command["mode"] >= len(self.shape.roots))
+        unknown = missing | (command["mode"] >= self.shape.choices.modes)
         none = Mux(self.value("loaded"), RunError.MODE, RunError.IMAGE)
         refusal = Mux(no_root, RunError.ROOT, self._other_refusal(command))
         return entry, Mux(unknown, none, refusal)
@@ -267,8 +276,8 @@ class Commands(Leaf):
     def _choose(self, command: dict[str, Value]) -> tuple[Value, Value]:
         """The form of a command; and why it cannot be carried out, a `RunError`."""
         length = self.shape.length(command["length"])
-        form = run_form(self.shape.served, self._mode(command), length)
-        unknown = command["mode"] >= len(self.shape.roots)
+        form = run_form(self.shape.choices.served, self._mode(command), length)
+        unknown = command["mode"] >= self.shape.choices.modes
         return form, Mux(unknown, RunError.MODE, self._other_refusal(command))
 
     def _other_refusal(self, command: dict[str, Value]) -> Value:
@@ -281,10 +290,12 @@ class Commands(Leaf):
             unknown = (known != 0) & (command["operation"] >= known)
             error = Mux(unknown, RunError.OPERATION, error)
         length = command["length"]
-        fits = length <= shape.most if shape.any_length else (length == 0) | (length == shape.most)
+        fits = length <= shape.most
+        if not shape.choices.lengths:
+            fits = (length == 0) | (length == shape.most)
         error = Mux(fits, error, RunError.LENGTH)
         if shape.facts.root_bits:
-            known = constant_at([count or 0 for count in shape.roots], mode)
+            known = constant_at([count or 0 for count in shape.choices.roots], mode)
             error = Mux((known != 0) & (command["root"] >= known), RunError.ROOT, error)
         return error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from ...program.mode import Range
 from ...topology import IntArray
 from ..memories import address_width
 from ..multiplexer import bit_count, select_code
+from ..run_choices import RunChoices
 from .commands import CommandShape
 from .endpoint import AT_ONCE, StreamEnds, sectioned, unloaded
 from .packets import (
@@ -110,20 +111,15 @@ def plan_streams(build: FabricBuilder) -> StreamPlan:
 
 def _commands(build: FabricBuilder, facts: RunFacts) -> CommandShape:
     """What commands choose."""
-    choices, modes, barrier = build.choices, build.program.modes, build.program.barrier
-    roots = tuple(mode.groups.size if mode.any_root else None for mode in modes)
-    operations = tuple(len(mode.operators) for mode in modes)
-    served = tuple(mode.numbered for mode in modes)
-    return CommandShape(
-        roots=roots + (None,) * barrier,
-        operations=operations + (0,) * barrier,
-        barrier=barrier,
-        most=build.program.flits,
-        any_length=build.program.any_length,
-        facts=facts,
-        operation_bits=choices.inputs.get("operation", 0),
-        served=served + ((Range(1, len(build.program.forms)),),) * barrier,
-    )
+    program, choices = build.program, RunChoices.of(build.program)
+    if program.barrier:
+        choices = replace(
+            choices,
+            roots=(*choices.roots, None),
+            combining=(*choices.combining, False),
+            served=(*choices.served, (Range(1, len(program.forms)),)),
+        )
+    return CommandShape(choices, facts, program.flits, program.barrier)
 
 
 def _loaders(
