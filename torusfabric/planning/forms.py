@@ -131,27 +131,6 @@ def resolve_forms(
 ) -> tuple[Selection, ...]:
     """Choose what a selection leaves open, for messages of any length; at least one form.
 
-    Raises
-    ------
-    InputError
-        If no algorithm serves.
-    """
-    if forms is not FormChoice.LONG:
-        chosen = choose_forms(selection, most, root=root, forms=forms)
-        if chosen:
-            return chosen[:1] if forms is FormChoice.SHORT else chosen
-    return (resolve(selection, flits=most, any_length=True, root=root),)
-
-
-def choose_forms(
-    selection: Selection,
-    most: int,
-    *,
-    root: str | None = None,
-    forms: FormChoice = FormChoice.AUTO,
-) -> tuple[Selection, ...]:
-    """The forms of a collective for messages of any length, that for the shortest ones first.
-
     Parameters
     ----------
     most : int
@@ -159,27 +138,33 @@ def choose_forms(
     root : {"any"}, optional
         Whether each run chooses the root.
     forms : FormChoice
-        Whether to take those that are worth their look-up tables, or else all that are quick.
+        Whether to take those that are worth their look-up tables, or else all that are quick, of
+        which that for the shortest or for the longest messages may be the only one.
 
     Returns
     -------
     tuple of Selection
-        Of which the schedules are planned; none where nothing is to be chosen, or nothing serves.
+        That for the shortest messages first.
+
+    Raises
+    ------
+    InputError
+        If no algorithm serves.
 
     Examples
     --------
     >>> from torusfabric.planning import select
-    >>> for form in choose_forms(select("9", "broadcast"), 64):
+    >>> for form in resolve_forms(select("9", "broadcast"), 64):
     ...     print(form.algorithm.name, form.planned.chunks)
     spanning-tree 1
     spanning-tree 2
     """
     decided = selection.algorithm or selection.planned or selection.costs
-    if decided or not tries_all(selection):
-        return ()
-    tried = list(_candidates(selection, most, root))
+    tried: list[_Candidate] = []
+    if forms is not FormChoice.LONG and not decided and tries_all(selection):
+        tried = list(_candidates(selection, most, root))
     if not tried:
-        return ()
+        return (resolve(selection, flits=most, any_length=True, root=root),)
     if forms is FormChoice.AUTO:
         return _Offers(tried, most).chosen()
     from ..program.counts import estimated_luts
@@ -188,7 +173,8 @@ def choose_forms(
     luts = [estimated_luts(candidate.program) for candidate in tried]
     cycles = [candidate.cycles for candidate in tried]
     kept = (tried[form].selection for form in worth_having(cycles, luts))
-    return tuple({id(form.planned): form for form in kept}.values())
+    chosen = tuple({id(form.planned): form for form in kept}.values())
+    return chosen[:1] if forms is FormChoice.SHORT else chosen
 
 
 class _Offers:
