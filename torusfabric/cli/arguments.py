@@ -14,7 +14,7 @@ from ..toolchain.destinations import STANDARD_OUTPUT, is_standard_output
 from ..toolchain.files import writable
 from ..toolchain.owned import require_like
 
-__all__ = ["PAGES", "TRACE", "VCD", "add_force", "add_options", "check_drawing",
+__all__ = ["FORCE", "PAGES", "TRACE", "VCD", "add_options", "check_drawing",
            "check_output", "check_waves", "constants", "folder", "lengths", "natural",
            "node_or_any", "node_pair", "option_names", "positive", "positive_or_auto",
            "real"]  # fmt: skip
@@ -26,16 +26,22 @@ TRACE = '{"format":"torusfabric-trace"'
 VCD, FST = "$", b"\0" + (329).to_bytes(8, "big")
 
 
+#: The option to replace files of others.
+FORCE = """
+--force: replace any file; else an existing file is replaced if it is empty or of the format that is
+    written, and in a folder if this command wrote it and nobody changed it since
+"""
+
 #: An option of a text: its names and metavars, and what is said of it.
 OPTION = re.compile(r"^(-.*?): (.*\n(?:    .*\n)*)", re.MULTILINE)
 
 
-def add_options(parser: argparse._ActionsContainer, text: str, **settings: Any) -> None:
-    r"""Add the options of a text.
+def add_options(parser: argparse._ActionsContainer, *texts: str, **settings: Any) -> None:
+    r"""Add the options of texts.
 
     Parameters
     ----------
-    text : str
+    *texts : str
         A line an option, ``-n --name METAVAR: what it is``, which may go on in indented lines. What
         has no metavar is a flag.
     **settings : function, tuple or dict
@@ -48,7 +54,7 @@ def add_options(parser: argparse._ActionsContainer, text: str, **settings: Any) 
     >>> parser.parse_args(["--json"])
     Namespace(flits=4, json=True)
     """
-    for names, metavars, says in _options(text):
+    for names, metavars, says in (option for text in texts for option in _options(text)):
         how = settings.get(names[-1].strip("-").replace("-", "_"), {})
         if callable(how):
             how = {"type": how}
@@ -77,18 +83,10 @@ def option_names(text: str) -> list[str]:
     return [names[-1] for names, *_ in _options(text)]
 
 
-def add_force(parser: argparse._ActionsContainer) -> None:
-    """Add the option to replace files of others."""
-    text = """--force: replace any file; else an existing file is replaced if it is empty or of the
-        format that is written, and in a folder if this command wrote it and nobody changed it since
-    """
-    add_options(parser, text)
-
-
 def check_output(arguments: argparse.Namespace, path: str, beginning: str | bytes) -> None:
     """Check that a file can be written, and replaces nobody's, before time is spent on it.
 
-    All files of its format begin alike; arguments are of a parser to which `add_force` added.
+    All files of its format begin alike; arguments are of a parser with the option `FORCE`.
 
     Raises
     ------

@@ -19,7 +19,7 @@ from ..schedule.file import load
 from ..toolchain.extras import how_to_install
 from ..toolchain.reading import listed_files
 from ..topology import faults_within, shared_network
-from .arguments import add_force, add_options, check_drawing
+from .arguments import FORCE, add_options, check_drawing
 from .foreign import add_import_options
 from .hardware_options import add_fabric_options, operators_of
 from .output import print_json, print_line, print_table, progress_bar
@@ -27,7 +27,7 @@ from .parser import Commands, add_command
 from .selection import parse_plan, parse_selection
 from .selection_options import add_selection
 from .several import each_selection
-from .table_files import add_table, check_table, write_table
+from .table_files import check_table, write_table
 
 if TYPE_CHECKING:
     from ..sweep.compare import Hardware
@@ -94,14 +94,16 @@ def add_commands(commands: Commands) -> None:
     add_selection(compare, algorithm=False, several=True)
     add_fabric_options(compare, compared=True)
     add_import_options(compare.add_argument_group("MSCCL XML after --plan"))
-    text = """--plot FILE: draw the figures as bars, those of files first, over several lengths as
-        curves; into FILE.svg, FILE.pdf or FILE.png
-    """
-    add_options(compare, text)
-    add_table(compare)
-    add_force(compare)
-    text = "--target NAME: synthesize too, for this device; see the synth command\n"
-    add_options(compare, text)
+    add_options(
+        compare,
+        """
+        --plot FILE: draw the figures as bars, those of files first, over several lengths as curves;
+            into FILE.svg, FILE.pdf or FILE.png
+        --table FILE.csv|.tex: write the table as CSV, or as LaTeX
+        --target NAME: synthesize too, for this device; see the synth command
+        """,
+        FORCE,
+    )
 
 
 def run_compare(arguments: Namespace) -> None:

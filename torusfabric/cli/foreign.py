@@ -8,7 +8,7 @@ from ..planning.foreign import best_plan, import_placed
 from ..schedule import Switching
 from ..schedule.file import BEGINNING, save
 from ..schedule.foreign.export import BEGINNINGS, FORMATS, export_schedule
-from .arguments import add_force, add_options, check_output, natural
+from .arguments import FORCE, add_options, check_output, natural
 from .output import print_report, progress_bar
 from .parser import Commands, add_command
 from .selection import checked_facts, choose_schedule, file_for_topology
@@ -32,9 +32,9 @@ def add_commands(commands: Commands) -> None:
         --root RANK: the rank that broadcasts or reduces, if the file does not say so
         -o --output FILE: write the schedule there, as JSON (compressed if it ends in .gz)
         """,
+        FORCE,
         root=natural,
     )
-    add_force(command)
     command = add_command(commands, "export", run_export)
     add_selection(command, topology_help=FILE_OR_TOPOLOGY)
     add_options(
@@ -44,10 +44,10 @@ def add_commands(commands: Commands) -> None:
             each block on a link
         -o --output FILE: write the file there (compressed if it ends in .gz)
         """,
+        FORCE,
         format={"choices": tuple(FORMATS), "default": "msccl"},
         output={"required": True},
     )
-    add_force(command)
 
 
 def add_import_options(parser: _ActionsContainer) -> None:

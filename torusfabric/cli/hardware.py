@@ -9,7 +9,7 @@ from ..analysis.facts import in_words
 from ..errors import InputError
 from ..planning import require_results
 from ..toolchain.notices import say
-from .arguments import add_force, add_options, folder, positive
+from .arguments import FORCE, add_options, folder, positive
 from .fabric import Made, make_fabric
 from .hardware_options import (
     add_bus_option,
@@ -79,11 +79,11 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
             bind
         -o --output DIR: folder for the files
         """,
+        FORCE,
         prefix={"default": ""},
         flow={"choices": ("vivado", "quartus")},
         output={"type": folder, "required": True},
     )
-    add_force(verilog)
     add_boards_options(verilog)
 
 

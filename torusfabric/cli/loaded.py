@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from .arguments import add_force, add_options, check_output, natural
+from .arguments import FORCE, add_options, check_output, natural
 from .output import print_facts, print_json, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
 from .selection_options import add_selection
@@ -33,10 +33,10 @@ def add_commands(commands: Commands) -> None:
         --onto FILE: the image that the fabric holds: fill some modes only, while the others may run
         --mode K: with --onto: the first mode to fill (default the first behind all)
         """,
+        FORCE,
         output={"required": True},
         mode=natural,
     )
-    add_force(image)
     repair = add_command(commands, "repair", run_repair)
     add_fabric_file(repair, required=True)
     add_options(
@@ -45,10 +45,10 @@ def add_commands(commands: Commands) -> None:
         --broken-link NODE:PORT: a link that is broken; may be given again
         -o --output FILE: where to write the image
         """,
+        FORCE,
         broken_link={"action": "append", "required": True},
         output={"required": True},
     )
-    add_force(repair)
 
 
 def run_image(arguments: Namespace) -> None:

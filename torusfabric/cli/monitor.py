@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..fpga.bridge import BAUD
 from ..toolchain.values import no_such
-from .arguments import add_force, add_options, check_output, natural, positive
+from .arguments import FORCE, add_options, check_output, natural, positive
 from .connect import BUILDS, connect, select_engine
 from .hardware_options import add_fabric_options
 from .output import print_json, print_line, print_report, progress_bar, raise_if_wrong
@@ -71,9 +71,9 @@ def add_commands(commands: Commands) -> None:
             each node (flits; for scatter, alltoall and reduce-scatter destinations, flits)
         -o --output FILE: with --data: array of what each node received
         """,
+        FORCE,
         job={"action": "append", "default": []},
     )
-    add_force(run)
 
 
 def _add_port(parser: ArgumentParser) -> None:

@@ -14,8 +14,8 @@ from ..schedule import Rounds, Schedule
 from ..schedule.file import BEGINNING, save
 from ..toolchain.files import write_file
 from .arguments import (
+    FORCE,
     PAGES,
-    add_force,
     add_options,
     check_drawing,
     check_output,
@@ -27,8 +27,8 @@ from .output import print_json, print_report, print_table, progress_bar
 from .parser import Commands, add_command
 from .selection import Chosen, checked_facts, file_for_topology
 from .selection_options import FILE_OR_TOPOLOGY, add_selection
-from .several import add_mode, choose_mode, choose_schedules
-from .several_boards import add_drawn_boards, drawn_boards
+from .several import choose_mode, choose_schedules
+from .several_boards import drawn_boards
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -36,6 +36,15 @@ if TYPE_CHECKING:
     from ..topology.boards import Boards
 
 __all__ = ["add_commands"]
+
+#: Which of several collectives is drawn.
+MODE = "--mode K: which of several collectives or files: its number, from 0, or its name\n"
+
+#: Which boards are drawn.
+BOARDS = """
+--boards AxB: draw frames around so many equal blocks along each axis, each on a board, and bars
+    across the links between them: 2x1 (default none)
+"""
 
 
 def add_commands(commands: Commands) -> None:
@@ -47,33 +56,30 @@ def add_commands(commands: Commands) -> None:
     text = """-o --output FILE[,FILE..]: write the schedule there, as JSON (compressed if it ends in
         .gz); of several collectives each to its own file
     """
-    add_options(plan, text)
-    add_force(plan)
+    add_options(plan, text, FORCE)
     picture = add_command(commands, "draw", run_draw)
     add_selection(picture, several=True)
-    add_mode(picture)
     add_flits_option(picture)
     add_options(
         picture,
+        MODE,
         """
         --links: draw which link is idle in which step, as a heat map
         --moving NODE: draw how the message of a node spreads, as a picture that moves
         -o --output FILE: write the picture there, as FILE.svg (compressed as FILE.svgz), FILE.pdf
             or FILE.png
         """,
+        BOARDS,
+        FORCE,
         moving=natural,
         output={"required": True},
     )
-    add_drawn_boards(picture)
-    add_force(picture)
     animate = add_command(commands, "animate", run_animate)
     add_selection(animate, several=True)
-    add_mode(animate)
     add_flits_option(animate)
     _add_cycles(animate)
-    add_drawn_boards(animate)
-    add_options(animate, "-o --output FILE.html: the file to write\n", output={"required": True})
-    add_force(animate)
+    text = "-o --output FILE.html: the file to write\n"
+    add_options(animate, MODE, BOARDS, text, FORCE, output={"required": True})
     checker = add_command(commands, "check", run_check)
     add_selection(checker, several=True, topology_help=FILE_OR_TOPOLOGY)
     add_flits_option(checker)

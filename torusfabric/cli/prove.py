@@ -4,7 +4,7 @@ from argparse import Namespace
 from functools import partial
 
 from ..errors import WorkFailed
-from .arguments import VCD, add_force, add_options, check_output
+from .arguments import FORCE, VCD, add_options, check_output
 from .fabric import make_fabric
 from .hardware_options import add_bus_option, add_fabric_options, add_top_options
 from .output import print_facts, print_json, print_line, print_table, progress_bar
@@ -31,9 +31,9 @@ def add_commands(commands: Commands) -> None:
         --image FILE: with --fabric: what is loaded (default what it is built with)
         --wave FILE.vcd: where to write the waves of what does not hold (default counterexample.vcd)
         """,
+        FORCE,
         wave={"default": "counterexample.vcd"},
     )
-    add_force(prove)
 
 
 def run_prove(arguments: Namespace) -> None:

@@ -4,7 +4,6 @@ Collectives are separated by commas, ``allgather,alltoall:necklace,allreduce@0``
 A mode is named by its number, or by the word that selects it.
 """
 
-import argparse
 import re
 from argparse import Namespace
 from collections.abc import Iterator
@@ -15,19 +14,12 @@ from ..errors import InputError
 from ..schedule.file import load
 from ..toolchain.reading import listed_files
 from ..topology import alike_along_axes, parse_topology, shared_network, with_latency
-from .arguments import add_options
 from .selection import Before, Chosen, choose_schedule
 
-__all__ = ["add_mode", "choose_mode", "choose_schedules", "each_selection"]
+__all__ = ["choose_mode", "choose_schedules", "each_selection"]
 
 #: More collectives in one fabric are not worth a try.
 MOST_MODES = 1024
-
-
-def add_mode(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that names one of several collectives."""
-    text = "--mode K: which of several collectives or files: its number, from 0, or its name\n"
-    add_options(parser, text)
 
 
 def choose_schedules(

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from ..topology.boards import Boards
     from .fabric import Made
 
-__all__ = ["add_block_options", "add_boards_options", "add_drawn_boards", "add_error_option",
-           "clocked", "drawn_boards", "make_block",
+__all__ = ["add_block_options", "add_boards_options", "clocked", "drawn_boards", "make_block",
            "make_boards", "make_linked", "run_boards", "write_boards"]  # fmt: skip
 
 #: The least latency of a cut arc that is ever enough.
@@ -63,27 +62,11 @@ def add_boards_options(parser: ArgumentParser) -> None:
     )
 
 
-def add_drawn_boards(parser: ArgumentParser) -> None:
-    """Add the argument that says which boards are drawn."""
-    text = """--boards AxB: draw frames around so many equal blocks along each axis, each on a
-        board, and bars across the links between them: 2x1 (default none)
-    """
-    add_options(parser, text)
-
-
 def drawn_boards(arguments: Namespace, topology: Topology) -> Boards | None:
     """The boards that are drawn, if any."""
     from ..topology.boards import Boards
 
     return None if arguments.boards is None else Boards.parse(arguments.boards, topology)
-
-
-def add_error_option(parser: ArgumentParser) -> None:
-    """Add the argument that plants errors on links."""
-    text = """--link-errors P: with --boards: how likely it is that a word changes on its way to
-        another board, 0 to 0.1 (default 0)
-    """
-    add_options(parser, text, link_errors=real)
 
 
 def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, BoardSystem]:

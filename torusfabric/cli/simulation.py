@@ -9,8 +9,8 @@ from ..analysis.facts import bound_in_words, forms_in_words, in_words, steps_in_
 from ..errors import InputError
 from ..planning import announce, require_results
 from .arguments import (
+    FORCE,
     TRACE,
-    add_force,
     add_options,
     check_output,
     check_waves,
@@ -23,7 +23,7 @@ from .hardware_options import add_fabric_options, add_top_options
 from .output import print_report, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
 from .selection_options import add_selection
-from .several_boards import add_boards_options, add_error_option, run_boards
+from .several_boards import add_boards_options, run_boards
 from .tables import add_fabric_file, add_tables_options, check_fabric_file, fabric_with_image
 
 if TYPE_CHECKING:
@@ -73,11 +73,10 @@ def add_commands(commands: Commands) -> None:
         --trace FILE: write what arrives where and when there, as JSON lines (compressed if it ends
             in .gz)
         """,
+        FORCE,
         engine={"choices": ("auto", "amaranth", "compiled"), "default": "auto"},
     )
-    add_force(simulate)
     add_boards_options(simulate)
-    add_error_option(simulate)
 
 
 def _add_runs(simulate: ArgumentParser) -> None:
@@ -95,12 +94,15 @@ def _add_runs(simulate: ArgumentParser) -> None:
             (default 0)
         --faults P: of --top stream: how likely it is that a packet of a run, or its command, is
             no good, so that the fabric must drop it, 0 to 1 (default 0)
+        --link-errors P: with --boards: how likely it is that a word changes on its way to another
+            board, 0 to 0.1 (default 0)
         """,
         data_seed=(natural, 1),
         repeat=(positive, 1),
         jobs=natural,
         stall=real,
         faults=real,
+        link_errors=real,
     )
 
 

@@ -3,16 +3,16 @@
 import csv
 import io
 import re
-from argparse import Namespace, _ActionsContainer
+from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
 from ..errors import InputError
 from ..toolchain.files import write_file
 from ..toolchain.quoting import visible
-from .arguments import add_options, check_output
+from .arguments import check_output
 
-__all__ = ["add_table", "check_table", "write_table"]
+__all__ = ["check_table", "write_table"]
 
 #: What LaTeX takes for more than itself.
 SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -29,11 +29,6 @@ UNITS = {
 
 #: Cells that are aligned to the right.
 NUMBER = re.compile(r"-?[0-9][0-9./]*( %)?|-")
-
-
-def add_table(parser: _ActionsContainer) -> None:
-    """Add the option."""
-    add_options(parser, "--table FILE.csv|.tex: write the table as CSV, or as LaTeX\n")
 
 
 def check_table(arguments: Namespace, first: str) -> None:
