@@ -20,7 +20,7 @@ import numpy as np
 from ..topology import IntArray
 
 __all__ = ["ACTIONS", "IDLE", "NEUTRAL", "Action", "Duty", "Field", "Holder", "Loop", "Memory",
-           "Order", "Point", "Source", "Sources", "Stage", "fields_of", "memories_of",
+           "Order", "Point", "Source", "Sources", "Stage", "memories_of",
            "number_equal"]  # fmt: skip
 
 
@@ -263,31 +263,6 @@ class Field:
             values = memories[values]
         number = points.get(duty.holder, {}).get(number, number)
         return Field(Point(action, number), values, self.delay)
-
-
-def fields_of(
-    action: Action, values: IntArray, delay: int | Sequence[int], *, first: int = 0
-) -> tuple[Field, ...]:
-    """A field for each control point of an action.
-
-    Parameters
-    ----------
-    values : ndarray of int, shape (rows, variants, points)
-    delay : int or sequence of int
-        Of all, or of each.
-    first : int
-        The number of the first of the points.
-
-    Examples
-    --------
-    >>> fields = fields_of(Action.SELECT, np.array([[[4, 1]], [[4, 0]]]), delay=4)
-    >>> [(field.point.number, field.values.tolist()) for field in fields]
-    [(0, [[4], [4]]), (1, [[1], [0]])]
-    """
-    delays = [delay] * values.shape[-1] if isinstance(delay, int) else delay
-    return tuple(
-        Field(Point(action, first + k), values[..., k], int(late)) for k, late in enumerate(delays)
-    )
 
 
 class Order(enum.Enum):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .address_map import AddressMap, DirectMap
-from .fields import ACTIONS, IDLE, Action, Field, Holder, Loop, Memory, fields_of, number_equal
+from .fields import ACTIONS, IDLE, Action, Field, Holder, Loop, Memory, Point, number_equal
 from .mode import CycleCost, Form, block_flits
 from .program import Program
 from .timing import ADDRESS, SETTING, chunk_cycles, direct_write_delay, look_up_delay
@@ -210,7 +210,10 @@ def program_of(request: Request, moves: Moves) -> Program:
                 known = np.where(acts, known, IDLE)
             elif ACTIONS[action].selects:
                 known = known.astype(np.int16)
-            fields += fields_of(action, known, delay.tolist())
+            fields += [
+                Field(Point(action, number), known[..., number], late)
+                for number, late in enumerate(delay.tolist())
+            ]
     send_map = moves.send_map
     if not isinstance(send_map, DirectMap):
         write_delay = look_up_delay

@@ -250,8 +250,8 @@ class Timing:
             pieces.append(CyclePiece(start, constant + resting, int(blocks[grows].sum())))
         return pieces
 
-    def arrival(self, step: int, port: int, cycles: int, flit: int = 0, *, node: int = 0) -> int:
-        """The cycle in which a flit is at the in-port of its receiver.
+    def arrival(self, step: int, port: int, cycles: int, *, node: int = 0) -> int:
+        """The cycle in which the first flit of a message is at the in-port of its receiver.
 
         Parameters
         ----------
@@ -261,18 +261,16 @@ class Timing:
             The out-port that the sender uses.
         cycles : int
             Of all links on the way.
-        flit : int
-            Of the message.
         node : int
             The sender, which matters where a loop streams.
         """
         loop = self.loop
         if loop.streams is not None:
-            slot = int(loop.streams[node, port]) + flit
+            slot = int(loop.streams[node, port])
         else:
             first = int(starts(loop.duration(self.flits))[loop.departure[step, port]])
             skew = loop.departure_skew[port] if loop.departure_skew else 0
-            slot = first + skew + flit * loop.interval
+            slot = first + skew
         return self.run_setup + slot + SETTING + cycles
 
 
