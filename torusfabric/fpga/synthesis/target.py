@@ -101,12 +101,8 @@ def _ecp5(name: str, device: str, package: str, luts: int, **others: int) -> Tar
     return Target(name, "ecp5", (f"--{device}", "--package", package, "--speed", "6"), capacity)
 
 
-def _gowin(name: str, device: tuple[str, str], pins: dict[str, int], **capacity: int) -> Target:
-    chip, family = device
-    options = ("--device", chip, "--vopt", f"family={family}", "--vopt", f"cst={PINS}")
-    text = "".join(f'IO_LOC "{pin}" {place};\n' for pin, place in pins.items())
-    return Target(name, "gowin", options, capacity, text)
-
+#: Options of nextpnr for Gowin: the chip's family, and the pin constraints.
+_GOWIN_OPTIONS = "--vopt", "family=GW1N-9C", "--vopt", f"cst={PINS}"
 
 #: A part: its name behind that of its family, and its capacity.
 _Part: TypeAlias = tuple[str, dict[str, int]]
@@ -175,15 +171,12 @@ TARGETS = {
         _ecp5("ecp5-25k", "25k", "CABGA381", 24288, brams=56, dsps=28),
         _ecp5("ecp5-45k", "45k", "CABGA381", 43848, brams=108, dsps=72),
         _ecp5("ecp5-85k", "85k", "CABGA381", 83640, brams=208, dsps=156),
-        _gowin(  # Tang Nano 9K
+        Target(  # Tang Nano 9K
             "gowin-gw1nr-9",
-            ("GW1NR-LV9QN88PC6/I5", "GW1N-9C"),
-            {"clk": 52, "scan": 3, "pin": 10},
-            luts=8640,
-            ffs=6480,
-            brams=26,
-            lutrams=270,
-            dsps=20,
+            "gowin",
+            ("--device", "GW1NR-LV9QN88PC6/I5", *_GOWIN_OPTIONS),
+            {"luts": 8640, "ffs": 6480, "brams": 26, "lutrams": 270, "dsps": 20},
+            'IO_LOC "clk" 52;\nIO_LOC "scan" 3;\nIO_LOC "pin" 10;\n',
         ),
         *(
             Target(f"{family}-{part}", family, (), capacity)
