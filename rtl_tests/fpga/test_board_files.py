@@ -75,7 +75,7 @@ def test_file_that_is_right(file_of):
         ("BOARDS", "BOARD", 0, "File of boards must define a dictionary BOARDS, as .* does not"),
         ('"mine"', "3", 5, "Name of a board must be a text, not 3"),
         ("BOARDS = {", 'BOARDS = {"x": 5}\nX = {', 4, "Board x must be a Board, not 5"),
-        ('("fabric.bin",)', '"fabric.bin"', 5, "Products of Board must be a list of texts, not '"),
+        ('("fabric.bin",)', '"fabric.bin"', 5, "Products of Board must be a tuple of texts, not "),
         ('"fabric.bin",)', ")", 5, "Products of Board must be names of files beside report.json, "),
         ('("iceprog", "fabric.bin")', "()", 5, "Program of Board must be a command, not none"),
         ('"Mine"', "None", 5, "Title of Board must be text, not None"),

@@ -260,8 +260,10 @@ def _describe(hint: Any, *, many: bool = False) -> str:
     if isinstance(kind, type) and issubclass(kind, collections.abc.Mapping) and inner:
         key, value = (_describe(each, many=True) for each in inner)
         return f"{'dictionaries' if many else 'a dictionary'} of {key} to {value}"
-    if kind is tuple and inner and inner[-1] is not Ellipsis:
-        return f"{'tuples' if many else 'a tuple'} of {' and '.join(map(_describe, inner))}"
+    if kind is tuple and inner:
+        more = inner[-1] is Ellipsis
+        each = [_describe(one, many=more) for one in inner if one is not Ellipsis]
+        return f"{'tuples' if many else 'a tuple'} of {' and '.join(each)}"
     if isinstance(kind, type) and issubclass(kind, collections.abc.Iterable) and inner:
         return f"{'lists' if many else 'a list'} of {_describe(inner[0], many=True)}"
     return name if many else f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"

@@ -135,7 +135,7 @@ def _unreadable(path: Path, line: int, reason: str) -> InputError:
 def _wrong(path: Path, name: object, message: str) -> InputError:
     """The error of a board, with the first line that has its name."""
     quoted = re.compile(rf"""["']?{re.escape(str(name))}["']? *:""")
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     line = next((number for number, text in enumerate(lines, 1) if quoted.search(text)), 1)
     return InputError(f"{message} ({path}:{line})")
 
