@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.public import public
-from ..toolchain.values import no_such, of_type, shown
+from ..toolchain.values import entries_of, no_such, of_type, shown
 from ..topology import Topology, parse_axes
 from .collective import Collective
 from .definitions import COLLECTIVES
@@ -140,10 +140,7 @@ def _parse_axes(axes: Axes, topology: Topology | None) -> tuple[int, ...] | None
     """The axes that span groups, ascending."""
     if axes is None:
         return None
-    if isinstance(axes, int | np.integer) and not isinstance(axes, bool):
-        axes = [int(axes)]
-    if isinstance(axes, np.ndarray):
-        axes = axes.tolist()
-    if not isinstance(axes, list | tuple) or not all(type(axis) is int for axis in axes):
+    numbers = entries_of(axes)
+    if not all(type(axis) is int for axis in numbers):
         raise InputError(f"Axes must be a list of axis numbers, not {shown(axes)}")
-    return tuple(sorted(axes)) if topology is None else parse_axes(topology, axes)
+    return tuple(sorted(numbers)) if topology is None else parse_axes(topology, numbers)
