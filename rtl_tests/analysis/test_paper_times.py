@@ -1,7 +1,6 @@
 """`tf.time` gives the times that papers print; streams of flits have a time of their own."""
 
 from fractions import Fraction
-from math import ceil, log
 from typing import Any
 
 import pytest
@@ -38,27 +37,6 @@ def test_least_time_cuts_into_packets():
     assert (chosen.algorithm, chosen.chunks) == ("spanning-tree", 64)
     best = tf.compare("arrowhead:2", "broadcast", flits=1000, objective="time", costs=costs)[0]
     assert (best.schedule.chunks, best.time) == (64, Fraction(2261, 4))
-
-
-@pytest.mark.parametrize(("rows", "columns"), [(4, 4), (4, 6), (6, 8)])
-def test_meyer_and_sibeyn(rows, columns):
-    """Theorem 1: n1 n2 / 2 steps, in each of which half a packet goes over an arc."""
-    planned = tf.plan(f"{rows}x{columns}", "allgather", algorithm="hamiltonian")
-    assert tf.time(planned, **STORED) == steps_time(rows * columns // 2, 60)
-
-
-def test_meyer_and_sibeyn_one_packet():
-    """Theorem 3: whole packets, 26 steps on 8x8."""
-    planned = tf.plan("8x8", "allgather", algorithm="one-packet")
-    assert tf.time(planned, **STORED) == steps_time(26, 120)
-
-
-@pytest.mark.parametrize("side", [5, 8, 12])
-def test_wang_and_others(side):
-    """Theorem 1: 2 ceil(log5 n) rounds, each with the whole message."""
-    planned = tf.plan(f"{side}x{side}", "broadcast", algorithm="diagonal")
-    rounds = 2 * ceil(round(log(side, 5), 9))
-    assert tf.time(planned, alpha=7, tau=3, length=120) == rounds * (7 + 360)
 
 
 @pytest.mark.parametrize(
