@@ -20,7 +20,7 @@ from ...analysis.congestion import Lengths
 from ...schedule import Listed, Transfers
 from ...topology import IntArray
 
-__all__ = ["Arcs", "Loads", "heights", "routed", "spread", "timed", "timetable"]
+__all__ = ["ArcLists", "Arcs", "Loads", "heights", "routed", "spread", "timed", "timetable"]
 
 #: How often every message is given arcs, and in how many parts; large networks have fewer.
 PASSES, PARTS, WORK = 3, 64, 8192
@@ -74,7 +74,19 @@ class Arcs(NamedTuple):
     head: IntArray
 
 
-class Loads:
+class ArcLists:
+    """Where each arc begins and ends, and the arcs out of and into each node."""
+
+    def __init__(self, arcs: Arcs | Lengths) -> None:
+        self.tail, self.head = arcs.tail.tolist(), arcs.head.tolist()
+        self.out: list[list[int]] = [[] for _ in range(arcs.nodes)]
+        self.into: list[list[int]] = [[] for _ in range(arcs.nodes)]
+        for arc, (tail, head) in enumerate(zip(self.tail, self.head, strict=True)):
+            self.out[tail].append(arc)
+            self.into[head].append(arc)
+
+
+class Loads(ArcLists):
     """Which messages go over which arcs, and how much longer than a hop arcs are for that.
 
     Arcs become the longer the more often they were too full, as a router of chips makes its wires
@@ -84,14 +96,9 @@ class Loads:
     def __init__(
         self, arcs: Arcs | Lengths, taken: Sequence[Sequence[int]], links: list[int] | None = None
     ) -> None:
+        super().__init__(arcs)
         #: Of each arc what it takes up: itself, or what others take up, too.
         self.link = [*range(len(arcs.tail))] if links is None else links
-        self.tail, self.head = arcs.tail.tolist(), arcs.head.tolist()
-        self.out: list[list[int]] = [[] for _ in range(arcs.nodes)]
-        self.into: list[list[int]] = [[] for _ in range(arcs.nodes)]
-        for arc, (tail, head) in enumerate(zip(self.tail, self.head, strict=True)):
-            self.out[tail].append(arc)
-            self.into[head].append(arc)
         #: The messages over each.
         self.over: list[set[int]] = [set() for _ in range(max(self.link) + 1)]
         for message, chosen in enumerate(taken):

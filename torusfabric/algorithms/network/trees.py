@@ -16,11 +16,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from ...analysis.congestion import Lengths
 from ...analysis.partitions import worst_partition
 from ...analysis.volume import least_reach
 from ...collective import Collective
 from ...topology import BoolArray, IntArray, Topology, hops_from
 from ..oblivious.shallow_trees import Trees, shallower
+from .spread import ArcLists
 
 __all__ = ["disjoint_trees_from", "link_disjoint_trees_of", "most_link_trees", "nearest_tree"]
 
@@ -44,7 +46,7 @@ def disjoint_trees_from(topology: Topology, root: int, count: int) -> Trees:
     >>> trees.entry.shape, trees.height
     ((3, 16), 5)
     """
-    arcs = _Arcs(topology)
+    arcs = _ArcsLeft(topology)
     entry, depth = np.zeros((2, count, topology.nodes), int)
     for tree in range(count):
         _grow(arcs, root, count - 1 - tree, entry[tree], depth[tree])
@@ -84,20 +86,14 @@ def _coming(topology: Topology) -> BoolArray:
     return there
 
 
-class _Arcs:
-    """The arcs that are left, as lists of those out of each node."""
+class _ArcsLeft(ArcLists):
+    """The arcs of which some are left for further trees."""
 
     def __init__(self, topology: Topology) -> None:
-        tail, port = np.nonzero(topology.linked)
-        head = topology.neighbours[tail, port]
-        self.head, self.tail = head.tolist(), tail.tolist()
-        self.entry = topology.opposite[port].tolist()
+        arcs = Lengths(topology)
+        super().__init__(arcs)
+        self.entry = topology.opposite[arcs.port].tolist()
         self.left = [True] * len(self.head)
-        self.out: list[list[int]] = [[] for _ in range(topology.nodes)]
-        self.into: list[list[int]] = [[] for _ in range(topology.nodes)]
-        for arc, (here, there) in enumerate(zip(self.tail, self.head, strict=True)):
-            self.out[here].append(arc)
-            self.into[there].append(arc)
 
     def ways(self, root: int, node: int, wanted: int) -> bool:
         """Whether so many ways that share no arc that is left lead from the root to a node."""
@@ -127,7 +123,7 @@ class _Arcs:
         return True
 
 
-def _grow(arcs: _Arcs, root: int, others: int, entry: IntArray, depth: IntArray) -> None:
+def _grow(arcs: _ArcsLeft, root: int, others: int, entry: IntArray, depth: IntArray) -> None:
     """Grow a tree level by level, and take its arcs; so many others must still find theirs."""
     reached, level = {root}, [root]
     while level:
