@@ -4,17 +4,9 @@ import pytest
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.planning import plan_selection, resolve, select
-from torusfabric.program.serving import CYCLES_ALIKE
+from torusfabric.planning import plan_any_root, plan_selection, resolve, select
+from torusfabric.program.counts import estimated_luts
 from torusfabric.schedule import Lifted
-
-
-def plan_any_root(topology, collective, algorithm=None, flits=None):
-    """The schedule of what is chosen for any root, and what chooses it."""
-    selection = select(topology, collective, algorithm=algorithm)
-    chosen = resolve(selection, flits=flits, root="any")
-    assert chosen.collective == selection.collective
-    return plan_selection(chosen), chosen
 
 
 def form(schedule):
@@ -28,34 +20,35 @@ def form(schedule):
 )
 @pytest.mark.parametrize("topology", ["2x3", "4x4"])
 def test_the_quicker_is_chosen(topology, collective, flits):
-    """By no algorithm that serves any root alone are cycles fewer by more than 3 %."""
+    """Neither plan of one kind alone takes fewer cycles, or as many with fewer LUTs."""
 
-    def cycles(schedule):
-        return tf.compile(schedule, flits=flits, root="any").cycles()
+    def price(schedule):
+        program = tf.compile(schedule, flits=flits, root="any")
+        return program.cycles(), estimated_luts(program)
 
-    schedule, chosen = plan_any_root(topology, collective, flits=flits)
-    assert schedule.algorithm == chosen.algorithm.name
+    selection, schedule = plan_any_root(select(topology, collective), flits=flits)
+    assert schedule.algorithm == selection.algorithm.name
+    assert schedule.collective == selection.collective
     tf.check(schedule)
-    found = []
-    for algorithm in ("matching", "max-flow", "spanning-tree", "diagonal", "farthest-first"):
-        try:
-            found.append(cycles(plan_any_root(topology, collective, algorithm, flits)[0]))
-        except tf.InputError:
-            continue
-    assert len(found) > 1
-    assert cycles(schedule) <= (1 + CYCLES_ALIKE) * min(found)
+    chosen = resolve(select(topology, collective), flits=flits, root="any")
+    rooted = plan_selection(chosen)
+    assert price(schedule) <= price(rooted)
+    if form(schedule) != "masked":
+        assert schedule.digest == rooted.digest
 
 
 def test_both_are_chosen():
-    """A long reduction is that of an all-reduce; a short one comes from fixed ports."""
-    assert form(plan_any_root("4x4", "reduce@0", flits=16)[0]) == "masked"
-    assert form(plan_any_root("4x4", "reduce", flits=1)[0]) == "rounds"
-    assert form(plan_any_root("4x4", "broadcast")[0]) == "pattern"
+    """A long reduction is that of an all-reduce; the gather of a torus from fixed ports is not."""
+    assert form(plan_any_root(select("4x4", "reduce@0"), flits=16)[1]) == "masked"
+    assert form(plan_any_root(select("4x4", "reduce"), flits=1)[1]) == "rounds"
+    assert form(plan_any_root(select("4x4", "broadcast"))[1]) == "pattern"
 
 
 def test_a_named_algorithm_is_kept():
     """A name restricts what is chosen from, and names again what it gave."""
-    assert plan_any_root("4x4", "reduce", "max-flow", flits=16)[0].algorithm == "max-flow"
-    assert form(plan_any_root("4x4", "reduce", "matching", flits=1)[0]) == "masked"
+    by_flow = select("4x4", "reduce", algorithm="max-flow")
+    assert plan_any_root(by_flow, flits=16)[1].algorithm == "max-flow"
+    by_table = select("4x4", "reduce", algorithm="matching")
+    assert form(plan_any_root(by_table, flits=1)[1]) == "masked"
     with pytest.raises(tf.InputError, match=r"^Algorithm bufferless"):
-        plan_any_root("4x4", "scatter", "bufferless")
+        plan_any_root(select("4x4", "scatter", algorithm="bufferless"))

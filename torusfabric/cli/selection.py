@@ -122,8 +122,13 @@ def choose_schedule(
     with progress_bar("planning"):
         if any_length and flits and ("forms" in given or given.get("tables") == "ram"):
             return _of_forms(selection, flits, root, arguments)
-        selection = resolve(selection, flits=flits, any_length=any_length, root=root)
-        schedule = plan_selection(selection)
+        if root:
+            from ..planning import plan_any_root  # here, since it imports what compiles
+
+            selection, schedule = plan_any_root(selection, flits=flits, any_length=any_length)
+        else:
+            selection = resolve(selection, flits=flits, any_length=any_length)
+            schedule = plan_selection(selection)
     name = selection.collective.name
     return Chosen(schedule, name, selection, asked, root, selection.why)
 

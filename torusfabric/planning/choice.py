@@ -32,7 +32,6 @@ from ..schedule.sum_trees import sum_trees
 from ..toolchain.public import public
 from ..toolchain.values import is_several, natural
 from ..topology import CayleyGraph, Topology, Torus
-from .any_root import masked, to_every_root
 from .planned import choose_latency, most_flits, planned
 from .selection import PlanOptions, Selection, select
 
@@ -132,9 +131,7 @@ def _packets_by_time(selection: Selection) -> Iterator[Mapping[str, Any]]:
         yield {"times": (float(beta), float(tau), float(length))}
 
 
-def serving(
-    selection: Selection, flits: int = 0, *, padded: bool = False, root: str | None = None
-) -> Iterator[Selection]:
+def serving(selection: Selection, flits: int = 0, *, padded: bool = False) -> Iterator[Selection]:
     """Every algorithm that serves a selection, in the order of the catalogue, and its variants.
 
     Parameters
@@ -143,17 +140,7 @@ def serving(
         Flits of a message, where all messages have as many.
     padded : bool
         True if a short message may be padded to more chunks of a flit each.
-    root : {"any"}, optional
-        Whether each run chooses the root. Then also what all nodes do alike, after the others.
     """
-    yield from _serving(selection, flits, padded=padded)
-    every = to_every_root(selection) if root else None
-    for one in () if every is None else _serving(every, flits, padded=padded):
-        yield masked(one, selection.collective)
-
-
-def _serving(selection: Selection, flits: int, *, padded: bool) -> Iterator[Selection]:
-    """Yield the algorithms that serve a selection, and their variants."""
     topology, collective, asked = selection.topology, selection.collective, selection.options
     arcs = topology.nodes * topology.ports
     all_ = CATALOGUE.preferred(collective)
@@ -182,7 +169,7 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
         selection.topology, selection.collective, ports=options.ports, duplex=options.duplex
     )
     best, fewest = None, None
-    for candidate in _for_long(selection, root):
+    for candidate in _for_long(selection):
         try:
             schedule = planned(replace(candidate, any_latency=False))
         except InputError as error:
@@ -203,7 +190,7 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
     return replace(best, why=f"{number} for long messages, at least {least}")
 
 
-def choose_by_model(selection: Selection, costs: Costs, *, root: str | None = None) -> Selection:
+def choose_by_model(selection: Selection, costs: Costs) -> Selection:
     """Choose the least time in the model of the papers; of several the first of the catalogue.
 
     Examples
@@ -214,7 +201,7 @@ def choose_by_model(selection: Selection, costs: Costs, *, root: str | None = No
     """
     selection = replace(selection, costs=costs)
     tried: list[tuple[Number, Selection]] = []
-    for candidate in serving(selection, root=root):
+    for candidate in serving(selection):
         try:
             candidate = choose_latency(candidate, None, any_length=False)
             schedule = planned(candidate)
@@ -239,10 +226,10 @@ def _alike(selection: Selection) -> Fraction:
     return TIMES_ALIKE if torus or (exchange and differ) else TIMES_NEAR
 
 
-def _for_long(selection: Selection, root: str | None) -> Iterator[Selection]:
+def _for_long(selection: Selection) -> Iterator[Selection]:
     """Every algorithm that serves a selection, as it is by default; elsewhere then its variants."""
     variants = []
-    for one in serving(selection, root=root):
+    for one in serving(selection):
         if one.options == selection.options:
             yield one
         elif one.options.chunks and not selection.options.chunks:
@@ -323,8 +310,7 @@ def _tried(
     from ..program.serving import CYCLES_ALIKE
 
     fewest: int | None = None
-    length = 0 if any_length else flits
-    for candidate in serving(selection, length, padded=prune, root=root):
+    for candidate in serving(selection, 0 if any_length else flits, padded=prune):
         if prune and isinstance(candidate.topology, CayleyGraph):
             least = _least_padded(candidate, flits)
             if fewest is not None and least > (1 + CYCLES_ALIKE) * fewest:

@@ -163,8 +163,13 @@ def resolve_forms(
     tried: list[_Candidate] = []
     if forms is not FormChoice.LONG and not decided and tries_all(selection):
         tried = list(_candidates(selection, most, root))
+    if not tried and root is None:
+        return (resolve(selection, flits=most, any_length=True),)
     if not tried:
-        return (resolve(selection, flits=most, any_length=True, root=root),)
+        from .any_root import plan_any_root  # here, since it imports what compiles
+
+        rooted, schedule = plan_any_root(selection, flits=most, any_length=True)
+        return (replace(rooted, planned=schedule),)
     if forms is FormChoice.AUTO:
         return _Offers(tried, most).chosen()
     from ..program.counts import estimated_luts
@@ -284,7 +289,7 @@ def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_
     from ..program.serving import compared_lengths, cycles_at
 
     lengths, best = compared_lengths(most), None
-    for one in _of_all_latencies(selection, root):
+    for one in _planned(selection, root):
         schedule = one.planned
         assert schedule is not None
         if best is not None and (least_cycles(schedule, lengths) > best).all():
@@ -300,9 +305,24 @@ def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_
             yield _Candidate(one, program, cycles)
 
 
-def _of_all_latencies(selection: Selection, root: str | None) -> Iterator[Selection]:
+def _planned(selection: Selection, root: str | None) -> Iterator[Selection]:
+    """All that serves; of any root, what is done by offset, and what all nodes do alike."""
+    yield from _of_all_latencies(selection)
+    if not root:
+        return
+    from .any_root import masked, to_every_root  # here, since it imports what compiles
+
+    every = to_every_root(selection)
+    for one in () if every is None else _of_all_latencies(every):
+        assert one.planned is not None
+        schedule = masked(one.planned, selection.collective)
+        if schedule is not None:
+            yield replace(one, collective=selection.collective, planned=schedule)
+
+
+def _of_all_latencies(selection: Selection) -> Iterator[Selection]:
     """All that serves, with all latencies where these are left open."""
-    for candidate in serving(selection, root=root):
+    for candidate in serving(selection):
         with suppress(InputError):
             yield from of_each_latency(candidate)
 

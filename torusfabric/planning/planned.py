@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from ..errors import InputError
-from ..schedule import Masked, Rounds, Schedule, Table
+from ..schedule import Rounds, Schedule, Table
 from ..schedule.recognise import recognise
 from .limits import announce_plan, plan_memory, require_memory
 from .selection import Selection
@@ -67,11 +67,10 @@ def choose_latency(selection: Selection, flits: int | None, *, any_length: bool)
     found: list[tuple[int, Selection]] = []
     for candidate in of_each_latency(selection):
         schedule = planned(candidate)
-        if not (schedule.collective.reducing and isinstance(schedule, Table | Masked)):
+        if not (schedule.collective.reducing and schedule.form == Table.form):
             return candidate
         lengths = most_flits(schedule, flits, any_length=any_length)
-        root = "any" if isinstance(schedule, Masked) else None
-        program = compile(schedule, **lengths, root=root).by_beats(selection.beat)
+        program = compile(schedule, **lengths).by_beats(selection.beat)
         found.append((program.cycles(), candidate))
     return min(found, key=lambda entry: entry[0])[1]
 

@@ -158,8 +158,8 @@ def resolve(
     if selection.planned is not None:
         return selection
     if (costs := selection.model(flits)) is not None:
-        return choose_by_model(selection, costs, root=root)
-    if selection.algorithm is None or root:
+        return choose_by_model(selection, costs)
+    if selection.algorithm is None:
         return _chosen(selection, flits, any_length=any_length, root=root)
     return choose_latency(selection, flits, any_length=any_length)
 
