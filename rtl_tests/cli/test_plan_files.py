@@ -72,36 +72,6 @@ def test_verilog_is_the_same_but_for_its_command(capsys, saved, tmp_path):
     assert manifests[0] == manifests[1]
 
 
-@pytest.mark.parametrize(
-    "words",
-    few(
-        3,
-        [
-            ("3x3", "reduce-scatter", "--op", "min", "--signed", "--latency", "auto"),
-            ("3x3", "broadcast@1", "--root", "any"),
-            ("2x3", "reduce", "--root", "any", "--flits", "9", "--op", "max"),
-            ("3x3", "gather@0", "--root", "any"),
-            ("3x3", "broadcast", "--algorithm", "max-flow", "--broken-link", "7:+0", "--root", "2"),
-            ("arrowhead:1", "broadcast", "--times", "3", "1", "12"),
-            ("--plan", "plan.json"),
-        ],
-        tuples=True,
-    ),
-)
-def test_the_command_of_a_manifest_makes_the_same_again(
-    capsys, saved, tmp_path, monkeypatch, words
-):
-    """The command that a manifest names gives the same files."""
-    saved("4x4", "allreduce")
-    monkeypatch.chdir(tmp_path)
-    run_json(capsys, "verilog", *words, "-o", "first")
-    command = json.loads((tmp_path / "first" / "manifest.json").read_text())["command"]
-    run_json(capsys, *shlex.split(command)[1:], "-o", "second")
-    for name in ("fabric.v", "manifest.json"):
-        first, second = ((tmp_path / folder / name).read_text() for folder in ("first", "second"))
-        assert first == second
-
-
 def test_check(capsys, saved):
     """A file is checked with and without --plan; what is planned is checked as well."""
     path = saved("4x4", "allgather", "--algorithm", "bufferless")
