@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,12 +14,11 @@ from ..rtl.memories import address_width
 from ..topology import BoolArray, IntArray
 from .module_text import ModuleText
 from .syntax import (
-    LIST,
     bits_of,
     concatenated,
     constant_lines,
-    filled,
     indexed,
+    listed,
     range_of,
     wires,
 )
@@ -124,7 +123,7 @@ class Nets:
         yield from wires("  ", widths)
         yield from self._constants
         if self._assigned:
-            yield from filled("  assign ", self._assigned, ";")
+            yield listed("  assign ", self._assigned, ";")
 
     def unused(self, first: str, name: str = "") -> str:
         """Return the first name that nothing else has, and keep it."""
@@ -215,7 +214,7 @@ class Loop:
             name = array.name.format(array.index[0])
             self.paths[array.name, array.module] = name
             instance = self._instance(array, found[array], "  ", name)
-            self.lines = [*_wrapped([*self._inside, *instance])]
+            self.lines = [*self._inside, *instance]
             return
         instances = [
             line
@@ -223,7 +222,7 @@ class Loop:
             for line in self._choice(scope, name, [(array, found[array]) for array in each])
         ]
         head = f"    for (k = 0; k < {self._size}; k = k + 1) begin : {scope}"
-        self.lines = [*_wrapped([head, *self._inside, *instances, "    end"])]
+        self.lines = [head, *self._inside, *instances, "    end"]
         for table in self._tables:
             every = (table.values[:, None] >> np.arange(table.bits) & 1).astype(np.uint8)
             packed = np.packbits(every.ravel(), bitorder="little").tobytes()
@@ -269,13 +268,7 @@ class Loop:
                 if text not in named and uses[text] > 1 and len(text) > LONG:
                     named[text] = name = self._nets.unused(port, f"{port}_in")
                     width = sum(source.width for source in array.inputs[port])
-                    head = f"{self._indent}wire {range_of(width)}{name} = "
-                    whole = text.startswith("{") and ", " in text
-                    self._inside += (
-                        filled(head + "{", text[1:-1].split(", "), "};")
-                        if whole
-                        else [f"{head}{text};"]
-                    )
+                    self._inside.append(f"{self._indent}wire {range_of(width)}{name} = {text};")
                 pins[port] = named.get(text, text)
 
     def _choice(
@@ -318,8 +311,8 @@ class Loop:
             every.append(f".{port}({bits_of(word, 0, width, of)})")
         head = f"{indent}{self._prefix}{array.module} "
         if array.which is None:
-            return filled(f"{head}{name} (", every, ");")
-        return [f"{head}#({self._contents(array)})", *filled(f"{indent}  {name} (", every, ");")]
+            return [listed(f"{head}{name} (", every, ");")]
+        return [f"{head}#({self._contents(array)})", listed(f"{indent}  {name} (", every, ");")]
 
     def _contents(self, array: Array) -> str:
         """Return the parameters of ROMs."""
@@ -480,19 +473,6 @@ def _together(sources: Sequence[Source]) -> Source:
     number = None if first.number is None else whole("number")
     start = first.start if isinstance(first.start, int) else whole("start")
     return Slice.made(first.net, number, start, first.width)
-
-
-def _wrapped(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines, of which long ones go on behind a comma or a colon."""
-    for line in (part for each in lines for part in each.split("\n")):
-        deeper = " " * (len(line) - len(line.lstrip()) + 2)
-        rest = line
-        while len(rest) > LIST:
-            ends = [found.end() for found in re.finditer(r",(?= )| :(?= \S)", rest)]
-            end = max((end for end in ends if end <= LIST), default=min(ends, default=len(rest)))
-            yield rest[:end]
-            rest = deeper + rest[end:].lstrip()
-        yield rest
 
 
 def _up(width: int) -> str:

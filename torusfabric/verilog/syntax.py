@@ -4,16 +4,24 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, groupby
 
-__all__ = ["CONSTANT", "LINE", "LIST", "atom", "bits_of", "call", "chained", "concatenated",
-           "condition", "constant", "constant_lines", "decision", "declared", "either", "filled",
-           "guarded", "indented", "indexed", "is_flag", "is_wild", "joined", "labels", "matches",
-           "number_of", "operand", "range_of", "wires"]  # fmt: skip
+__all__ = ["CONSTANT", "atom", "bits_of", "chained", "concatenated", "condition", "constant",
+           "constant_lines", "decision", "declared", "either", "guarded", "indented", "indexed",
+           "is_flag", "is_wild", "joined", "labels", "listed", "matches", "number_of", "operand",
+           "range_of", "wires", "wrapped"]  # fmt: skip
 
 #: A constant of so many bits.
 CONSTANT = re.compile(r"(\d+)'([dh])([0-9a-f]+)")
 
-#: Characters that an expression may have on a line, a statement, and a list of nets or pins.
-EXPRESSION, LINE, LIST = 84, 96, 98
+#: Characters of a line.
+LINE = 98
+
+#: The part of a long line that stays: up to a pin, or else to a comma or an operator outside an
+#: index; more than `LINE` if it must be.
+STAYS = re.compile(
+    rf".{{,{LINE - 2}}}, (?=\.)"
+    rf"|.{{,{LINE - 2}}}[,&|^?:=+<>*-] (?![^\[\]]*\])"
+    r"|.*?[,&|^?:=+<>*-] (?![^\[\]]*\])"
+)
 
 #: The number of a node in the name of one of its ports.
 NUMBER = re.compile(r"(?<=_)\d+(?=_|$)")
@@ -83,30 +91,14 @@ def operand(text: str) -> str:
 
 
 def chained(sign: str, texts: Sequence[str]) -> str:
-    """Operands with one operator between them; on lines of their own if they are long.
+    """Operands with one operator between them.
 
     Examples
     --------
     >>> chained("&", ["a", "b | c", "~d"])
     'a & (b | c) & ~d'
     """
-    if len(texts) == 1:
-        return texts[0]
-    return _spread(f" {sign}", [*map(operand, texts)])
-
-
-def call(function: str, arguments: Sequence[str]) -> str:
-    """Return the call of a function; its arguments stand on lines of their own if they are long.
-
-    Examples
-    --------
-    >>> call("choose", ["a", "b & c"])
-    'choose(a, b & c)'
-    """
-    short = ", ".join(arguments)
-    if len(short) <= EXPRESSION and "\n" not in short:
-        return f"{function}({short})"
-    return f"{function}(\n  " + ",\n".join(arguments).replace("\n", "\n  ") + "\n)"
+    return texts[0] if len(texts) == 1 else f" {sign} ".join(map(operand, texts))
 
 
 def either(test: str, yes: str, no: str) -> str:
@@ -120,15 +112,7 @@ def either(test: str, yes: str, no: str) -> str:
             return test
         case "1'd0", "1'd1":
             return f"~{atom(test)}"
-    return _spread("", [f"{operand(test)} ?", f"{operand(yes)} :", operand(no)])
-
-
-def _spread(end: str, texts: Sequence[str]) -> str:
-    """Texts one behind another, or on lines of their own; all but the last have an end."""
-    parts = [*(f"{text}{end}" for text in texts[:-1]), texts[-1]]
-    if sum(map(len, parts)) <= EXPRESSION and not any("\n" in part for part in parts):
-        return " ".join(parts)
-    return "\n".join(parts).replace("\n", "\n  ")
+    return f"{operand(test)} ? {operand(yes)} : {operand(no)}"
 
 
 def bits_of(name: str, start: int, width: int, of: int) -> str:
@@ -147,7 +131,7 @@ def concatenated(texts: Sequence[str]) -> str:
 
 
 def joined(parts: Sequence[str]) -> str:
-    """A concatenation, the highest part first; on lines of their own if parts are long.
+    """A concatenation, the highest part first.
 
     Examples
     --------
@@ -164,14 +148,7 @@ def joined(parts: Sequence[str]) -> str:
         flat.append(part)
     if len(flat) == 1:
         return flat[0]
-    flat = [text for _, same in groupby(flat) for text in _repeated([*same])]
-    if len(flat) == 1:
-        return flat[0]
-    short = ", ".join(flat)
-    if len(short) <= EXPRESSION and "\n" not in short:
-        return f"{{{short}}}"
-    lines = ",\n".join(flat).replace("\n", "\n  ")
-    return f"{{\n  {lines}\n}}"
+    return concatenated([text for _, same in groupby(flat) for text in _repeated([*same])])
 
 
 def _repeated(same: list[str]) -> list[str]:
@@ -181,9 +158,9 @@ def _repeated(same: list[str]) -> list[str]:
 
 
 def _parts(text: str) -> list[str]:
-    """The parts of a concatenation on one line, if it is one and has no other in it."""
+    """The parts of a concatenation, if it is one and has no other in it."""
     inner = text[1:-1]
-    plain = text[0] == "{" and not re.search(r"[{}?\n]", inner)
+    plain = text[0] == "{" and not re.search(r"[{}?]", inner)
     return inner.split(", ") if plain else [text]
 
 
@@ -246,27 +223,30 @@ def declared(ports: Mapping[str, str]) -> Iterator[str]:
     last = [*ports][-1]
     for _, each in groupby(ports, lambda name: NUMBER.findall(name) or name):
         names = [*each]
-        yield from filled("  ", [ports[name] for name in names], "" if names[-1] == last else ",")
+        end = "" if names[-1] == last else ","
+        yield listed("  ", [ports[name] for name in names], end)
 
 
-def filled(head: str, items: Sequence[str], end: str) -> list[str]:
-    """A list behind a head, on as few lines as have room for it; each has at least one of it."""
-    deeper = " " * (len(head) - len(head.lstrip()) + 2)
-    lines, line, start = [], head, head
-    for number, item in enumerate(items):
-        piece = item + (end if number == len(items) - 1 else ",")
-        if line != start and len(line) + len(piece) >= LIST:
-            lines.append(line.rstrip())
-            line = start = deeper
-        line += f"{piece} "
-    return [*lines, line.rstrip()]
+def listed(head: str, items: Iterable[str], end: str) -> str:
+    """A list behind a head."""
+    return f"{head}{', '.join(items)}{end}"
+
+
+def wrapped(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines, of which long ones go on further in."""
+    for line in "\n".join(lines).split("\n"):
+        deeper, rest = " " * (len(line) - len(line.lstrip()) + 2), line
+        while len(rest) > LINE and "//" not in rest and (stays := STAYS.match(rest)):
+            yield stays[0].rstrip()
+            rest = deeper + rest[stays.end() :]
+        yield rest
 
 
 def wires(indent: str, widths: Mapping[str, int]) -> Iterator[str]:
     """The declarations of nets, those of a width side by side."""
     for width in dict.fromkeys(widths.values()):
         nets = [net for net, each in widths.items() if each == width]
-        yield from filled(f"{indent}wire {range_of(width)}", nets, ";")
+        yield listed(f"{indent}wire {range_of(width)}", nets, ";")
 
 
 def indented(lines: Iterable[str]) -> list[str]:
@@ -280,17 +260,8 @@ def guarded(head: str, lines: Sequence[str]) -> list[str]:
     A condition within another one is in a block: an ``else`` belongs to the last ``if`` before it.
     """
     nested = bool(lines) and lines[0].startswith("if") and head.startswith(("if", "else"))
-    if len(lines) == 1 and "\n" not in lines[0] and not nested:
-        return (
-            [f"{head} {lines[0]}"] if len(head) + len(lines[0]) < LINE else [head, f"  {lines[0]}"]
-        )
-    if (
-        head.startswith("always")
-        and len(lines) > 1
-        and lines[0].startswith("if (")
-        and (all(line.startswith("  ") for line in lines[1:]))
-    ):
-        return [head, *indented(lines)]
+    if len(lines) == 1 and not nested:
+        return [f"{head} {lines[0]}"]
     return [f"{head} begin", *indented(lines), "end"]
 
 
@@ -300,7 +271,7 @@ def decision(test: str, cases: Sequence[tuple[tuple[str, ...] | None, list[str]]
     if not any(is_wild(patterns) for patterns, _ in cases):
         lines = []
         for patterns, inner in cases:
-            label = "\n".join(filled("", labels(patterns), ":"))
+            label = listed("", labels(patterns), ":")
             lines += guarded(label, inner) if inner else [f"{label} ;"]
         if all(patterns is not None for patterns, _ in cases):
             lines.append("default: ;")

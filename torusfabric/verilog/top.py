@@ -18,7 +18,16 @@ from ..rtl.arrays import Array
 from ..rtl.netlist import Netlist
 from .loops import Loop, Nets, local_name
 from .module_text import ModuleText, Port, Structure
-from .syntax import bits_of, concatenated, constant_lines, declared, filled, range_of, wires
+from .syntax import (
+    bits_of,
+    concatenated,
+    constant_lines,
+    declared,
+    listed,
+    range_of,
+    wires,
+    wrapped,
+)
 
 __all__ = ["RomContents", "TopText", "contents_of", "instance_counts"]
 
@@ -146,7 +155,7 @@ class TopText:
         if loops:
             inside = [line for loop in loops for line in loop.lines]
             lines += ["  genvar k;", "  generate", *inside, "  endgenerate"]
-        lines += filled("  assign ", outputs, ";") if outputs else []
+        lines += [listed("  assign ", outputs, ";")] if outputs else []
         self.net_names = nets.names
         self._lines = lines + [line for loop in single for line in loop.lines]
         self.instance_names, self.instance_parts = dict[str, str](), dict[str, str]()
@@ -174,7 +183,7 @@ class TopText:
             for port, facts in self.structure.ports.items()
         }
         head = [f"module {name} (", *declared(ports), ");"]
-        return "\n".join([*head, *self._lines, "endmodule\n"])
+        return "\n".join([*wrapped([*head, *self._lines]), "endmodule\n"])
 
     def path(self, array: Array, index: int) -> str:
         """Return the name of an instance within the module, with those of blocks before it."""

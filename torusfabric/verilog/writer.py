@@ -44,14 +44,13 @@ from .statements import (
 )
 from .syntax import (
     CONSTANT,
-    LINE,
-    call,
     constant,
     decision,
-    filled,
     guarded,
     indented,
+    listed,
     range_of,
+    wrapped,
 )
 
 __all__ = ["LUT4", "Heading", "write_module"]
@@ -189,14 +188,13 @@ class _Writer:
         bits = next(len(pattern) for patterns, _ in cases for pattern in patterns or ())
         named = [(each, [f"NAME = {arguments.get(text, text)};"]) for each, text in cases]
         inputs = [f"input reg {range_of(width)}{name}" for name in arguments.values()]
-        head = call(
-            f"function {range_of(width)}NAME", [f"input reg {range_of(bits)}{test_name}", *inputs]
-        )
-        text = "\n".join([f"{head};", *indented(decision(test_name, named)), "endfunction"])
+        inputs = [f"input reg {range_of(bits)}{test_name}", *inputs]
+        head = listed(f"function {range_of(width)}NAME(", inputs, ");")
+        text = "\n".join([head, *indented(decision(test_name, named)), "endfunction"])
         if text not in self._helpers:
             self._helpers[text] = name = self._names.new("choose")
             self._body.append(text.replace("NAME", name))
-        chosen = call(self._helpers[text], [test, *arguments])
+        chosen = listed(f"{self._helpers[text]}(", [test, *arguments], ")")
         return self.helper(chosen, width, called="by_" + test)
 
     def _argument_names(self) -> Iterator[str]:
@@ -225,11 +223,11 @@ class _Writer:
         for number, (define, other) in enumerate(instead.items()):
             lines += [f"`{'elsif' if number else 'ifdef'} {define}", other]
         lines += ["`else"] * bool(instead)
-        nets = [line for head, names in self._nets.items() for line in filled(head, names, ";")]
+        nets = [listed(head, names, ";") for head, names in self._nets.items()]
         lines += indented([*nets, *self._declared, *self._body, *self._contents])
         lines += ["`endif"] * bool(instead)
         return ModuleText(
-            "\n".join([*lines, "endmodule\n"]),
+            "\n".join([*wrapped(lines), "endmodule\n"]),
             Structure(ports, signals, self._memories, dict(self._held)),
             dict(self._children),
             tuple(self._shared.values()),
@@ -253,7 +251,7 @@ class _Writer:
             self._nets.setdefault(f"{attribute}{head}", []).append(name)
         for head, names in kept.items():
             guarded = [f"`ifdef {LUT4}", "(* keep *)", "`endif"]
-            self._declared += [*guarded, *filled(head, names, ";")]
+            self._declared += [*guarded, listed(head, names, ";")]
         return signals
 
     def _outer(self, driven: set[int], shown: Collection[str]) -> dict[str, Port]:
@@ -349,7 +347,7 @@ class _Writer:
         style = self._rule.style(width, depth, at_once=at_once) if memory.writes else None
         attributes = memory_attributes(style, memory.attributes.get("ram_style")) if style else []
         declared = f"reg {range_of(width)}{name} [0:{depth - 1}];"
-        if len(attributes) == 1 and len(attributes[0] + declared) < LINE:
+        if len(attributes) == 1:
             attributes, declared = [], f"{attributes[0]} {declared}"
         self._declared += [*attributes, declared]
         self._contents += for_simulation(style, self._initial(name, memory.rows, width))
@@ -429,9 +427,4 @@ class _Writer:
             )
             pins.append(f".{key}({text})")
         given = f" #({', '.join(parameters)})" if parameters else ""
-        head, line = f"{module}{given} {name} (", ", ".join(pins)
-        if len(head) + len(line) < LINE and "\n" not in line:
-            self._body.append(f"{head}{line});")
-            return
-        lines = [head, *indented([f"{pin}," for pin in pins[:-1]]), *indented(pins[-1:]), ");"]
-        self._body.append("\n".join(lines))
+        self._body.append(listed(f"{module}{given} {name} (", pins, ");"))
