@@ -10,12 +10,13 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Iterator
-from typing import Protocol
+from itertools import count, islice
 
-from amaranth.hdl import Signal, Value
+from amaranth.hdl import Value
 
 from ..errors import InputError
 from ..rtl.amaranth_private import ast
+from .names import SignalNames
 from .syntax import (
     CONSTANT,
     atom,
@@ -23,16 +24,20 @@ from .syntax import (
     chained,
     condition,
     constant,
+    decision,
     either,
+    indented,
     indexed,
     is_flag,
     joined,
+    listed,
     matches,
     number_of,
     operand,
+    range_of,
 )
 
-__all__ = ["Case", "Expressions", "Names", "no_verilog", "pieces_of"]
+__all__ = ["Case", "Expressions", "no_verilog", "pieces_of"]
 
 #: What a helper is called, by the operator whose value it has.
 CALLED = {
@@ -59,24 +64,12 @@ COMPARING = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": opera
              ">": operator.gt, ">=": operator.ge}  # fmt: skip
 
 
-class Names(Protocol):
-    """What knows the names in a module."""
-
-    def of(self, signal: Signal) -> str | None:
-        """The name of a signal; None of one that always has its initial value."""
-
-    def helper(self, text: str, width: int, *, called: str) -> str:
-        """The name of a wire that is assigned an expression."""
-
-    def chosen(self, test: str, cases: list[Case], width: int) -> str:
-        """The name of what is chosen by the value of a test."""
-
-
 def no_verilog(what: object) -> InputError:
     """The error of what has no Verilog; an operator of a user's own may have anything in it.
 
     Examples
     --------
+    >>> from amaranth.hdl import Signal
     >>> print(no_verilog(Signal(2, name="a")))
     Hardware must be made of logic, registers and memories, not (sig a)
     """
@@ -99,6 +92,13 @@ def pieces_of(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, i
             yield from pieces_of(value.operands[0], low, high)
         case _:
             yield value, low, high
+
+
+def scaled(offset: Value, stride: int) -> Value:
+    """An offset times a stride."""
+    if stride & stride - 1:
+        return offset * stride
+    return ast.Concat([ast.Const(0, stride.bit_length() - 1), offset]) if stride > 1 else offset
 
 
 def _merged(cases: list[Case], bits: int) -> list[Case]:
@@ -133,10 +133,58 @@ def patterns_of(bits: int) -> list[str]:
 
 
 class Expressions:
-    """Writes values as expressions."""
+    """Writes values as expressions.
 
-    def __init__(self, names: Names) -> None:
-        self.names = names
+    Attributes
+    ----------
+    nets : dict of str to (list of str)
+        Names of nets and registers, by the head of their declaration.
+    body : list of str
+        The texts between declarations and the end of the module.
+    """
+
+    def __init__(self, names: SignalNames) -> None:
+        self._names = names
+        self.nets: dict[str, list[str]] = {}
+        self.body: list[str] = []
+        self._helpers: dict[str, str] = {}
+        self._arguments: list[str] = []
+
+    def helper(self, text: str, width: int, *, called: str) -> str:
+        """The name of a wire that is assigned an expression; equal ones are one."""
+        if text not in self._helpers:
+            self._helpers[text] = name = self._names.new(called)
+            self.nets.setdefault(f"wire {range_of(width)}", []).append(name)
+            self.body.append(f"assign {name} = {text};")
+        return self._helpers[text]
+
+    def _chosen(self, test: str, cases: list[Case], width: int) -> str:
+        """The name of a wire whose value a function chooses by the value of a test.
+
+        The test and all values that are no constants are arguments of the function: simulators
+        evaluate it again when one of its arguments changes, and at no other time.
+        """
+        texts = [text for _, text in cases if not CONSTANT.fullmatch(text)]
+        test_name, *names = islice(self._argument_names(), 1 + len({*texts}))
+        arguments = dict(zip(dict.fromkeys(texts), names, strict=True))
+        bits = next(len(pattern) for patterns, _ in cases for pattern in patterns or ())
+        named = [(each, [f"NAME = {arguments.get(text, text)};"]) for each, text in cases]
+        inputs = [f"input reg {range_of(width)}{name}" for name in arguments.values()]
+        inputs = [f"input reg {range_of(bits)}{test_name}", *inputs]
+        head = listed(f"function {range_of(width)}NAME(", inputs, ");")
+        text = "\n".join([head, *indented(decision(test_name, named)), "endfunction"])
+        if text not in self._helpers:
+            self._helpers[text] = name = self._names.new("choose")
+            self.body.append(text.replace("NAME", name))
+        chosen = listed(f"{self._helpers[text]}(", [test, *arguments], ")")
+        return self.helper(chosen, width, called="by_" + test)
+
+    def _argument_names(self) -> Iterator[str]:
+        """Yield the names of arguments of functions: the test, then values; no net has them."""
+        for number in count():
+            if number == len(self._arguments):
+                self._arguments.append(self._names.new(f"option_{number}" if number else "test"))
+            yield self._arguments[number]
 
     def whole(self, value: Value) -> str:
         """All bits of a value."""
@@ -177,7 +225,7 @@ class Expressions:
             case ast.Concat():
                 return joined([self.target(part) for part in reversed(value.parts) if len(part)])
             case ast.Part(value=ast.Signal()):
-                start = self._scaled(value.offset, value.stride)
+                start = self.whole(scaled(value.offset, value.stride))
                 return f"{self.target(value.value)}[{start} +: {value.width}]"
             case ast.Signal() | ast.Slice():
                 return self.whole(value)
@@ -187,21 +235,19 @@ class Expressions:
 
     def _within(self, value: Value, low: int, high: int) -> str:
         match value:
-            case ast.Const():
-                return constant(value.value >> low, high - low)
             case ast.Signal():
-                name = self.names.of(value)
+                name = self._names.of(value)
                 if name is None:
                     return constant(value.init >> low, high - low)
                 return bits_of(name, low, high - low, len(value))
             case ast.Slice():
-                return self._within(value.value, value.start + low, value.start + high)
+                return self.bits(value.value, value.start + low, value.start + high)
             case ast.Concat():
                 return self._concatenation(value, low, high)
             case ast.SwitchValue():
                 return self._switch(value, low, high)
             case ast.Part():
-                return self._part(value, low, high)
+                return self.bits(value.value >> scaled(value.offset, value.stride), low, high)
             case ast.Operator():
                 return self._operator(value, low, high)
         raise no_verilog(value)
@@ -214,7 +260,7 @@ class Expressions:
                 found[-1] = part, first, stop
             else:
                 found.append((part, start, stop))
-        return joined([self._within(*piece) for piece in reversed(found)])
+        return joined([self.bits(*piece) for piece in reversed(found)])
 
     def _switch(self, value: ast.SwitchValue, low: int, high: int) -> str:
         cases = [(patterns, self.bits(each, low, high)) for patterns, each in value.cases]
@@ -248,39 +294,22 @@ class Expressions:
             (other,) = different - {one}
             if len(patterns or ()) <= COMPARED:
                 return either(condition(text, patterns or ()), one, other)
-        return self.names.chosen(text, cases, width)
+        return self._chosen(text, cases, width)
 
     def _flagged(self, test: Value, cases: list[Case]) -> str:
         """The expression of the first case whose bit of a test is as the case wants it."""
         text = cases[-1][1]
         for patterns, each in reversed(cases[:-1]):
-            (pattern,) = patterns or ()
-            wanted = "1" in pattern
-            place = len(pattern) - 1 - pattern.index("1" if wanted else "0")
-            flag = self.bits(test, place, place + 1)
+            flag, wanted = self.flag(test, patterns or ())
             text = either(flag, each, text) if wanted else either(flag, text, each)
         return text
 
-    def _part(self, value: ast.Part, low: int, high: int) -> str:
-        whole, start = value.value, self._scaled(value.offset, value.stride)
-        if whole.shape().signed:
-            # Behind its end is its sign. An expression is signed where it stands by itself alone.
-            size = max(len(whole), high)
-            text = f"$signed({self.bits(whole, 0, size)}) >>> {start}"
-            name = self.names.helper(text, size, called="selected")
-            return name if size == 1 else indexed(name, low, high)
-        return self._cut(
-            f"{operand(self.whole(whole))} >> {start}", len(whole), low, high, "selected"
-        )
-
-    def _scaled(self, offset: Value, stride: int) -> str:
-        """An offset times a stride, in as many bits as that has."""
-        if not stride & stride - 1:
-            below = stride.bit_length() - 1
-            text = self.whole(offset)
-            return f"{{{text}, {constant(0, below)}}}" if below else operand(text)
-        bits = len(offset) + stride.bit_length()
-        return f"({self.bits(offset, 0, bits)} * {constant(stride, bits)})"
+    def flag(self, test: Value, patterns: tuple[str, ...]) -> tuple[str, bool]:
+        """The bit of a test that patterns look at, and whether they want it to be 1."""
+        (pattern,) = patterns
+        wanted = "1" in pattern
+        place = len(pattern) - 1 - pattern.index("1" if wanted else "0")
+        return self.bits(test, place, place + 1), wanted
 
     def _cut(self, text: str, size: int, low: int, high: int, called: str) -> str:
         """Bits of an expression of a size: a part can be taken of a name alone."""
@@ -288,14 +317,14 @@ class Expressions:
             return text
         if low >= size:
             return constant(0, high - low)
-        name = self.names.helper(text, size, called=called)
+        name = self.helper(text, size, called=called)
         found = name if size == 1 else indexed(name, low, min(high, size))
         return found if high <= size else f"{{{constant(0, high - size)}, {found}}}"
 
     def _operator(self, value: ast.Operator, low: int, high: int) -> str:
         sign, operands = value.operator, value.operands
         if sign in "us":
-            return self._within(operands[0], low, high)
+            return self.bits(operands[0], low, high)
         if sign == "~":
             return self._inverted(operands[0], low, high)
         if sign in BITWISE:
@@ -334,7 +363,7 @@ class Expressions:
         first, amount = self.bits(a, 0, size), operand(self.whole(b))
         if sign == ">>" and a.shape().signed:
             # An expression is signed where it stands by itself alone.
-            name = self.names.helper(f"$signed({first}) >>> {amount}", size, called="shifted")
+            name = self.helper(f"$signed({first}) >>> {amount}", size, called="shifted")
             return name if size == 1 else indexed(name, low, high)
         if sign in ("<<", ">>"):
             return self._cut(f"{operand(first)} {sign} {amount}", size, low, high, "shifted")
@@ -372,7 +401,7 @@ class Expressions:
         signed = a.shape().signed or b.shape().signed
         # A bit more for unsigned operands, and for the quotient of the least number and -1.
         size = 1 + max(len(each) + (signed and not each.shape().signed) for each in (a, b))
-        helper = self.names.helper
+        helper = self.helper
         top, bottom = (
             helper(self.bits(each, 0, size), size, called=called)
             for each, called in ((a, "dividend"), (b, "divisor"))

@@ -107,7 +107,7 @@ class _Logic:
         bits = self._expressions.bits
         if len(starts) > 1 and isinstance(assign.rhs, ast.Operator | ast.SwitchValue | ast.Part):
             # A part can be taken of a name alone.
-            name = self._expressions.names.helper(bits(assign.rhs, 0, end), end, called="value")
+            name = self._expressions.helper(bits(assign.rhs, 0, end), end, called="value")
             return {
                 each: bits_of(name, first, each[2] - each[1], end) for each, first in starts.items()
             }
@@ -134,7 +134,7 @@ class _Logic:
         if text == atom(text) or self._uses([switch], piece) < 2:
             return text
         called = f"{self.signals[piece[0]].name}_before"
-        return self._expressions.names.helper(text, piece[2] - piece[1], called=called)
+        return self._expressions.helper(text, piece[2] - piece[1], called=called)
 
     def _uses(self, statements: Iterable[ast.Statement], piece: Piece) -> int:
         """Count the branches through statements in which a piece keeps the value from before."""

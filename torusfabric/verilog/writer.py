@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
 from types import MappingProxyType
 
 from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, Signal
@@ -22,7 +21,7 @@ from ..rtl.amaranth_private import (
     describe_memory,
 )
 from ..rtl.modules import SharedModule, Use
-from .expressions import Case, Expressions
+from .expressions import Expressions
 from .logic import assigned_values
 from .module_text import (
     AUTO,
@@ -34,18 +33,10 @@ from .module_text import (
     for_simulation,
     memory_attributes,
 )
-from .statements import (
-    Process,
-    SignalNames,
-    Statements,
-    driven_within,
-    plain_last,
-    processes,
-)
+from .names import SignalNames, driven_within
+from .statements import Process, Statements, plain_last, processes
 from .syntax import (
-    CONSTANT,
     constant,
-    decision,
     guarded,
     indented,
     listed,
@@ -148,61 +139,16 @@ class _Writer:
         outer = [signal for _, signal, _ in self._design.ports]
         self._names = SignalNames(ports, outer, self._design.fragment)
         self._declared: list[str] = []
-        self._nets: dict[str, list[str]] = {}  # names by the head of their declaration
         self._registers: set[str] = set()
         self._apart: set[str] = set()
         self._held: dict[str, int] = {}
-        self._body: list[str] = []
         self._contents: list[str] = []
         self._memories: dict[str, Memory] = {}
-        self._helpers: dict[str, str] = {}
-        self._arguments: list[str] = []
         self._children = Counter[str]()
         self._shared: dict[str, SharedModule] = {}
-        self._expressions = Expressions(self)
+        self._expressions = Expressions(self._names)
+        self._nets, self._body = self._expressions.nets, self._expressions.body
         self._statements = Statements(self._expressions)
-
-    # What expressions ask for
-
-    def of(self, signal: Signal) -> str | None:
-        """The name of a signal that is read; None of one that nothing drives."""
-        return self._names.of(signal)
-
-    def helper(self, text: str, width: int, *, called: str) -> str:
-        """The name of a wire that is assigned an expression; equal ones are one."""
-        if text not in self._helpers:
-            self._helpers[text] = name = self._names.new(called)
-            self._nets.setdefault(f"wire {range_of(width)}", []).append(name)
-            self._body.append(f"assign {name} = {text};")
-        return self._helpers[text]
-
-    def chosen(self, test: str, cases: list[Case], width: int) -> str:
-        """The name of a wire whose value a function chooses by the value of a test.
-
-        The test and all values that are no constants are arguments of the function: simulators
-        evaluate it again when one of its arguments changes, and at no other time.
-        """
-        texts = [text for _, text in cases if not CONSTANT.fullmatch(text)]
-        test_name, *names = islice(self._argument_names(), 1 + len({*texts}))
-        arguments = dict(zip(dict.fromkeys(texts), names, strict=True))
-        bits = next(len(pattern) for patterns, _ in cases for pattern in patterns or ())
-        named = [(each, [f"NAME = {arguments.get(text, text)};"]) for each, text in cases]
-        inputs = [f"input reg {range_of(width)}{name}" for name in arguments.values()]
-        inputs = [f"input reg {range_of(bits)}{test_name}", *inputs]
-        head = listed(f"function {range_of(width)}NAME(", inputs, ");")
-        text = "\n".join([head, *indented(decision(test_name, named)), "endfunction"])
-        if text not in self._helpers:
-            self._helpers[text] = name = self._names.new("choose")
-            self._body.append(text.replace("NAME", name))
-        chosen = listed(f"{self._helpers[text]}(", [test, *arguments], ")")
-        return self.helper(chosen, width, called="by_" + test)
-
-    def _argument_names(self) -> Iterator[str]:
-        """Yield the names of arguments of functions: the test, then values; no net has them."""
-        for number in count():
-            if number == len(self._arguments):
-                self._arguments.append(self._names.new(f"option_{number}" if number else "test"))
-            yield self._arguments[number]
 
     # The module
 
@@ -303,9 +249,9 @@ class _Writer:
         lines = self._statements.lines(process.statements)
         reset_too = [each for each in process.signals if not each.reset_less]
         cleared = self._initials(reset_too, "<=") if domain.rst is not None else []
-        edge = f"{domain.clk_edge}edge {self.of(domain.clk)}"
+        edge = f"{domain.clk_edge}edge {self._names.of(domain.clk)}"
         if cleared:
-            reset = self.of(domain.rst)
+            reset = self._names.of(domain.rst)
             if domain.async_reset:
                 edge += f" or posedge {reset}"
                 lines = [f"if ({reset}) begin", *indented(cleared), "end else begin",
@@ -375,7 +321,7 @@ class _Writer:
         address = self._expressions.whole(port.address)
         if not re.search(r" [+-]\s", address):
             return address
-        return self.helper(address, len(port.address), called="address")
+        return self._expressions.helper(address, len(port.address), called="address")
 
     def _write_read(self, domains: Mapping[str, ClockDomain], port: MemoryPort, name: str) -> None:
         """Write a port that reads a memory."""
@@ -405,7 +351,7 @@ class _Writer:
         return guarded(f"initial {loop}", [f"{name}[{index}] = {constant(0, width)};"])
 
     def _clocked(self, domain: ClockDomain, lines: list[str]) -> None:
-        self._add(f"always @({domain.clk_edge}edge {self.of(domain.clk)})", lines)
+        self._add(f"always @({domain.clk_edge}edge {self._names.of(domain.clk)})", lines)
 
     def _write_instance(self, instance: Instance, name: str) -> None:
         """Write an instance of another module."""

@@ -1,0 +1,180 @@
+"""Names of signals in a module: no two have one, and none is a word of the language."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from amaranth.hdl import Fragment, Instance, Signal, Value
+from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
+
+from ..rtl.amaranth_private import MemoryInstance, assigned_signals, ast, describe_memory
+
+__all__ = ["Naming", "SignalNames", "driven_within"]
+
+
+def driven_by(fragment: Fragment) -> list[Signal]:
+    """The signals that a fragment itself drives, in the order of its statements."""
+    found: dict[int, Signal] = {}
+    for statements in fragment.statements.values():
+        for each in statements:
+            found |= {id(signal): signal for signal in assigned_signals(each)}
+    values: list[Value] = []
+    if isinstance(fragment, MemoryInstance):
+        values = [port.data for port in describe_memory(fragment).reads]
+    elif isinstance(fragment, Instance):
+        values = [value for value, way in fragment.ports.values() if way == "o"]
+    for value in values:
+        found |= {id(signal): signal for signal in assigned_signals(value)}
+    return list(found.values())
+
+
+def driven_within(fragment: Fragment) -> list[Signal]:
+    """The signals that a fragment drives, and all inside it."""
+    found = driven_by(fragment)
+    for inner, _, _ in fragment.subfragments:
+        found += driven_within(inner)
+    return list({id(signal): signal for signal in found}.values())
+
+
+#: The words of Verilog and SystemVerilog, which are no names.
+WORDS = frozenset(
+    """accept_on alias always always_comb always_ff always_latch and assert assign assume automatic
+    before begin bind bins binsof bit break buf bufif0 bufif1 byte case casex casez cell
+    chandle checker class clocking cmos config const constraint context continue cover
+    covergroup coverpoint cross deassign default defparam design disable dist do edge else
+    end endcase endchecker endclass endclocking endconfig endfunction endgenerate endgroup
+    endinterface endmodule endpackage endprimitive endprogram endproperty endspecify
+    endsequence endtable endtask enum event eventually expect export extends extern final
+    first_match for force foreach forever fork forkjoin function generate genvar global
+    highz0 highz1 if iff ifnone ignore_bins illegal_bins implements implies import incdir
+    include initial inout input inside instance int integer interconnect interface intersect
+    join join_any join_none large let liblist library local localparam logic longint
+    macromodule matches medium modport module nand negedge nettype new nexttime nmos nor
+    noshowcancelled not notif0 notif1 null or output package packed parameter pmos posedge
+    primitive priority program property protected pull0 pull1 pulldown pullup
+    pulsestyle_ondetect pulsestyle_onevent pure rand randc randcase randsequence rcmos real
+    realtime ref reg reject_on release repeat restrict return rnmos rpmos rtran rtranif0
+    rtranif1 s_always s_eventually s_nexttime s_until s_until_with scalared sequence
+    shortint shortreal showcancelled signed small soft solve specify specparam static string
+    strong strong0 strong1 struct super supply0 supply1 sync_accept_on sync_reject_on table
+    tagged task this throughout time timeprecision timeunit tran tranif0 tranif1 tri tri0
+    tri1 triand trior trireg type typedef union unique unique0 unsigned until until_with
+    untyped use uwire var vectored virtual void wait wait_order wand weak weak0 weak1 while
+    wildcard wire with within wor xnor xor""".split()  # noqa: SIM905
+)
+
+
+class Naming:
+    """The names that a module has so far.
+
+    Examples
+    --------
+    >>> naming = Naming()
+    >>> naming.take("later")
+    >>> [naming.new(wanted) for wanted in ("later", "later", "table", "a.b")]
+    ['later_2', 'later_3', 'table_', 'a_b']
+    """
+
+    def __init__(self) -> None:
+        self._taken, self._counts = set[str](), Counter[str]()
+
+    def take(self, name: str) -> None:
+        """Keep a name for what has it already."""
+        self._taken.add(name)
+
+    def new(self, wanted: str) -> str:
+        """A name that nothing has: a number follows what several would have."""
+        base = re.sub(r"[\W_]+", "_", wanted).strip("_") or "value"
+        name = base = f"{base}_" if base in WORDS else base
+        while name in self._taken:
+            self._counts[base] += 1
+            name = f"{base.rstrip('_')}_{self._counts[base] + 1}"
+        self._taken.add(name)
+        return name
+
+
+class SignalNames(Naming):
+    """The names that a module has so far, and those of its signals.
+
+    Parameters
+    ----------
+    outer : iterable of Signal
+        What is given to the module from outside, clocks and resets that no port brings included.
+    fragment : Fragment
+        What is inside it.
+
+    Attributes
+    ----------
+    clocks : list of str
+        Those clocks and resets.
+    read : set of (str or None)
+        The names of signals that are read.
+    joined : set of int
+        The identities of outputs with whose names other signals are called.
+    synchronizers : set of int
+        The identities of registers that take what comes from another clock.
+    """
+
+    def __init__(
+        self, ports: Mapping[str, Signal], outer: Iterable[Signal], fragment: Fragment
+    ) -> None:
+        super().__init__()
+        self._names: dict[int, str] = {}
+        self.read = set[str | None]()
+        self.joined, self.synchronizers = set[int](), set[int]()
+        for name, port in ports.items():
+            self.take(name)
+            self._names.setdefault(id(port), name)
+        clocks = [signal for signal in outer if id(signal) not in self._names]
+        self.clocks = [signal.name for signal in clocks]
+        for signal in clocks:
+            self.take(signal.name)
+            self._names[id(signal)] = signal.name
+        outputs = {id(port) for port in ports.values()}
+        self._join(fragment, outputs, {id(signal) for signal in driven_within(fragment)})
+        self._name(fragment, "")
+
+    def __getitem__(self, signal: Signal) -> str:
+        """The name of a signal that is driven, or a port."""
+        return self._names[id(signal)]
+
+    def of(self, signal: Signal) -> str | None:
+        """The name of a signal that is read; None of one that nothing drives."""
+        name = self._names.get(id(signal))
+        self.read.add(name)
+        return name
+
+    def _join(self, fragment: Fragment, outputs: set[int], driven: set[int]) -> None:
+        """Let an output, and the signal that it always equals, be one with its name."""
+        for statement in fragment.statements.get("comb", ()):
+            if not isinstance(statement, ast.Assign):
+                continue
+            output, same = statement.lhs, statement.rhs
+            if (
+                isinstance(output, Signal)
+                and isinstance(same, Signal)
+                and id(output) in outputs
+                and len(output) == len(same)
+                and id(same) in driven
+                and id(same) not in self._names
+            ):
+                self._names[id(same)] = self._names[id(output)]
+                self.joined.add(id(output))
+        for inner, _, _ in fragment.subfragments:
+            self._join(inner, outputs, driven)
+
+    def _name(self, fragment: Fragment, prefix: str) -> None:
+        """Name what a fragment drives, and what is inside it."""
+        if any(isinstance(o, FFSynchronizer | AsyncFFSynchronizer) for o in fragment.origins or ()):
+            clocked = (each for domain, each in fragment.statements.items() if domain != "comb")
+            self.synchronizers |= {
+                id(signal) for each in clocked for s in each for signal in assigned_signals(s)
+            }
+        for signal in driven_by(fragment):
+            if id(signal) not in self._names:
+                self._names[id(signal)] = self.new(prefix + signal.name)
+        for inner, name, _ in fragment.subfragments:
+            apart = name and not isinstance(inner, Instance)
+            self._name(inner, f"{prefix}{name}_" if apart else prefix)
