@@ -7,7 +7,6 @@ import subprocess
 
 import pytest
 from helpers import few
-from verilog_bench import have_verilator, lint_verilator
 
 import torusfabric as tf
 
@@ -74,13 +73,6 @@ def test_peakrdl_makes_files_of_it(tmp_path):
     blocks = re.findall(r"<ipxact:baseAddress>'h(\w+)<", (tmp_path / "fabric.xml").read_text())
     windows = [f"{window['offset']:x}" for window in bus["windows"].values()]
     assert blocks == ["0", *windows]
-
-
-@pytest.mark.skipif(not have_verilator(), reason="Verilator is not installed")
-@pytest.mark.parametrize("bus", ["wishbone", "axi-lite", "axi4"])
-def test_verilator_has_nothing_to_say(tmp_path, bus):
-    written(tmp_path, bus=bus, width=70)
-    assert lint_verilator(tmp_path) == []
 
 
 def test_a_fabric_behind_a_bus_is_not_simulated_without_it():

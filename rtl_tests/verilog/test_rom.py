@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from helpers import netlist_of_roms
-from verilog_bench import have_icarus, have_verilator, lint_verilator
+from verilog_bench import have_icarus
 
 from torusfabric.rtl.netlist import ROM
 from torusfabric.verilog import module_texts
@@ -49,18 +49,3 @@ def test_rows(tmp_path):
     timescale = "implicit time"  # said of delays in a bench without a time scale
     assert [line for line in made.stderr.splitlines() if timescale not in line] == []
     assert sorted(said.stdout.splitlines()) == sorted(expected)
-
-
-@pytest.mark.skipif(not have_verilator(), reason="needs Verilator")
-@pytest.mark.parametrize("depth", [64, 100])
-def test_linter_is_silent(tmp_path, depth):
-    """Neither form, for few rows or for many, is worth a warning."""
-    contents = contents_of(depth)
-    bits = contents.address_bits
-    (tmp_path / "fabric.v").write_text(
-        f"/* verilator lint_off DECLFILENAME */\n{rom_text()}\n"
-        f"module fabric(input clk, input [{bits - 1}:0] address, output [4:0] data);\n"
-        f"  rom #({contents.parameters()}) rom (clk, address, data);\nendmodule\n"
-    )
-    (tmp_path / "manifest.json").write_text('{"files": ["fabric.v"]}')
-    assert lint_verilator(tmp_path) == []

@@ -50,6 +50,12 @@ SELECTIONS = [
     "8x8 reduce --root any --width 16 --max-flits 64",
     "4x4 allgather --boards 2x1 --link-latency 30",
     "2x2 allgather --bus wishbone --width 70 --flits 2",
+    "arrowhead:1 broadcast --algorithm wormhole-forest --width 65 --flits 2",
+    "3x4 broadcast --algorithm max-flow --top core --width 9 --flits 2",
+    "2x3 allreduce --op max,min:signed,add --width 9 --max-flits 3",
+    "2x2 alltoall,gather --top stream --root any --barrier --width 8 --max-flits 3",
+    "2x2 alltoall@1 --top stream --width 8 --max-flits 3",
+    "2x2 exchange[+0] --top stream --width 8 --flits 2",
 ]
 
 

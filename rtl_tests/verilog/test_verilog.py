@@ -7,11 +7,7 @@ import pytest
 from helpers import as_executed, fabric_of, few
 from verilog_bench import (
     have_icarus,
-    have_verilator,
-    lint_icarus,
-    lint_verilator,
     run_icarus,
-    run_verilator,
 )
 
 import torusfabric as tf
@@ -54,51 +50,6 @@ def test_simulated_again(tmp_path, topology, collective, algorithm, width, flits
     result = run_icarus(folder, messages, read, starts=2)
     assert [list(map(int, row)) for row in result.words] == executed.tolist()
     assert result.cycles == AmaranthEngine(fabric).run(messages).cycles == fabric.predicted_cycles
-
-
-@pytest.mark.long
-def test_simulated_in_verilator(tmp_path):
-    """Verilator, starting from random register contents, agrees as well."""
-    if not have_verilator():
-        pytest.skip("Verilator or a C++ compiler is not installed")
-    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=33, flits=4)
-    messages, executed = as_executed(fabric)
-    base, count = fabric.layout.recv_base, fabric.layout.recv_words
-    read = [range(base, base + count)] * fabric.nodes
-    result = run_verilator(emitted(tmp_path, fabric), messages, read, starts=2)
-    assert [list(map(int, row)) for row in result.words] == executed.tolist()
-    assert result.cycles == fabric.predicted_cycles
-
-
-@pytest.mark.parametrize("top", ["host", "core"])
-@pytest.mark.parametrize(("topology", "collective", "algorithm", "width", "flits"), FABRICS)
-def test_linters_are_silent(tmp_path, topology, collective, algorithm, width, flits, top):
-    """No linter has anything to say beyond what the header waives, with reasons."""
-    fabric = fabric_of(topology, collective, algorithm, width=width, flits=flits, top=top)
-    folder = emitted(tmp_path, fabric)
-    if have_icarus():
-        assert lint_icarus(folder) == []
-    if have_verilator():
-        assert lint_verilator(folder) == []
-
-
-@pytest.mark.parametrize("topology", few(2, ["2x2", "2x3", "4"], tuples=True))
-def test_linters_are_silent_about_operators(tmp_path, topology):
-    """In-ports at which nothing is combined compare no word with a constant."""
-    plan = tf.plan(topology, "allreduce", flits=3)
-    program = tf.compile(plan, max_flits=3, operators=["max", "min:signed", "add"])
-    folder = emitted(tmp_path, tf.Fabric(program, width=9))
-    if have_verilator():
-        assert lint_verilator(folder) == []
-
-
-def test_linters_are_not_deaf(tmp_path):
-    """A planted fault is reported."""
-    folder = emitted(tmp_path, fabric_of("2x2", "allgather", "hamiltonian"))
-    path = folder / "fabric.v"
-    path.write_text(path.read_text().replace("  input wire start,", "  input wire [1:0] start,", 1))
-    if have_verilator():
-        assert lint_verilator(folder)
 
 
 def test_equal_contents_are_written_once():
@@ -206,34 +157,6 @@ def test_unwritable_folder(tmp_path):
     with pytest.raises(InputError, match=r"^Folder must be writable, not "):
         emitted(tmp_path / "file" / "out", fabric_of("2x2", "allgather", "hamiltonian"))
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-@pytest.mark.parametrize(
-    ("collectives", "options"),
-    [
-        (["allgather"], {"max_flits": 3}),
-        (["allgather"], {"flits": 2}),
-        (["alltoall", "gather"], {"max_flits": 3, "root": "any", "barrier": True}),
-        (["allgather"], {"flits": 1, "clocks": "per-node"}),
-        (["alltoall@1"], {"max_flits": 3}),
-        (["exchange[+0]"], {"flits": 2}),
-    ],
-)
-def test_linters_are_silent_about_streams(collectives, options, tmp_path):
-    """Ports of modules are as wide as what they are connected to.
-
-    Two sections, four, and the mode more of a barrier; clocks of nodes; and fewer destinations
-    than nodes.
-    """
-    options = dict(options)
-    clocks = options.pop("clocks", "one")
-    schedules = [tf.plan("2x2", collective) for collective in collectives]
-    program = tf.compile(schedules if len(schedules) > 1 else schedules[0], **options)
-    verilog.emit(tf.Fabric(program, width=8, top="stream", clocks=clocks)).write(tmp_path)
-    if have_icarus():
-        assert lint_icarus(tmp_path) == []
-    if have_verilator():
-        assert lint_verilator(tmp_path) == []
 
 
 def test_routers_with_a_rom_in_front_have_as_many_settings_as_it_has_rows():

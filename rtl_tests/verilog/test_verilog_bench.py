@@ -114,15 +114,6 @@ def test_icarus_reads_what_was_sent(width, tmp_path):
     assert result.words[0].dtype == (np.uint64 if width <= 64 else object)
 
 
-@pytest.mark.long
-@verilator
-def test_verilator_reads_what_was_sent(tmp_path):
-    sent = messages(65)
-    result = run_verilator(write(tmp_path, 65), sent, READ, starts=2)
-    assert [row.tolist() for row in result.words] == expect(sent)
-    assert result.cycles == CYCLES
-
-
 @verilator
 @pytest.mark.long
 @pytest.mark.parametrize("width", [1, 8, 64, 65, 1024])
@@ -139,27 +130,6 @@ def test_numpy_words_and_several_runs(tmp_path):
     sent = np.array(messages(32), dtype=np.uint64)
     result = run_icarus(write(tmp_path, 32), sent, [[4, 5]] * NODES, starts=3)
     assert np.array_equal(np.array(result.words), np.tile(np.bitwise_xor.reduce(sent), (NODES, 1)))
-
-
-@icarus
-@pytest.mark.parametrize(
-    "ports",
-    [
-        {"host_node": 2, "host_addr": 3},
-        {"host_node": {"direction": "input", "width": 2}, "host_addr": {"width": 3}},
-    ],
-)
-def test_other_forms_of_ports(ports, tmp_path):
-    sent = messages(4)
-    result = run_icarus(write(tmp_path, 4, ports=ports), sent, READ)
-    assert [row.tolist() for row in result.words] == expect(sent)
-
-
-@icarus
-def test_nothing_to_load_or_read(tmp_path):
-    result = run_icarus(write(tmp_path, 4), [[]] * NODES, [[]] * NODES)
-    assert [row.tolist() for row in result.words] == [[]] * NODES
-    assert result.cycles == CYCLES
 
 
 #: What is broken, how, and what is said of it.

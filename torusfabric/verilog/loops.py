@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,27 +51,13 @@ class NetArray:
     size: int
 
 
-@dataclass
-class Table:
-    """A constant with an entry for each member of a scope.
-
-    Parameters
-    ----------
-    bits : int
-        Bits of an entry.
-    defined : ndarray of bool, shape (members,)
-        True for the entries that matter; all others are 0.
-    """
+class Table(NamedTuple):
+    """A constant with an entry of some bits for each member of a scope; 0 where none is defined."""
 
     name: str
     bits: int
     values: IntArray
     defined: BoolArray
-
-    @property
-    def entry(self) -> str:
-        """The entry of member k."""
-        return f"{self.name}[{f'{self.bits} * k +: {self.bits}' if self.bits > 1 else 'k'}]"
 
 
 class Nets:
@@ -223,11 +210,11 @@ class Loop:
         ]
         head = f"    for (k = 0; k < {self._size}; k = k + 1) begin : {scope}"
         self.lines = [head, *self._inside, *instances, "    end"]
-        for table in self._tables:
-            every = (table.values[:, None] >> np.arange(table.bits) & 1).astype(np.uint8)
+        for name, bits, values, _ in self._tables:
+            every = (values[:, None] >> np.arange(bits) & 1).astype(np.uint8)
             packed = np.packbits(every.ravel(), bitorder="little").tobytes()
             value = int.from_bytes(packed, "little")
-            nets.constant(table.name, value, table.bits * self._size)
+            nets.constant(name, value, bits * self._size)
 
     # Instances
 
@@ -278,8 +265,7 @@ class Loop:
         which = np.full(self._size, len(each))
         for number, (array, _) in enumerate(each):
             which[array.index] = number
-            path = f"{scope}[{{}}].{name}"
-            self.paths[array.name, array.module] = path
+            self.paths[array.name, array.module] = f"{scope}[{{}}].{name}"
         count = int(which.max()) + 1
         if count == 1:
             yield from self._instance(*each[0], "      ", name)
@@ -353,8 +339,6 @@ class Loop:
         if isinstance(source, Numbers):
             if len(array) == self._size and (source.values == source.values[0]).all():
                 return f"{source.width}'d{source.values[0]}"
-            if (source.values == array.index).all():
-                return indexed("k", 0, source.width)
             return self._entry(label, array.index, source.values, source.width)
         if isinstance(source, Slice):
             return self._slice(source, array, label)
@@ -411,13 +395,10 @@ class Loop:
         index, members, bits = array.index, np.arange(self._size), address_width(count)
         if len(index) == self._size and (values == values[0]).all():
             return str(values[0])
-        known = self._known(label, index, values, bits)
-        if known and known.name == label.upper():
-            return self._entry(label, index, values, bits)
         for shift in range(16):
             if (values == index >> shift).all() and members[-1] >> shift < count:
                 return f"k / {1 << shift}" if shift else "k"
-        if len(index) > 1 and not known:
+        if len(index) > 1:
             step = int(values[1] - values[0]) // int(index[1] - index[0])
             first = int(values[0]) - step * int(index[0])
             found = first + step * members
@@ -428,25 +409,20 @@ class Loop:
 
     def _entry(self, label: str, index: IntArray, values: IntArray | BoolArray, bits: int) -> str:
         """Return the entry of a table with values of some members; tables that agree are one."""
-        table = self._known(label, index, values, bits)
-        if table is None:
-            whole, there = np.zeros((2, self._size), np.int64)
-            table = Table(self._nets.unused(label.upper()), bits, whole, there.astype(bool))
+        if (values == index).all():
+            return indexed("k", 0, bits)
+        for table in self._tables:
+            agrees = table.values[index] == values
+            if table.name == label.upper():
+                agrees |= ~table.defined[index]
+            if table.bits == bits and agrees.all():
+                break
+        else:
+            whole, there = np.zeros(self._size, np.int64), np.zeros(self._size, bool)
+            table = Table(self._nets.unused(label.upper()), bits, whole, there)
             self._tables.append(table)
         table.values[index], table.defined[index] = values, True
-        return table.entry
-
-    def _known(
-        self, label: str, index: IntArray, values: IntArray | BoolArray, bits: int
-    ) -> Table | None:
-        """Return a table with values of many members, or one of the label that may have them."""
-        for table in self._tables:
-            there = table.defined[index]
-            agrees = table.bits == bits and (table.values[index] == values)[there].all()
-            own = table.name == label.upper()
-            if agrees and (own or (there.all() and 2 * len(index) > self._size)):
-                return table
-        return None
+        return f"{table.name}[{self._times(bits, 'k')}{_up(bits)}]"
 
 
 def _form(source: Source) -> object:
