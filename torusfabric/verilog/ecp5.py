@@ -38,11 +38,16 @@ class Column:
     ----------
     width : int
         Bits of a word.
+
+    Attributes
+    ----------
+    cells : list of str
+        The instances, in the order in which they were added.
     """
 
     def __init__(self, width: int) -> None:
         self._width = width
-        self._cells: list[str] = []
+        self.cells: list[str] = []
 
     def word(self, index: int) -> str:
         """The bit of an input."""
@@ -72,19 +77,14 @@ class Column:
         return self._cell("L6MUX21 j", f".D0({low}), .D1({high}), .SD({select}), ")
 
     def _cell(self, kind: str, pins: str) -> str:
-        number = len(self._cells)
-        self._cells.append(f"{kind}{number} ({pins}.Z(n[{number}]));")
+        number = len(self.cells)
+        self.cells.append(f"{kind}{number} ({pins}.Z(n[{number}]));")
         return f"n[{number}]"
-
-    @property
-    def cells(self) -> list[str]:
-        """The instances, in the order in which they were added."""
-        return self._cells
 
     def text(self, assigned: Sequence[str]) -> str:
         """All columns; what is assigned in each comes last."""
-        declared = [f"wire [{len(self._cells) - 1}:0] n;"] if self._cells else []
-        inside = [*declared, *self._cells, *(f"assign {each};" for each in assigned)]
+        declared = [f"wire [{len(self.cells) - 1}:0] n;"] if self.cells else []
+        inside = [*declared, *self.cells, *(f"assign {each};" for each in assigned)]
         return "\n".join(
             [
                 "  genvar k;",

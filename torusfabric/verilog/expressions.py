@@ -118,18 +118,14 @@ def _merged(cases: list[Case], bits: int) -> list[Case]:
     # Of constants synthesis finds the least form if all values are listed, as in a table.
     listed = 1 < bits <= TABLE_BITS and all(map(CONSTANT.fullmatch, counts))
     if listed and len(+counts) > 1:
-        found = {pattern: found.get(pattern, rest) for pattern in patterns_of(bits)}
+        patterns = (f"{number:0{bits}b}" for number in range(2**bits))
+        found = {pattern: found.get(pattern, rest) for pattern in patterns}
     groups: dict[str, list[str]] = {}
     for pattern, text in found.items():
         if listed or text != rest:
             groups.setdefault(text, []).append(pattern)
     found_cases = [(tuple(patterns), text) for text, patterns in groups.items()]
     return [*found_cases, (None, rest)] if len(+counts) > 1 else [(None, rest)]
-
-
-def patterns_of(bits: int) -> list[str]:
-    """The patterns of all values of so many bits."""
-    return [f"{number:0{bits}b}" for number in range(2**bits)]
 
 
 class Expressions:

@@ -22,7 +22,6 @@ from ..rtl.amaranth_private import (
 )
 from ..rtl.modules import SharedModule, Use
 from .expressions import Expressions
-from .logic import assigned_values
 from .module_text import (
     AUTO,
     Memory,
@@ -34,7 +33,7 @@ from .module_text import (
     memory_attributes,
 )
 from .names import SignalNames, driven_within
-from .statements import Process, Statements, plain_last, processes
+from .statements import Process, Statements, assigned_values, plain_last, processes
 from .syntax import (
     constant,
     guarded,
@@ -79,11 +78,6 @@ class Heading:
     prefix: str = ""
     about: str = ""
     clocked: bool = False
-
-    @property
-    def lines(self) -> list[str]:
-        """The lines above it."""
-        return [f"// {self.about}"] * bool(self.about)
 
 
 def write_module(
@@ -163,7 +157,8 @@ class _Writer:
         ports |= self._outer({id(signal) for signal in driven}, shown)
         heads = [self._head(name, port) for name, port in ports.items()]
         name = self._heading.prefix + self._heading.name
-        lines = [*self._heading.lines, f"module {name}" + (" (" if heads else ";")]
+        about = self._heading.about
+        lines = [*[f"// {about}"] * bool(about), f"module {name}" + (" (" if heads else ";")]
         if heads:
             lines += [f"  {head}," for head in heads[:-1]] + [f"  {heads[-1]}", ");"]
         for number, (define, other) in enumerate(instead.items()):

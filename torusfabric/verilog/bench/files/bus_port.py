@@ -44,26 +44,26 @@ class FabricPort:
 
     async def run(self, inputs: dict[str, int]) -> int:
         """Start, with what is chosen, and wait for the interrupt."""
-        await self._start(inputs)
-        await self._interrupt()
+        await self.start(inputs)
+        await self.interrupt()
         return await self.read_register("cycles")
 
     async def abort(self, inputs: dict[str, int], after: int) -> None:
         """Start a run, and abort it some cycles later, or a run that is over by then."""
-        await self._start(inputs)
+        await self.start(inputs)
         for _ in range(after):
             await RisingEdge(self.dut.clk)
         await self.write_register("abort", 1)
         assert await self.read_register("status") & 3 == 0, "a run must end when it is aborted"
         await self.write_register("interrupt_pending", 1)
 
-    async def _start(self, inputs: dict[str, int]) -> None:
+    async def start(self, inputs: dict[str, int]) -> None:
         """Start, with what is chosen."""
         for name in inputs.keys() & self.facts["registers"].keys():
             await self.write_register(name, inputs[name])
         await self.write_register("start", 1)
 
-    async def _interrupt(self) -> None:
+    async def interrupt(self) -> None:
         """Wait for the interrupt, and clear it."""
         while self.dut.irq.value == 0:
             await RisingEdge(self.dut.clk)

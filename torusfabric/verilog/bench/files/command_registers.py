@@ -23,7 +23,8 @@ class CommandRegisters:
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         self.dut, self.port = dut, FabricPort(dut, manifest)
         self.names: list[str] = manifest.get("command_words", [])
-        self.registers = manifest["bus"]["registers"]
+        # The lowest bit of the error.
+        self.low = int(manifest["bus"]["registers"]["status"]["fields"]["error"]["low"])
         self.packets: list[Packet] = []
         self.statuses: list[Packet] = []
 
@@ -34,8 +35,9 @@ class CommandRegisters:
             await RisingEdge(self.dut.clk)
             if self.packets:
                 words = dict(zip(self.names, self.packets[0].words, strict=True))
-                await self._start(words)
-                error = (await self.port.read_register("status")) >> self._low("status", "error")
+                await self.port.start(words)
+                await self.port.interrupt()
+                error = (await self.port.read_register("status")) >> self.low
                 status = (words["tag"], error, await self.port.read_register("cycles"))
                 self.statuses.append(Packet(0, status))
                 self.packets.pop(0)
@@ -44,14 +46,3 @@ class CommandRegisters:
         """The cycles of the last run, at the end of which there was an interrupt."""
         assert self.dut.irq.value == 1, "the end of a run must raise the interrupt"
         return int(await self.port.read_register("cycles"))
-
-    async def _start(self, words: dict[str, int]) -> None:
-        for name in self.registers.keys() & words.keys():
-            await self.port.write_register(name, words[name])
-        await self.port.write_register("start", 1)
-        while self.dut.irq.value == 0:
-            await RisingEdge(self.dut.clk)
-        await self.port.write_register("interrupt_pending", 1)
-
-    def _low(self, register: str, field: str) -> int:
-        return int(self.registers[register]["fields"][field]["low"])
