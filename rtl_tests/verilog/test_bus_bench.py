@@ -9,23 +9,20 @@ pytest.importorskip("cocotbext.axi")
 pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
 
 
-def check(folder, topology, width, seed, **lengths):
-    """Export an all-gather, and drive it."""
-    fabric = tf.Fabric(
-        tf.compile(tf.plan(topology, "allgather"), **lengths), width=width, bus="axi-lite"
-    )
-    tf.emit(fabric).write(folder)
-    passed, text = run_bench(folder, COCOTB_TEST_MODULES="bus_bench", SEED=seed)
+@pytest.mark.parametrize(
+    ("topology", "width", "seed", "most"),
+    [
+        ("4", 9, 1, 20),
+        *(
+            pytest.param(topology, width, seed, 60, marks=pytest.mark.long)
+            for topology in ("2x2", "2x3")
+            for width in (1, 32, 65)
+            for seed in range(2, 6)
+        ),
+    ],
+)
+def test_random_accesses(tmp_path, topology, width, seed, most):
+    program = tf.compile(tf.plan(topology, "allgather"), max_flits=most)
+    tf.emit(tf.Fabric(program, width=width, bus="axi-lite")).write(tmp_path)
+    passed, text = run_bench(tmp_path, COCOTB_TEST_MODULES="bus_bench", SEED=seed)
     assert passed, text[-3000:]
-
-
-def test_random_accesses(tmp_path):
-    check(tmp_path, "4", 9, 1, max_flits=20)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(2, 6))
-@pytest.mark.parametrize("topology", ["2x2", "2x3"])
-@pytest.mark.parametrize("width", [1, 32, 65])
-def test_more_random_accesses(tmp_path, topology, width, seed):
-    check(tmp_path, topology, width, seed, max_flits=60)

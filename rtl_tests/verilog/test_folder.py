@@ -86,11 +86,7 @@ def test_folders_inside_go_when_they_are_empty(tmp_path):
     [
         "",
         "[",
-        "[]",
-        '{"files": ["mine.v"]}',
         '{"name": "a web site", "files": ["mine.v"]}',
-        '{"manifest_version": 1, "schedule_digest": "..", "files": "mine.v"}',
-        '{"manifest_version": 1, "schedule_digest": "..", "files": [["mine.v"], 1, null]}',
         '{"manifest_version": 1, "schedule_digest": "..", "files": ["../mine.v", "/mine.v", ""]}',
         "[" * 100_000,
     ],

@@ -118,8 +118,8 @@ def _merged(cases: list[Case], bits: int) -> list[Case]:
     # Of constants synthesis finds the least form if all values are listed, as in a table.
     listed = 1 < bits <= TABLE_BITS and all(map(CONSTANT.fullmatch, counts))
     if listed and len(+counts) > 1:
-        patterns = (f"{number:0{bits}b}" for number in range(2**bits))
-        found = {pattern: found.get(pattern, rest) for pattern in patterns}
+        every = (f"{number:0{bits}b}" for number in range(2**bits))
+        found = {pattern: found.get(pattern, rest) for pattern in every}
     groups: dict[str, list[str]] = {}
     for pattern, text in found.items():
         if listed or text != rest:
