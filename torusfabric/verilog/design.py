@@ -245,16 +245,15 @@ class Design:
         """The modules that count by themselves, children before parents; without the ROM."""
         return [name for name in self.modules if name != self.rom and name not in self.inner]
 
-    def has(self, name: str) -> tuple[set[str], Counter[str]]:
+    def has(self, name: str) -> tuple[set[str], dict[str, int]]:
         """The inner modules that a module has, with those inside these, and how often others."""
-        inner, others = set[str](), Counter[str]()
+        inner, others = set[str](), dict[str, int]()
         for child, times in self.instances.get(name, {}).items():
-            if child not in self.inner:
-                others[child] += times
-                continue
-            inside, more = self.has(child)
-            inner |= {child} | inside
-            others.update({each: count * times for each, count in more.items()})
+            if child in self.inner:
+                # Inside these there are none but inner ones.
+                inner |= {child} | self.has(child)[0]
+            else:
+                others[child] = times
         return inner, others
 
     @property
