@@ -128,12 +128,6 @@ class Model:
         """Bits of a port or of a register; 0 where there is none."""
         return self.widths.get(name, 0)
 
-    def input(self, name: str, width: int) -> None:
-        """An input that is free; it is of no effect where the module has none of this name."""
-        if name not in self._ports:
-            self.free(name, width)
-            self.widths[name] = width
-
     def free(self, name: str, width: int = 1) -> str:
         """A value that is free in every cycle."""
         self._lines.append(f"(* anyseq *) wire {_range(width)}{name};")
