@@ -27,8 +27,8 @@ __all__ = ["check_rounds", "parse_schedule"]
 
 Ints = npt.NDArray[np.integer]
 
-#: The out-ports that lead from a node to another.
-Leads = dict[tuple[int, int], list[int]]
+#: The out-ports of paths, each with its ``via``.
+Known = dict[tuple[tuple[int, ...], tuple[str | int, ...]], list[int]]
 
 #: More arcs, blocks, bits for which node holds which block, or rounds are not worth a try.
 MOST_ARCS, MOST_BLOCKS, MOST_BITS, MOST_ROUNDS = 2**27, 2**25, 2**40, 2**18
@@ -117,10 +117,10 @@ def _at_most(name: str, value: int, most: int) -> None:
 
 def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tuple[Transfers, ...]:
     """The transfers of all rounds of a file."""
-    leads: Leads = {}
-    idle = _Round(topology, 0, [], leads).transfers(blocks)
+    known: Known = {}
+    idle = _Round(topology, 0, [], known).transfers(blocks)
     listed = [
-        idle if entries == [] else _Round(topology, number, entries, leads).transfers(blocks)
+        idle if entries == [] else _Round(topology, number, entries, known).transfers(blocks)
         for number, entries in enumerate(rounds)
     ]
     kept = [
@@ -149,12 +149,12 @@ class _Round:
         Its place in the file, the first being 0.
     entries : object
         What stands there.
-    leads : dict
-        The out-ports that lead from a node to another, as far as they have been looked for.
+    known : dict
+        The out-ports of paths that were read before.
     """
 
-    def __init__(self, topology: Topology, number: int, entries: Any, leads: Leads) -> None:
-        self.topology, self.number, self.entries, self.leads = topology, number, entries, leads
+    def __init__(self, topology: Topology, number: int, entries: Any, known: Known) -> None:
+        self.topology, self.number, self.entries, self.known = topology, number, entries, known
         if not _well_formed(entries):
             check_round(entries, number)
             raise AssertionError("the schema accepts what is not well formed")
@@ -180,7 +180,12 @@ class _Round:
 
     def _hops(self) -> tuple[Ints, Ints]:
         """Sources and out-ports of the paths."""
-        ports = [self._ports(transfer, entry) for transfer, entry in enumerate(self.entries)]
+        ports = []
+        for transfer, entry in enumerate(self.entries):
+            way = tuple(entry["path"]), tuple(entry.get("via", ()))
+            if way not in self.known:
+                self.known[way] = self._ports(transfer, entry)
+            ports.append(self.known[way])
         lengths = np.array([len(chosen) for chosen in ports], np.int64)
         hops = np.full((len(ports), int(lengths.max(initial=1))), -1, np.int16)
         hops[np.arange(hops.shape[1]) < lengths[:, None]] = [*chain.from_iterable(ports)]
@@ -201,7 +206,10 @@ class _Round:
         if via is not None and len(via) != len(path) - 1:
             raise self._wrong(transfer, f".via must list the {len(path) - 1} out-ports of the path")
         for hop, (here, there) in enumerate(pairwise(path)):
-            able = self.leads.get((here, there)) or self._leading(here, there)
+            ways = zip(
+                topology.neighbours[here].tolist(), topology.linked[here].tolist(), strict=True
+            )
+            able = [port for port, way in enumerate(ways) if way == (there, True)]
             if not able:
                 raise self._wrong(
                     transfer,
@@ -219,13 +227,6 @@ class _Round:
                     transfer, f".via must lead from node {here} to {there}, not {name}"
                 )
         return ports
-
-    def _leading(self, here: int, there: int) -> list[int]:
-        """The out-ports that lead from a node to another."""
-        leads = self.topology.linked[here] & (self.topology.neighbours[here] == there)
-        found: list[int] = np.flatnonzero(leads).tolist()
-        self.leads[here, there] = found
-        return found
 
     def _port(self, transfer: int, name: str | int, key: str = "via") -> int:
         """A port, by name or number."""
