@@ -249,8 +249,9 @@ def _shown(result: dict[str, Any]) -> dict[str, Any]:
     said["lower_bound"] = said.get("bound")
     said["jobs"] = _lengths(result["jobs"]) if result["jobs"] else None
     said["roots"] = " ".join(map(str, result.get("roots", ()))) or None
-    if dropped := result.get("dropped"):
-        said["dropped"] = ", ".join(f"{dropped[error]} for error {error}" for error in dropped)
+    dropped = result.get("dropped") or {}
+    errors = (f"{count} for error {error}" for error, count in dropped.items())
+    said["dropped"] = ", ".join(errors) or None
     constants = [cost.constant_in_words for cost in result.get("costs", ())]
     said["constant"] = constants[0] if constants else None
     if (rate := result.get("throughput")) is not None:
@@ -259,7 +260,7 @@ def _shown(result: dict[str, Any]) -> dict[str, Any]:
     if said["operator"] is None:
         said["latency"] = None
     names = (name for name in NAMES if not (several and name in OF_ONE))
-    found = {name: value for name in names if (value := said.get(name)) not in (None, {}, [])}
+    found = {name: value for name in names if (value := said.get(name)) is not None}
     shown = {name.replace("_", " "): value for name, value in found.items()}
     for number, mode in enumerate(result.get("modes", ())):
         shown[f"mode {number}"] = _mode_shown(number, mode, result["jobs"])
