@@ -91,7 +91,8 @@ def build(  # noqa: PLR0913 (one choice of a user each)
     fabric : Fabric
         With the host top.
     folder : path
-        Where the bitstream, ``report.json`` and, in ``build``, the files of the tools go.
+        Where the bitstream and ``report.json`` go, and in ``build`` the inputs of the tools, their
+        logs and the report of place and route.
     baud : int
         Bits a second of the serial line.
     command : str, optional
