@@ -82,6 +82,11 @@ def test_attributes_are_legal_everywhere(name):
         assert (value.replace("MLAB no", "MLAB, no") or None) in LEGAL[key], each
 
 
+def test_an_attribute_that_one_tool_knows_is_found():
+    text = "(* keep = 32'd1 *) wire a;\n`ifdef YOSYS\n(* no_rw_check *)\n`endif\nreg b [0:1];"
+    assert re.findall(r"\(\* (\w+)", "\n".join(elsewhere(text))) == ["keep"]
+
+
 def test_synchronizers_are_marked():
     found = re.findall(r"reg (?:\[.*\] )?(\w*stage\d)\b", texts()["streams"])
     marked = re.findall(r'\(\* ASYNC_REG = "TRUE" \*\) reg (?:\[.*\] )?(\w+)', texts()["streams"])
