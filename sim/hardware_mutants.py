@@ -33,19 +33,19 @@ from core_bench import check_core  # noqa: E402
 from netlist_mutants import KINDS, Mutation, sampled, with_netlist  # noqa: E402
 
 import torusfabric as tf  # noqa: E402
+from torusfabric.adapters.boards.claims import prove_boards  # noqa: E402
+from torusfabric.adapters.boards.drive import simulate_boards  # noqa: E402
+from torusfabric.adapters.boards.files import emit_boards  # noqa: E402
+from torusfabric.adapters.boards.hardware import BoardSystem  # noqa: E402
 from torusfabric.cli.output import print_json, progress_bar  # noqa: E402
 from torusfabric.errors import InputError, WorkFailed  # noqa: E402
 from torusfabric.proof import prove  # noqa: E402
-from torusfabric.proof.boards import prove_boards  # noqa: E402
 from torusfabric.proof.prove import loaded  # noqa: E402
-from torusfabric.rtl.boards import BoardSystem  # noqa: E402
 from torusfabric.rtl.fabric import Top  # noqa: E402
-from torusfabric.simulation.boards import simulate_boards  # noqa: E402
 from torusfabric.toolchain import tools  # noqa: E402
 from torusfabric.toolchain.cache import Cache  # noqa: E402
 from torusfabric.toolchain.folders import work_folder  # noqa: E402
 from torusfabric.topology.boards import Boards  # noqa: E402
-from torusfabric.verilog.boards import emit_boards  # noqa: E402
 from torusfabric.verilog.design import Design  # noqa: E402
 
 #: Small fabrics of each kind: topology, collectives, and what they are compiled and built with.

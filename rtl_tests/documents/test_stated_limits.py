@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import torusfabric as tf
+from torusfabric.adapters.boards.hardware.link_plan import CABLE, CROSSING, START, LinkPlan
 from torusfabric.cli import main
-from torusfabric.rtl.boards.link_plan import CABLE, CROSSING, START, LinkPlan
 from torusfabric.topology.boards import Boards
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -11,11 +11,11 @@ from bitstream_bench import DIVISOR, BenchPort, from_bitstream, from_ecp5_layout
 from helpers import fabric_of, few, forgetful, misrouted
 
 import torusfabric as tf
+from torusfabric.adapters.boards.hardware import Block, BoardSystem
 from torusfabric.collective import Operator
 from torusfabric.fpga.board import build, find_board
 from torusfabric.fpga.bridge.board import ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BusAccess
-from torusfabric.rtl.boards import Block, BoardSystem
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 from torusfabric.topology.boards import Boards

@@ -4,9 +4,9 @@ import pytest
 from amaranth.hdl import Cat, ClockSignal
 
 import torusfabric as tf
+from torusfabric.adapters.boards.hardware import Block, BoardSystem
+from torusfabric.adapters.boards.hardware.system import link_port
 from torusfabric.errors import WorkFailed
-from torusfabric.rtl.boards import Block, BoardSystem
-from torusfabric.rtl.boards.system import link_port
 from torusfabric.topology.boards import Boards
 
 

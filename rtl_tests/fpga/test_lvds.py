@@ -11,21 +11,27 @@ from amaranth.sim import Simulator
 from helpers import few
 
 import torusfabric as tf
+from torusfabric.adapters.boards.bridge.linked import Cables, SimulatedPins, pair_domain
+from torusfabric.adapters.boards.drive import simulate_boards
+from torusfabric.adapters.boards.drive.compiled import CompiledBoards
+from torusfabric.adapters.boards.hardware import Block, BoardSystem
+from torusfabric.adapters.boards.hardware.link_plan import LVDS
+from torusfabric.adapters.boards.pairs import PairLinks, pair_links
+from torusfabric.adapters.boards.pairs.lvds import LvdsLayer
+from torusfabric.adapters.boards.pairs.words import (
+    TRUSTED,
+    Bits,
+    PairReceiver,
+    PairSender,
+    WordTimer,
+)
 from torusfabric.cli import main
 from torusfabric.fpga.board import find_board
 from torusfabric.fpga.board.plan import plan_build
 from torusfabric.fpga.bridge.board import ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BusAccess
-from torusfabric.fpga.bridge.linked import Cables, SimulatedPins, pair_domain
 from torusfabric.fpga.bridge.simulated import PERIOD, SimulatedPort
-from torusfabric.fpga.pairs import PairLinks, pair_links
-from torusfabric.fpga.pairs.lvds import LvdsLayer
-from torusfabric.fpga.pairs.words import TRUSTED, Bits, PairReceiver, PairSender, WordTimer
-from torusfabric.rtl.boards import Block, BoardSystem
-from torusfabric.rtl.boards.link_plan import LVDS
 from torusfabric.rtl.run_choices import RunError
-from torusfabric.simulation.boards import simulate_boards
-from torusfabric.simulation.boards.compiled import CompiledBoards
 from torusfabric.topology.boards import Boards
 
 #: Cycles in which four bits of a word go on a pair, 600 Mbit/s at 25 MHz.

@@ -9,8 +9,8 @@ from helpers import few
 from verilog_bench import have_icarus
 
 import torusfabric as tf
-from torusfabric.rtl.boards import BoardSystem
-from torusfabric.rtl.boards.link_plan import PHYS
+from torusfabric.adapters.boards.hardware import BoardSystem
+from torusfabric.adapters.boards.hardware.link_plan import PHYS
 from torusfabric.topology.boards import Boards
 
 pytestmark = pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")

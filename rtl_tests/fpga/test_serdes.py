@@ -8,16 +8,16 @@ from helpers import few
 from verilog_bench import have_icarus
 
 import torusfabric as tf
+from torusfabric.adapters.boards.hardware import BoardSystem
+from torusfabric.adapters.boards.hardware.link_plan import SERDES
 from torusfabric.cli import main
-from torusfabric.rtl.boards import BoardSystem
-from torusfabric.rtl.boards.link_plan import SERDES
 from torusfabric.topology.boards import Boards
 
 pytest.importorskip("liteiclink")
 
 import serdes_bench
 
-from torusfabric.fpga.pairs.words import COMMA
+from torusfabric.adapters.boards.pairs.words import COMMA
 
 #: The first six bits of a byte by the lower five of it, and the last four by the others, where as
 #: many zeros have been sent as ones or more, as in IEEE 802.3, tables 36-1 and 36-2.

@@ -10,18 +10,18 @@ from functools import cache
 import pytest
 
 import torusfabric as tf
+from torusfabric.adapters.boards.claims import prove_boards
+from torusfabric.adapters.boards.claims.prove import between_boards
+from torusfabric.adapters.boards.claims.sums import check_received_sums
+from torusfabric.adapters.boards.files import emit_boards
+from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.cli import main
-from torusfabric.proof.boards import prove_boards
-from torusfabric.proof.boards.prove import between_boards
-from torusfabric.proof.boards.sums import check_received_sums
 from torusfabric.proof.gates import GateModule
 from torusfabric.proof.report import Refuted
 from torusfabric.proof.solver import solve
-from torusfabric.rtl.boards import BoardSystem
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 from torusfabric.topology.boards import Boards
-from torusfabric.verilog.boards import emit_boards
 
 pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
 

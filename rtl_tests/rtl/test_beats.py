@@ -5,12 +5,12 @@ import pytest
 from helpers import few
 
 import torusfabric as tf
+from torusfabric.adapters.boards.drive import simulate_boards
+from torusfabric.adapters.boards.hardware import BoardSystem
+from torusfabric.adapters.boards.hardware.block import Block
 from torusfabric.errors import InputError
-from torusfabric.rtl.boards import BoardSystem
-from torusfabric.rtl.boards.block import Block
 from torusfabric.rtl.endpoint_shape import FlitRows
 from torusfabric.rtl.placement import place
-from torusfabric.simulation.boards import simulate_boards
 from torusfabric.topology.boards import Boards
 from torusfabric.verilog.manifest import interface
 

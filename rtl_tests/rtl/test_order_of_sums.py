@@ -16,10 +16,10 @@ from core_bench import run_core
 from helpers import few, random_messages
 
 import torusfabric as tf
+from torusfabric.adapters.boards.drive import simulate_boards
+from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.collective import Operator, combine_in_tree, operators, tree_levels
-from torusfabric.rtl.boards import BoardSystem
 from torusfabric.rtl.modules import delayed
-from torusfabric.simulation.boards import simulate_boards
 from torusfabric.topology.boards import Boards
 
 WIDTH, TOP = 3, 4

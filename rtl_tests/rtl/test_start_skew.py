@@ -4,9 +4,9 @@ import pytest
 from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module
 from amaranth.sim import Simulator
 
-from torusfabric.rtl.boards import LinkPlan
-from torusfabric.rtl.boards.link_plan import CABLE, START
-from torusfabric.rtl.boards.links import Buffer, Receiver, Transmitter
+from torusfabric.adapters.boards.hardware import LinkPlan
+from torusfabric.adapters.boards.hardware.link_plan import CABLE, START
+from torusfabric.adapters.boards.hardware.links import Buffer, Receiver, Transmitter
 from torusfabric.topology import Torus
 from torusfabric.topology.boards import Boards
 

@@ -8,10 +8,10 @@ import pytest
 from helpers import few
 
 import torusfabric as tf
+from torusfabric.adapters.boards.drive.compiled import CBoardsRun, CompiledBoards
+from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.errors import InputError
-from torusfabric.rtl.boards import BoardSystem
 from torusfabric.rtl.run_choices import RunError
-from torusfabric.simulation.boards.compiled import CBoardsRun, CompiledBoards
 from torusfabric.simulation.engines.host_port import Step
 from torusfabric.simulation.engines.words import Words
 from torusfabric.topology.boards import Boards

@@ -8,14 +8,14 @@ import pytest
 from helpers import few, simulated
 
 import torusfabric as tf
+from torusfabric.adapters.boards.drive import simulate_boards
+from torusfabric.adapters.boards.drive.compiled import CBoardsRun, CompiledBoards
+from torusfabric.adapters.boards.hardware import BoardSystem
+from torusfabric.adapters.boards.hardware.link_plan import SPARE
+from torusfabric.adapters.boards.hardware.links import Frame, Receiver
 from torusfabric.errors import InputError
-from torusfabric.rtl.boards import BoardSystem
-from torusfabric.rtl.boards.link_plan import SPARE
-from torusfabric.rtl.boards.links import Frame, Receiver
 from torusfabric.rtl.crc import ONES
 from torusfabric.rtl.run_choices import RunError
-from torusfabric.simulation.boards import simulate_boards
-from torusfabric.simulation.boards.compiled import CBoardsRun, CompiledBoards
 from torusfabric.topology.boards import Boards
 
 #: A board that there is not: nothing comes from it.

@@ -11,10 +11,10 @@ from amaranth.hdl import Elaboratable, IOPort, Module
 from amaranth.lib.io import DifferentialPort
 from resets_bench import board_instance, serve_resets
 
-from torusfabric.fpga.pairs import pair_links
+from torusfabric.adapters.boards.files import system_manifest
+from torusfabric.adapters.boards.hardware import Block
+from torusfabric.adapters.boards.pairs import pair_links
 from torusfabric.rtl.assembly import Assembly
-from torusfabric.rtl.boards import Block
-from torusfabric.verilog.boards import system_manifest
 
 PINS = Path(__file__).parent / "ecp5_pins.v"
 

@@ -10,9 +10,9 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, IOPort, Module, Signal
 
-from torusfabric.fpga.pairs import pair_links
-from torusfabric.rtl.boards.ports import LINK_PORTS
-from torusfabric.rtl.boards.system import link_port
+from torusfabric.adapters.boards.hardware.ports import LINK_PORTS
+from torusfabric.adapters.boards.hardware.system import link_port
+from torusfabric.adapters.boards.pairs import pair_links
 from torusfabric.toolchain import tools
 
 MODEL = Path(__file__).parent / "dcua.v"
@@ -88,7 +88,7 @@ def short_resets():
     """Resets of transceivers that take few cycles."""
     from liteiclink.serdes import serdes_ecp5
 
-    from torusfabric.fpga.pairs import serdes, transceiver
+    from torusfabric.adapters.boards.pairs import serdes, transceiver
 
     wait = serdes_ecp5.WaitTimer
     with pytest.MonkeyPatch.context() as patch:

@@ -11,10 +11,10 @@ from helpers import few
 from verilog_bench import have_icarus
 
 import torusfabric as tf
+from torusfabric.adapters.boards.files import emit_boards
+from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.errors import InputError
-from torusfabric.rtl.boards import BoardSystem
 from torusfabric.topology.boards import Boards
-from torusfabric.verilog.boards import emit_boards
 from torusfabric.verilog.module_text import MemoryRule
 from torusfabric.verilog.writer import Heading, write_module
 

@@ -13,10 +13,10 @@ from helpers import few, misrouted
 from make_bench import have_bench, have_verilator_bench, run_bench, verilator_settings
 
 import torusfabric as tf
+from torusfabric.adapters.boards.files import write_boards
+from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.cli import main
-from torusfabric.rtl.boards import BoardSystem
 from torusfabric.topology.boards import Boards
-from torusfabric.verilog.boards import write_boards
 
 pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
 

@@ -15,10 +15,10 @@ from ..toolchain.reading import parse_json, read_bytes
 from ..toolchain.values import is_several, of_type, path_of
 
 if TYPE_CHECKING:
+    from ..adapters.boards.bridge.connected import ConnectedBoards
+    from ..adapters.boards.hardware import Block, BoardSystem
     from ..fpga.bridge.board import ConnectedBoard
-    from ..fpga.bridge.boards import ConnectedBoards
     from ..fpga.bridge.bus_access import BusAccess
-    from ..rtl.boards import Block, BoardSystem
     from ..rtl.fabric import Fabric
     from ..rtl.loaded.image import Image
 
@@ -93,8 +93,8 @@ def _connect(
     baud: int,
 ) -> "ConnectedBoard | ConnectedBoards":
     """What is behind some ports, whatever is loaded there."""
+    from ..adapters.boards.bridge.connected import ConnectedBoards
     from ..fpga.bridge.board import ConnectedBoard
-    from ..fpga.bridge.boards import ConnectedBoards
     from ..fpga.bridge.bus_access import BusAccess, open_port
     from ..rtl.fabric import Fabric
 
@@ -110,7 +110,7 @@ def _connect(
     else:
         found = _given(fabric)
     if simulated:
-        from ..fpga.bridge.linked import simulated_ports
+        from ..adapters.boards.bridge.linked import simulated_ports
         from ..fpga.bridge.simulated import SimulatedPort
 
         if found is None:
@@ -131,11 +131,11 @@ def _given(
     fabric: "Fabric | BoardSystem | Sequence[Block] | AnyPath | None",
 ) -> "Fabric | Sequence[Block] | None":
     """What is on a board, or on several, as it is given or was built; None if that is not said."""
-    from ..rtl.boards import Block, BoardSystem
+    from ..adapters.boards.hardware import Block, BoardSystem
     from ..rtl.fabric import Fabric
 
     if isinstance(fabric, BoardSystem):
-        from ..fpga.bridge.linked import linked_blocks
+        from ..adapters.boards.bridge.linked import linked_blocks
 
         return linked_blocks(fabric)
     if fabric is None or isinstance(fabric, Fabric):
@@ -148,7 +148,7 @@ def _given(
 
 def _hold(board: "ConnectedBoard | ConnectedBoards", image: "Image | AnyPath | None") -> None:
     """See to it that what is wanted is loaded."""
-    from ..fpga.bridge.boards import ConnectedBoards
+    from ..adapters.boards.bridge.connected import ConnectedBoards
     from ..rtl.loaded.image import Image, read_image
 
     if isinstance(board, ConnectedBoards):

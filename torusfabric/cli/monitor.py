@@ -17,8 +17,8 @@ from .several_boards import add_block_options
 from .tables import add_tables_options
 
 if TYPE_CHECKING:
+    from ..adapters.boards.drive import BoardRun, SystemReport
     from ..rtl.fabric import Fabric
-    from ..simulation.boards import BoardRun, SystemReport
     from ..simulation.engines import Job
     from ..simulation.report import JobReport, SimulationReport
 

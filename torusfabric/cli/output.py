@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
-    from ..simulation.boards.simulate import SystemReport
+    from ..adapters.boards.drive.simulate import SystemReport
     from ..simulation.report import SimulationReport
     from ..simulation.streams import StreamReport
 

@@ -38,8 +38,8 @@ def add_commands(commands: Commands) -> None:
 
 def run_prove(arguments: Namespace) -> None:
     """Prove; returns 2 if anything does not hold."""
+    from ..adapters.boards.claims import prove_boards
     from ..proof import prove
-    from ..proof.boards import prove_boards
     from ..toolchain.cache import Cache
     from ..toolchain.files import write_file
 

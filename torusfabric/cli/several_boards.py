@@ -14,9 +14,9 @@ from .arguments import add_options, natural, positive, real
 from .output import print_report, progress_bar, raise_if_wrong
 
 if TYPE_CHECKING:
+    from ..adapters.boards.hardware import Block, BoardSystem
+    from ..adapters.boards.pairs import PairLinks
     from ..fpga.board import Board
-    from ..fpga.pairs import PairLinks
-    from ..rtl.boards import Block, BoardSystem
     from ..topology import Topology
     from ..topology.boards import Boards
     from .fabric import Made
@@ -79,8 +79,8 @@ def make_boards(arguments: Namespace, *, waves: bool = False) -> tuple[Made, Boa
     InputError
         If there are no such boards, or something has no meaning on them.
     """
-    from ..rtl.boards import BoardSystem, plan_links
-    from ..rtl.boards.link_plan import PHYS, START_TIMEOUT
+    from ..adapters.boards.hardware import BoardSystem, plan_links
+    from ..adapters.boards.hardware.link_plan import PHYS, START_TIMEOUT
     from ..topology.boards import Boards
     from .fabric import make_fabric  # here, since drawing needs no hardware
     from .several import links_alike
@@ -141,7 +141,7 @@ def _shown(facts: dict[str, Any]) -> dict[str, Any]:
 
 def write_boards(arguments: Namespace) -> None:
     """Write the Verilog of each kind of board, a bench of all and the manifest."""
-    from ..verilog.boards import write_boards as write
+    from ..adapters.boards.files import write_boards as write
 
     made, system = make_boards(arguments)
     command = made.command_line("verilog")
@@ -166,7 +166,7 @@ def run_boards(arguments: Namespace) -> None:
 
     The status is 2 if a word of a run that reports success is wrong, or cycles are not as forecast.
     """
-    from ..simulation.boards import simulate_boards
+    from ..adapters.boards.drive import simulate_boards
 
     count = JOBS if arguments.jobs is None else arguments.jobs
     require_results("--jobs", count)
@@ -225,7 +225,7 @@ def make_block(arguments: Namespace, platform: Any = None) -> Made:
     InputError
         If there are boards and no block, or the other way round, or there is no such block.
     """
-    from ..rtl.boards.block import Block
+    from ..adapters.boards.hardware.block import Block
     from .fabric import make_fabric  # here, since drawing needs no hardware
 
     if (arguments.boards is None) != (arguments.block is None):
@@ -256,7 +256,7 @@ def _on_pairs(
         raise InputError(
             "--block must be left out with --phy to run boards: those that are linked run together"
         )
-    from ..fpga.pairs import pair_links
+    from ..adapters.boards.pairs import pair_links
 
     return pair_links(system, number, platform, arguments.pairs)
 
@@ -269,8 +269,8 @@ def make_linked(arguments: Namespace) -> list[Block]:
     InputError
         If there are no such boards, or they do not carry the links.
     """
-    from ..fpga.bridge.linked import linked_blocks
-    from ..fpga.pairs import LAYERS
+    from ..adapters.boards.bridge.linked import linked_blocks
+    from ..adapters.boards.pairs import LAYERS
 
     if getattr(arguments, "image", None) is not None:
         raise InputError("--image must be left out for several boards, whose tables are fixed")
@@ -288,6 +288,6 @@ def clocked(arguments: Namespace, board: Board) -> Board:
     """A board whose fabric has the clock that its links need."""
     if arguments.phy != "serdes":
         return board
-    from ..fpga.pairs.serdes import FABRIC_MHZ
+    from ..adapters.boards.pairs.serdes import FABRIC_MHZ
 
     return replace(board, mhz=FABRIC_MHZ)

@@ -6,14 +6,14 @@ import pytest
 from helpers import few
 
 import torusfabric as tf
+from torusfabric.adapters.boards.bridge.connected import WITHDRAW, ConnectedBoards
+from torusfabric.adapters.boards.bridge.linked import linked_blocks, simulated_ports
+from torusfabric.adapters.boards.drive import BoardRun
+from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.cli import main
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.fpga.bridge.boards import WITHDRAW, ConnectedBoards
 from torusfabric.fpga.bridge.bus_access import BusAccess
-from torusfabric.fpga.bridge.linked import linked_blocks, simulated_ports
-from torusfabric.rtl.boards import BoardSystem
 from torusfabric.rtl.run_choices import RunError
-from torusfabric.simulation.boards import BoardRun
 from torusfabric.simulation.engines.base import PATIENCE
 from torusfabric.topology.boards import Boards
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import torusfabric as tf
+from torusfabric.adapters.boards.drive import simulate_boards
+from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.algorithms import find
 from torusfabric.analysis.facts import schedule_facts
 from torusfabric.draw import draw as draw_schedule
 from torusfabric.proof import prove
-from torusfabric.rtl.boards import BoardSystem
 from torusfabric.rtl.word_path import word_path
-from torusfabric.simulation.boards import simulate_boards
 from torusfabric.topology.boards import Boards
 
 from .oracle import Fuzzer

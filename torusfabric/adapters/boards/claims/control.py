@@ -13,14 +13,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...rtl.boards.control import Verdict
-from ...rtl.run_choices import RunError
-from ..model import Model, by_value, within
+from ....proof.model import Model, by_value, within
+from ....rtl.run_choices import RunError
+from ..hardware.control import Verdict
 
 if TYPE_CHECKING:
-    from ...rtl.boards import LinkPlan
-    from ...verilog.design import Design
-    from ..solver import Harness
+    from ....proof.solver import Harness
+    from ....verilog.design import Design
+    from ..hardware import LinkPlan
 
 __all__ = ["agreement_harness", "barrier_harness"]
 

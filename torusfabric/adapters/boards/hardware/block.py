@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from amaranth.hdl import ClockSignal, Module
 
-from ...errors import InputError
-from ...program.alone import alone
-from ..assembly import Assembly
-from ..fabric import Fabric, short_digest
-from ..fabric_builder import FabricBuilder
-from ..tops import Built
+from ....errors import InputError
+from ....rtl.assembly import Assembly
+from ....rtl.fabric import Fabric, short_digest
+from ....rtl.fabric_builder import FabricBuilder
+from ....rtl.tops import Built
+from .alone import alone
 from .link_plan import LinkPlan
 from .system import BoardSystem, add_board, board_cut, link_port
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..bus import Bus
+    from ....rtl.bus import Bus
 
 __all__ = ["Block"]
 

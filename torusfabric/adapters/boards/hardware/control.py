@@ -10,9 +10,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 
-from ..memories import address_width, constant_at
-from ..modules import Leaf, pulsed
-from ..run_choices import ERROR_BITS, RunError
+from ....rtl.memories import address_width, constant_at
+from ....rtl.modules import Leaf, pulsed
+from ....rtl.run_choices import ERROR_BITS, RunError
 from .link_plan import SILENCE
 
 if TYPE_CHECKING:

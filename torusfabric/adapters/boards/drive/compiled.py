@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import WorkFailed
-from ...rtl.boards import BoardSystem
-from ...rtl.boards.link_plan import SILENCE
-from ...rtl.boards.links import FRAME_BITS
-from ...rtl.boards.ports import LINK_PORTS
-from ...rtl.boards.system import link_port
-from ...rtl.netlist import Netlist, Role
-from ...topology import IntArray
-from ..engines import Job
-from ..engines.base import EngineRun, Messages, Progress, node_cycles, words_moved
-from ..engines.calls import fields
-from ..engines.compiled_cells import CompiledCells
-from ..engines.host_port import CTask, PortRuns, Step
-from ..engines.model import build_model
-from ..engines.session import Session
-from ..engines.words import Cells, PortWords, Words, as_words
+from ....errors import WorkFailed
+from ....rtl.netlist import Netlist, Role
+from ....simulation.engines import Job
+from ....simulation.engines.base import EngineRun, Messages, Progress, node_cycles, words_moved
+from ....simulation.engines.calls import fields
+from ....simulation.engines.compiled_cells import CompiledCells
+from ....simulation.engines.host_port import CTask, PortRuns, Step
+from ....simulation.engines.model import build_model
+from ....simulation.engines.session import Session
+from ....simulation.engines.words import Cells, PortWords, Words, as_words
+from ....topology import IntArray
+from ..hardware import BoardSystem
+from ..hardware.link_plan import SILENCE
+from ..hardware.links import FRAME_BITS
+from ..hardware.ports import LINK_PORTS
+from ..hardware.system import link_port
 
 __all__ = ["CompiledBoards"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...rtl.boards import BoardSystem
+from ..hardware import BoardSystem
 from .links import Layer, PairLinks
 from .lvds import LvdsLayer
 from .serdes import SerdesLayer

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...rtl.boards.system import RUN, link_port
-from ...rtl.links import Link
-from ...rtl.netlist import Instance, Netlist, Role
-from ..gates import Bit, GateModule, GateText, TopInstance, TopInstances
-from ..host import HostPorts
-from ..wiring import Wires
+from ....proof.gates import Bit, GateModule, GateText, TopInstance, TopInstances
+from ....proof.host import HostPorts
+from ....proof.wiring import Wires
+from ....rtl.links import Link
+from ....rtl.netlist import Instance, Netlist, Role
+from ..hardware.system import RUN, link_port
 
 if TYPE_CHECKING:
-    from ...rtl import Fabric
-    from ...rtl.boards import BoardSystem
-    from ...verilog.boards import BoardKind
+    from ....rtl import Fabric
+    from ..files import BoardKind
+    from ..hardware import BoardSystem
 
 __all__ = ["Subject", "board_wires", "on_board", "united"]
 

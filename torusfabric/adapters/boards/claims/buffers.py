@@ -13,15 +13,15 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...rtl.boards.link_plan import CABLE, SPARE
-from ...rtl.boards.links import TOO_MANY, Frame
-from ...rtl.memories import address_width
-from ..model import Model
+from ....proof.model import Model
+from ....rtl.memories import address_width
+from ..hardware.link_plan import CABLE, SPARE
+from ..hardware.links import TOO_MANY, Frame
 
 if TYPE_CHECKING:
-    from ...rtl.boards import LinkPlan
-    from ...verilog.design import Design
-    from ..solver import Harness
+    from ....proof.solver import Harness
+    from ....verilog.design import Design
+    from ..hardware import LinkPlan
 
 __all__ = ["buffer_harness", "receiver_harness"]
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from amaranth.lib.wiring import In
 
-from ...contract.cut import Cut
-from ...errors import InputError
-from ...toolchain.public import public_class
-from ..fabric import Fabric, Top
-from ..fabric_builder import FabricBuilder
-from ..netlist import Fixed, Leaf, Part, Parts, Role
-from ..run_choices import RunChoices
-from ..tops import Built, add_host_top, add_single
+from ....contract.cut import Cut
+from ....errors import InputError
+from ....rtl.fabric import Fabric, Top
+from ....rtl.fabric_builder import FabricBuilder
+from ....rtl.netlist import Fixed, Leaf, Part, Parts, Role
+from ....rtl.run_choices import RunChoices
+from ....rtl.tops import Built, add_host_top, add_single
+from ....toolchain.public import public_class
 from .control import BoardControl
 from .link_plan import PARALLEL, START_TIMEOUT, LinkPlan, Phy
 from .links import FRAME_BITS, Buffer, Receiver, Transmitter
@@ -27,9 +27,9 @@ from .ports import BOARD_PORTS, LINK_PORTS, REGISTERS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...topology.boards import Boards
-    from ..locators import HostLayout
-    from ..netlist import Netlist
+    from ....rtl.locators import HostLayout
+    from ....rtl.netlist import Netlist
+    from ....topology.boards import Boards
 
 __all__ = ["BoardSystem", "add_board", "board_cut", "link_port", "plan_links"]
 

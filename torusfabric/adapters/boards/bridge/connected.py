@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InputError, WorkFailed
-from ...rtl.boards import Block
-from ...simulation.boards import SystemReport, jobs_of, run_jobs
-from ...simulation.engines import EngineRun, Job
-from ...simulation.engines.base import Messages
-from ...simulation.engines.words import as_words
-from .board import ConnectedBoard, taken
-from .bus_access import BusAccess
+from ....errors import InputError, WorkFailed
+from ....fpga.bridge.board import ConnectedBoard, taken
+from ....fpga.bridge.bus_access import BusAccess
+from ....simulation.engines import EngineRun, Job
+from ....simulation.engines.base import Messages
+from ....simulation.engines.words import as_words
+from ..drive import SystemReport, jobs_of, run_jobs
+from ..hardware import Block
 
 __all__ = ["WITHDRAW", "ConnectedBoards"]
 

@@ -7,17 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..rtl.boards import BoardSystem
-from ..rtl.boards.ports import LINK_PORTS
-from ..rtl.boards.system import link_port
-from ..rtl.netlist import Netlist
-from .design import MANIFEST, TEXT, Design, write_made
-from .manifest import BENCH, as_json, bench_files, manifest
-from .module_text import MemoryRule, ModuleText
-from .ports import port_facts
-from .syntax import range_of
-from .text import header, module_texts
-from .top import RomContents, TopText, contents_of, instance_counts
+from ...rtl.netlist import Netlist
+from ...verilog.design import MANIFEST, TEXT, Design, write_made
+from ...verilog.manifest import BENCH, as_json, bench_files, manifest
+from ...verilog.module_text import MemoryRule, ModuleText
+from ...verilog.ports import port_facts
+from ...verilog.syntax import range_of
+from ...verilog.text import header, module_texts
+from ...verilog.top import RomContents, TopText, contents_of, instance_counts
+from .hardware import BoardSystem
+from .hardware.ports import LINK_PORTS
+from .hardware.system import link_port
 
 __all__ = ["BoardKind", "board_kinds", "emit_boards", "write_boards"]
 
@@ -26,7 +26,7 @@ WHOLE = "boards"
 
 #: The files of the bench that others have not.
 FILES = {
-    "fabric_port.py": "ports/boards.py",
+    "fabric_port.py": str(Path(__file__).parent / "bench" / "files" / "fabric_port.py"),
     "host_port.py": "ports/host.py",
     "direct_port.py": "direct_port.py",
 }

@@ -7,7 +7,7 @@ from typing import Any
 from amaranth.build.res import ResourceError
 from amaranth.hdl import ClockDomain, ClockSignal, Instance, Module, Signal, Value
 
-from ...errors import InputError
+from ....errors import InputError
 from .words import Bytes, Units
 
 __all__ = ["FABRIC_MHZ", "SerdesLayer"]

@@ -22,9 +22,9 @@ from amaranth.lib import memory
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
-from ..crc import CRC_BITS, ONES, crc_after
-from ..memories import address_width
-from ..modules import Known, Leaf, Use
+from ....rtl.crc import CRC_BITS, ONES, crc_after
+from ....rtl.memories import address_width
+from ....rtl.modules import Known, Leaf, Use
 from .link_plan import SPARE
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from amaranth.lib.data import StructLayout
 
-from ...errors import InputError
-from ...topology.boards import Boards
-from ..crc import CRC_BITS
-from ..memories import address_width
+from ....errors import InputError
+from ....rtl.crc import CRC_BITS
+from ....rtl.memories import address_width
+from ....topology.boards import Boards
 
 __all__ = ["CROSSING", "LVDS", "LinkPlan", "PARALLEL", "PHYS", "Phy", "SERDES", "START"]
 
@@ -110,7 +110,7 @@ class LinkPlan:
     longest : int
         Cycles of the longest run on one board.
     ppm, retries, phy, start_timeout : float, int, Phy, int
-        As of `torusfabric.rtl.boards.BoardSystem`.
+        As of `torusfabric.adapters.boards.hardware.BoardSystem`.
     hold : int
         Cycles after a write of the host in which no run may begin: a start closes the host port,
         and boards begin later than that.

@@ -9,10 +9,10 @@ from amaranth.build.res import ResourceError
 from amaranth.hdl import Cat, DomainRenamer, Module, Signal, Value
 from amaranth.lib.cdc import FFSynchronizer
 
-from ...errors import InputError
-from ...rtl.boards import BoardSystem
-from ...rtl.boards.links import FRAME_BITS
-from ...rtl.boards.system import link_port
+from ....errors import InputError
+from ..hardware import BoardSystem
+from ..hardware.links import FRAME_BITS
+from ..hardware.system import link_port
 from .words import PairReceiver, PairSender, Units, WordTimer
 
 __all__ = ["Layer", "PairLinks", "bundle_ends", "pairs_of"]

@@ -1,7 +1,7 @@
 """The ports and the registers of a board, beside those of any fabric."""
 
-from ...contract.ports import Protocol, grouped_ports
-from ...contract.registers import Access, Field, Register
+from ....contract.ports import Protocol, grouped_ports
+from ....contract.registers import Access, Field, Register
 
 __all__ = ["BOARD_PORTS", "LINK_PORTS", "REGISTERS"]
 

@@ -9,15 +9,15 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from ...errors import InputError
-from ...rtl.boards import BoardSystem
-from ...toolchain.public import public
-from ...toolchain.values import natural, real
-from ..comparison import Comparison, WrongWord, compare_run, totals
-from ..engines import Job
-from ..engines.base import EngineRun, Messages, Progress
-from ..jobs import drawn_words, given_jobs, random_jobs, ready_jobs
-from ..report import Subject, choice_of, facts_of
+from ....errors import InputError
+from ....simulation.comparison import Comparison, WrongWord, compare_run, totals
+from ....simulation.engines import Job
+from ....simulation.engines.base import EngineRun, Messages, Progress
+from ....simulation.jobs import drawn_words, given_jobs, random_jobs, ready_jobs
+from ....simulation.report import Subject, choice_of, facts_of
+from ....toolchain.public import public
+from ....toolchain.values import natural, real
+from ..hardware import BoardSystem
 from .compiled import CompiledBoards
 
 __all__ = ["BoardRun", "Runs", "SystemReport", "jobs_of", "run_jobs", "simulate_boards"]
@@ -57,7 +57,7 @@ def simulate_boards(
     Examples
     --------
     >>> import torusfabric as tf
-    >>> from torusfabric.rtl.boards import BoardSystem
+    >>> from torusfabric.adapters.boards.hardware import BoardSystem
     >>> from torusfabric.topology.boards import Boards
     >>> ring = tf.Torus(4, link_latency=9)
     >>> fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather")), width=8)

@@ -7,8 +7,8 @@ from typing import Any
 from amaranth.hdl import ClockDomain, ClockSignal, Const, Instance, Module, Signal, Value
 from amaranth.lib import io
 
-from ...errors import InputError
-from ..board.platforms import pll
+from ....errors import InputError
+from ....fpga.board.platforms import pll
 from .links import pairs_of
 from .words import Bits, Units
 

@@ -14,16 +14,16 @@ from graphlib import TopologicalSorter
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
-from ...rtl.boards.links import Frame
-from ...rtl.crc import CRC_BITS, ONES, POLYNOMIAL
-from ..gates import Bit, GateModule, cone
-from ..model import Model
-from ..report import refuted
+from ....proof.gates import Bit, GateModule, cone
+from ....proof.model import Model
+from ....proof.report import refuted
+from ....rtl.crc import CRC_BITS, ONES, POLYNOMIAL
+from ..hardware.links import Frame
 
 if TYPE_CHECKING:
-    from ...rtl.boards import LinkPlan
-    from ...verilog.design import Design
-    from ..solver import Harness
+    from ....proof.solver import Harness
+    from ....verilog.design import Design
+    from ..hardware import LinkPlan
 
 __all__ = ["check_received_sums", "check_sent_sums", "received_sum_harness", "sent_sum_harness"]
 

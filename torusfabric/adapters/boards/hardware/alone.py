@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..collective import Operator
-from ..topology.boards import Boards
-from .execute import Machine, Run, Words
+from ....collective import Operator
+from ....program.execute import Machine, Run, Words
+from ....topology.boards import Boards
 
 if TYPE_CHECKING:
-    from .program import Program
+    from ....program.program import Program
 
 __all__ = ["alone"]
 

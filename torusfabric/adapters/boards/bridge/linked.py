@@ -14,13 +14,13 @@ import numpy as np
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, Signal, Value
 from amaranth.sim import Simulator
 
-from ...rtl.assembly import Assembly
-from ...rtl.boards import Block, BoardSystem
-from ...rtl.boards.system import link_port
+from ....fpga.bridge.gateware import Bridge
+from ....fpga.bridge.simulated import PERIOD, TIMEOUT, Bytes
+from ....rtl.assembly import Assembly
+from ..hardware import Block, BoardSystem
+from ..hardware.system import link_port
 from ..pairs import LAYERS, PairLinks
 from ..pairs.links import Layer, bundle_ends
-from .gateware import Bridge
-from .simulated import PERIOD, TIMEOUT, Bytes
 
 __all__ = ["Cables", "SimulatedPins", "linked_blocks", "pair_domain", "simulated_ports"]
 

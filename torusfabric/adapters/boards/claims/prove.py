@@ -7,27 +7,36 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...rtl.boards.link_plan import CABLE
-from ...toolchain.cache import Cache
-from ...verilog.boards import board_kinds, emit_boards
-from ...verilog.module_text import MemoryRule
-from ..gates import GateText, read_gates
-from ..lemmas import STRUCTURE, Lemma, Steps, of_modules, of_top, of_words, whole_runs, wired
-from ..prove import ASSUMPTIONS, as_far_as_it_holds, check_provable
-from ..report import ModuleProof, Proof
-from ..solver import Harness
-from ..units import link_harnesses, operator_harnesses, operators_of
-from ..whole import Whole
+from ....proof.gates import GateText, read_gates
+from ....proof.lemmas import (
+    STRUCTURE,
+    Lemma,
+    Steps,
+    of_modules,
+    of_top,
+    of_words,
+    whole_runs,
+    wired,
+)
+from ....proof.prove import ASSUMPTIONS, as_far_as_it_holds, check_provable
+from ....proof.report import ModuleProof, Proof
+from ....proof.solver import Harness
+from ....proof.units import link_harnesses, operator_harnesses, operators_of
+from ....proof.whole import Whole
+from ....toolchain.cache import Cache
+from ....verilog.module_text import MemoryRule
+from ..files import board_kinds, emit_boards
+from ..hardware.link_plan import CABLE
 from .buffers import buffer_harness, receiver_harness
 from .cables import Subject, board_wires, on_board, united
 from .control import agreement_harness, barrier_harness
 from .sums import check_received_sums, check_sent_sums, received_sum_harness, sent_sum_harness
 
 if TYPE_CHECKING:
-    from ...rtl.boards import BoardSystem, LinkPlan
-    from ...toolchain.progress import Progress
-    from ...verilog.boards import BoardKind
-    from ...verilog.design import Design
+    from ....toolchain.progress import Progress
+    from ....verilog.design import Design
+    from ..files import BoardKind
+    from ..hardware import BoardSystem, LinkPlan
 
 __all__ = ["between_boards", "prove_boards"]
 

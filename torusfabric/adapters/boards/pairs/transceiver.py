@@ -16,7 +16,7 @@ from migen import Cat, ClockDomain, Module, Signal
 from migen.fhdl import verilog
 from migen.genlib.resetsync import AsyncResetSynchronizer
 
-from ...errors import InputError
+from ....errors import InputError
 from .words import Bytes
 
 __all__ = ["transceiver"]

@@ -1,0 +1,1 @@
+"""Adapters: capabilities around the core, a folder each."""

@@ -1,0 +1,1 @@
+"""A fabric on several boards: its blocks of nodes, the links between them, and common starts."""

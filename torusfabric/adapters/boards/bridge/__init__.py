@@ -1,0 +1,1 @@
+"""Boards behind bridges: all of them, run together."""
