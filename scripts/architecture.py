@@ -18,6 +18,7 @@ BLUE, GREEN, AMBER, GREY = "#eaf2fb", "#edf6ea", "#fdf3df", "#f1f3f4"
 ROOMS = (
     ("cli", "commands", GREY),
     ("sweep", "grids of work, comparisons, results, Dask", GREY),
+    ("fabric", "fabrics with their adapters", AMBER),
     ("adapters", "capabilities around the core, a folder each", AMBER),
     ("fpga", "synthesis, boards, bridges to them", AMBER),
     ("simulation", "runs and engines, waveforms", AMBER),

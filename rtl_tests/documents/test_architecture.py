@@ -1,6 +1,7 @@
 """The picture of the architecture is true."""
 
 import ast
+import re
 import runpy
 import subprocess
 import sys
@@ -9,6 +10,9 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import networkx
+
+from torusfabric.adapters import ADAPTERS
+from torusfabric.cli.arguments import option_names
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "torusfabric"
@@ -78,6 +82,52 @@ def test_imports_point_down():
         if ROOMS.index(other) < ROOMS.index(room)
     ]
     assert upward == []
+
+
+#: Words of adapters that no room below them says, whatever it is about.
+WORDS_OF_ADAPTERS = ("boards",)
+
+
+def test_only_fabric_reads_the_adapters():
+    """What others need of an adapter, they ask it for."""
+    readers = {
+        name.partition(".")[0]
+        for name, path in modules().items()
+        if any(f"{found}.".startswith("adapters.") for found in imports(path))
+    }
+    assert readers <= {"fabric", "adapters"}
+
+
+def test_no_room_below_the_adapters_names_one():
+    """Neither in code nor in docstrings; a board of its own is what `fpga` builds for."""
+    below = ROOMS[ROOMS.index("fpga") + 1 : ROOMS.index("draw")]
+    assert {"simulation", "proof", "verilog", "rtl", "contract"} == {*below}
+    named = {
+        str(path.relative_to(ROOT))
+        for room in ("fabric", *below, "program")
+        for path in (PACKAGE / room).rglob("*.*")
+        if path.suffix in (".py", ".cc", ".h")
+        and any(re.search(rf"\b{word}\b", path.read_text("utf-8")) for word in WORDS_OF_ADAPTERS)
+    }
+    assert named == set()
+
+
+def test_no_command_names_an_option_of_an_adapter():
+    """The options come from the adapters' folders; a picture may show where a torus is cut."""
+    text = "".join(options.text for adapter in ADAPTERS for options in adapter.options)
+    names = {name.strip("-").replace("-", "_") for name in option_names(text)}
+    assert {"boards", "link_errors"} <= names
+    named = {
+        (path.name, node.attr)
+        for path in (PACKAGE / "cli").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in names
+        if isinstance(node.value, ast.Name) and node.value.id == "arguments"
+    }
+    assert named == {("planning.py", "boards")}
+    said = {path.name for path in (PACKAGE / "cli").glob("*.py")
+            if re.search(r"--(boards|link-errors)\b", path.read_text("utf-8"))}  # fmt: skip
+    assert said == {"planning.py"}
 
 
 def test_no_two_modules_import_each_other():

@@ -52,7 +52,12 @@ def make_parser(*, complete: bool = True) -> argparse.ArgumentParser:
 
     @functools.cache
     def add_arguments(module: str) -> None:
+        from .adapted import add_adapter_options  # here, since help needs none
+
         import_module(f".{module}", __name__).add_commands(commands.choices)
+        for name, command in listed:
+            if command.module == module:
+                add_adapter_options(commands.choices[name], name)
 
     listed = [entry for group in PURPOSES.values() for entry in group.items()]
     for name, command in listed:

@@ -9,6 +9,7 @@ from ..errors import InputError
 from ..fpga.bridge import BAUD
 from ..toolchain.notices import say
 from ..toolchain.quoting import shell_command
+from .adapted import adapter_of, make_system
 from .arguments import add_options, folder, positive
 from .connect import BUILDS
 from .hardware_options import add_fabric_options
@@ -16,7 +17,6 @@ from .monitor import add_baud
 from .output import Progress, print_facts, print_json, print_line, print_rendered, progress_bar
 from .parser import Commands, add_command
 from .selection_options import add_selection
-from .several_boards import add_block_options, clocked, make_block
 from .tables import add_tables_options
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ def add_commands(commands: Commands) -> None:
         text = "--board NAME: see the boards command; or a .py file\n"
         add_options(group, text, board={"required": True})
         add_baud(group)
-        add_block_options(parser)
         text = """
             --minutes M: how long the tools may work (default 15 for a small device, 60 for an ECP5)
             --force: build even what was built before, or is larger than what is known to fit, and
@@ -86,7 +85,7 @@ class _Made(NamedTuple):
         load = [] if flashed else [Step(self.flash, f"load it ({self.loads})")]
         if not self.connection:
             words = ["torusfabric", "run", "--build", str(self.built.folder), "--port"]
-            does = "run it with all other boards, by the ports of all in their order"
+            does = "run it with all others, by the ports of all in their order"
             return [*load, Step(f"{shell_command(words)} A,B", does)]
         return steps_of(load, self.connection, self.built.report)
 
@@ -96,14 +95,19 @@ def _build(arguments: Namespace) -> _Made:
     from ..fpga.board import build, find_board
     from ..toolchain.cache import Cache, RenewingCache
 
-    board = clocked(arguments, find_board(arguments.board))
+    board, adapter = find_board(arguments.board), adapter_of(arguments)
+    bridge = adapter.part("bridge") if adapter else None
+    board = bridge.fit_board(board, vars(arguments)) if bridge else board
     if arguments.minutes:
         board = replace(board, minutes=arguments.minutes)
     if arguments.force:
         board = replace(board, limit=None)
     folder = Path(arguments.output or BUILDS / board.name)
     _check_selection(arguments, board)
-    made = make_block(arguments, board.make_platform())
+    made = make_system(arguments)
+    if bridge:
+        fabric = bridge.place_fabric(made.system, vars(arguments), board.make_platform())
+        made = made._replace(fabric=fabric)
     with progress_bar("building") as bar:
         built = build(
             made.fabric,
@@ -116,11 +120,11 @@ def _build(arguments: Namespace) -> _Made:
             force=arguments.force,
         )
     flash = made.command_line("flash", output=arguments.output)
-    # Which block it is, the folder says.
+    # The folder says what was built.
     words = ["--board", arguments.board]
     words += [] if arguments.baud == BAUD else ["--baud", str(arguments.baud)]
     words += ["--build", arguments.output] if arguments.output else []
-    return _Made(built, board, flash, "" if arguments.phy else shell_command(words))
+    return _Made(built, board, flash, shell_command(words) if made.fabric.runs_alone else "")
 
 
 def _check_selection(arguments: Namespace, board: "Board") -> None:
@@ -131,8 +135,8 @@ def _check_selection(arguments: Namespace, board: "Board") -> None:
     from ..topology import parse_topology
 
     flits, width = arguments.max_flits or arguments.flits, require_width(arguments.width, ())
-    if arguments.boards is not None:
-        return  # only a part of it is on the board
+    if adapter_of(arguments):
+        return  # perhaps only a part of it is on the board
     try:
         topology = parse_topology(arguments.topology)
         names = [split_name(name).collective for name in split_names(arguments.collective)]

@@ -15,8 +15,7 @@ from ..toolchain.reading import parse_json, read_bytes
 from ..toolchain.values import is_several, of_type, path_of
 
 if TYPE_CHECKING:
-    from ..adapters.boards.bridge.connected import ConnectedBoards
-    from ..adapters.boards.hardware import Block, BoardSystem
+    from ..contract.adapter import System
     from ..fpga.bridge.board import ConnectedBoard
     from ..fpga.bridge.bus_access import BusAccess
     from ..rtl.fabric import Fabric
@@ -37,23 +36,23 @@ SIMULATED = "sim"
 @public
 def connect(
     port: str | Sequence[str],
-    fabric: "Fabric | BoardSystem | Sequence[Block] | AnyPath | None" = None,
+    fabric: "Fabric | System | Sequence[Fabric] | AnyPath | None" = None,
     *,
     image: "Image | AnyPath | None" = None,
     baud: int = BAUD,
 ) -> Any:
-    """Connect to a fabric behind its bridge, or to one on several boards, behind all of theirs.
+    """Connect to a fabric behind its bridge, or to all of a system, behind all of theirs.
 
     Parameters
     ----------
     port : str or sequence of str
-        The serial port of a board; of several boards, those of all in their order, separated by
+        The serial port of a board; of a system, those of all boards in their order, separated by
         commas where they are one text. ``sim:SELECTION`` simulates the bridge and the fabric behind
         it instead, which is selected as for `torusfabric build`, by default with messages of up to
-        16 flits, with ``--boards`` and without ``--block`` all boards; ``sim`` simulates the fabric
-        that is given.
-    fabric : Fabric, BoardSystem, sequence of Block or path, optional
-        What is on the board, or the folder in which it was built; of several boards, that of any.
+        16 flits; ``sim`` simulates the fabric that is given.
+    fabric : Fabric, System, sequence of Fabric or path, optional
+        The fabric on the board, the system of which one is on each board, or all of these, or the
+        folder in which one was built.
         By default a folder within ``build`` with the fabric that the board says it is.
     image : Image or path, optional
         Of a fabric whose tables are loaded: what is loaded first. By default what it is built with
@@ -82,18 +81,16 @@ def connect(
     True
     """
     with extras_named():
-        board = _connect(port, fabric, baud)
-        _hold(board, image)
-        return board
+        return _connect(port, fabric, image, baud)
 
 
 def _connect(
     port: str | Sequence[str],
-    fabric: "Fabric | BoardSystem | Sequence[Block] | AnyPath | None",
+    fabric: "Fabric | System | Sequence[Fabric] | AnyPath | None",
+    image: "Image | AnyPath | None",
     baud: int,
-) -> "ConnectedBoard | ConnectedBoards":
-    """What is behind some ports, whatever is loaded there."""
-    from ..adapters.boards.bridge.connected import ConnectedBoards
+) -> Any:
+    """Connect to the fabric, or to all of a system, behind some ports."""
     from ..fpga.bridge.board import ConnectedBoard
     from ..fpga.bridge.bus_access import BusAccess, open_port
     from ..rtl.fabric import Fabric
@@ -101,60 +98,58 @@ def _connect(
     each = [port] if isinstance(port, str) or not is_several(port) else [*port]
     whole = ",".join(of_type("Port", one, str, "text, such as /dev/ttyUSB1") for one in each)
     name, colon, selection = whole.partition(":")
-    simulated = name == SIMULATED
-    found: Fabric | Sequence[Block] | None
+    simulated, accesses = name == SIMULATED, list[BusAccess]()
     if simulated and colon:
         if fabric is not None:
             raise InputError(f"Fabric must be left out for {port}, not given again")
-        found = select_engine(_arguments(_words(selection)))
+        found: Fabric | Sequence[Any] | None = select_engine(_arguments(_words(selection)))
     else:
         found = _given(fabric)
-    if simulated:
-        from ..adapters.boards.bridge.linked import simulated_ports
-        from ..fpga.bridge.simulated import SimulatedPort
-
-        if found is None:
-            raise InputError(f"Port must be sim:SELECTION where no fabric is given, not {port}")
-        ports = [SimulatedPort(found)] if isinstance(found, Fabric) else simulated_ports(found)
-        accesses = [BusAccess(each) for each in ports]
-    else:
+    if not simulated:
         accesses = [BusAccess(open_port(each, baud=baud)) for each in whole.split(",")]
         found = found or _found(accesses[0])
-    if not isinstance(found, Fabric):
-        return ConnectedBoards(found, accesses)
-    if len(accesses) != 1:
-        raise InputError(f"Port must be one for a fabric on one board, not {len(accesses)}")
-    return ConnectedBoard(found, accesses[0])
+    if found is None:
+        raise InputError(f"Port must be sim:SELECTION where no fabric is given, not {port}")
+    if isinstance(found, Fabric):
+        if simulated:
+            from ..fpga.bridge.simulated import SimulatedPort
+
+            accesses = [BusAccess(SimulatedPort(found))]
+        if len(accesses) != 1:
+            raise InputError(f"Port must be one for a fabric on one board, not {len(accesses)}")
+        board = ConnectedBoard(found, accesses[0])
+        _hold(board, image)
+        return board
+    bridge = found[0].system.adapter.part("bridge")
+    if simulated:
+        accesses = [BusAccess(each) for each in bridge.simulated_ports(found)]
+    return bridge.connect(found, accesses, image)
 
 
 def _given(
-    fabric: "Fabric | BoardSystem | Sequence[Block] | AnyPath | None",
-) -> "Fabric | Sequence[Block] | None":
-    """What is on a board, or on several, as it is given or was built; None if that is not said."""
-    from ..adapters.boards.hardware import Block, BoardSystem
+    fabric: "Fabric | System | Sequence[Fabric] | AnyPath | None",
+) -> "Fabric | Sequence[Any] | None":
+    """Return the fabric on a board, or those on all; None if that is not said."""
+    from ..contract.adapter import System
     from ..rtl.fabric import Fabric
 
-    if isinstance(fabric, BoardSystem):
-        from ..adapters.boards.bridge.linked import linked_blocks
-
-        return linked_blocks(fabric)
+    if isinstance(fabric, System):
+        fabrics: Sequence[Any] = fabric.adapter.part("bridge").link_fabrics(fabric)
+        return fabrics
     if fabric is None or isinstance(fabric, Fabric):
         return fabric
     if isinstance(fabric, Sequence) and not isinstance(fabric, str):
         how = "a fabric, all blocks of one, or a folder in which it was built"
-        return [of_type("Fabric", block, Block, how) for block in fabric]
+        for each in fabric:
+            of_type("Fabric", getattr(each, "system", None), System, how)
+        return fabric
     return _built(Path(path_of("Fabric", fabric)))
 
 
-def _hold(board: "ConnectedBoard | ConnectedBoards", image: "Image | AnyPath | None") -> None:
+def _hold(board: "ConnectedBoard", image: "Image | AnyPath | None") -> None:
     """See to it that what is wanted is loaded."""
-    from ..adapters.boards.bridge.connected import ConnectedBoards
     from ..rtl.loaded.image import Image, read_image
 
-    if isinstance(board, ConnectedBoards):
-        if image is not None:
-            raise InputError("Image must be left out for several boards, whose tables are fixed")
-        return
     fabric, found = board.fabric, board.loaded
     if image is not None:
         if fabric.frame is None:
@@ -187,27 +182,29 @@ def _arguments(words: list[str]) -> Namespace:
     return make_parser(complete=False).parse_args(["build", *board, *words])
 
 
-def select_engine(arguments: Namespace) -> "Fabric | Sequence[Block]":
-    """What arguments select; where they say nothing of lengths, they are left open."""
-    from .several_boards import make_block, make_linked
+def select_engine(arguments: Namespace, *, built: bool = False) -> "Fabric | Sequence[Any]":
+    """Return the fabric that arguments select, or all fabrics that are run together.
+
+    Where the arguments say nothing of lengths, these are left open.
+    """
+    from .adapted import make_system
 
     if arguments.flits is None and arguments.max_flits is None:
         arguments.max_flits = FLITS
-    if arguments.boards is not None and arguments.block is None:
-        return make_linked(arguments)
-    fabric: Fabric = make_block(arguments).fabric
-    return fabric
+    made = make_system(arguments)
+    found: Fabric | Sequence[Any] = made.fabric
+    if made.system:
+        bridge = made.system.adapter.part("bridge")
+        found = bridge.choose_fabrics(made.system, vars(arguments), built=built)
+    return found
 
 
-def _built(folder: Path) -> "Fabric | Sequence[Block]":
-    """The fabric that was built in a folder; of a block on pins, with all others."""
+def _built(folder: Path) -> "Fabric | Sequence[Any]":
+    """Return the fabric that was built in a folder, or all with which it runs."""
     report = _report(folder)
     if report is None:
         raise InputError(f"Folder must be that of a build, with its report.json, not {folder}")
-    arguments = _arguments(_words(report["command"])[2:])
-    if arguments.phy:
-        arguments.block = None
-    return select_engine(arguments)
+    return select_engine(_arguments(_words(report["command"])[2:]), built=True)
 
 
 def _report(folder: Path) -> dict[str, Any] | None:
@@ -220,7 +217,7 @@ def _report(folder: Path) -> dict[str, Any] | None:
     return report if named else None
 
 
-def _found(access: "BusAccess") -> "Fabric | Sequence[Block]":
+def _found(access: "BusAccess") -> "Fabric | Sequence[Any]":
     """The fabric of the build whose digest a board has."""
     from ..fpga.bridge.board import digest_on
 

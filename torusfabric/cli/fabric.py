@@ -17,6 +17,7 @@ from .several import choose_schedules
 from .tables import frame_of, require_lengths
 
 if TYPE_CHECKING:
+    from ..contract.adapter import System
     from ..program import Mode
 
 __all__ = ["Made", "make_fabric"]
@@ -41,12 +42,15 @@ class Made(NamedTuple):
         The schedules, and how they were chosen.
     arguments : Namespace
         Those that said what to make.
+    system : System or None
+        The fabric with the adapter that was asked for.
     """
 
     fabric: Any
     facts: dict[str, Any]
     chosen: tuple[Chosen, ...]
     arguments: Namespace
+    system: "System | None" = None
 
     def command_line(self, command: str, **others: object) -> str:
         """The command that makes the same again: options as given, with every choice made.

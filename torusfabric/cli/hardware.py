@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from typing import Any
 
 from ..analysis.facts import in_words
 from ..errors import InputError
 from ..planning import require_results
 from ..toolchain.notices import say
+from .adapted import make_system
 from .arguments import FORCE, add_options, folder, positive
 from .fabric import Made, make_fabric
 from .hardware_options import (
@@ -28,7 +30,6 @@ from .output import (
 )
 from .parser import Commands, add_command
 from .selection_options import add_selection
-from .several_boards import add_boards_options, write_boards
 from .tables import add_tables_options
 
 __all__ = ["add_commands"]
@@ -84,7 +85,6 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
         flow={"choices": ("vivado", "quartus")},
         output={"type": folder, "required": True},
     )
-    add_boards_options(verilog)
 
 
 def _add_synth_options(synth: ArgumentParser) -> None:
@@ -109,33 +109,34 @@ def run_verilog(arguments: Namespace) -> None:
     """Write Verilog and manifest."""
     from .. import verilog
 
-    if arguments.boards is not None:
-        write_boards(arguments)
-        return
-    made = make_fabric(arguments, any_root=True)
-    fabric = made.fabric
+    made = make_system(arguments)
+    fabric, system = made.fabric, made.system
+    write = partial(verilog.write, fabric, flow=arguments.flow, templates=arguments.templates)
+    if system:
+        write = partial(system.adapter.part("files").write, system)
     with progress_bar("writing Verilog"):
-        design = verilog.write(
-            fabric,
+        design = write(
             arguments.output,
             command=made.command_line("verilog"),
             force=arguments.force,
             ram=arguments.ram,
-            flow=arguments.flow,
-            templates=arguments.templates,
         )
     facts = {
         "folder": arguments.output,
         "files": design.file_names,
         "modules": len(design.modules),
-        "router_classes": len(design.classes),
         "lines": design.text.count("\n"),
-        "predicted_cycles": fabric.predicted_cycles,
-        "origins": fabric.origins.to_json(),
-    } | made.facts
-    words = in_words(facts)
-    words |= {"files": " ".join(facts["files"]), "origins": fabric.origins}
-    print_report(arguments, facts, words)
+        "predicted_cycles": (system or fabric).predicted_cycles,
+    }
+    more: dict[str, Any]
+    said: dict[str, Any]
+    if system:
+        more, said = system.facts(), system.facts_in_words()
+    else:
+        more = {"router_classes": len(design.classes), "origins": fabric.origins.to_json()}
+        said = {"router classes": len(design.classes), "origins": fabric.origins}
+    words = in_words(facts | made.facts) | {"files": " ".join(facts["files"])} | said
+    print_report(arguments, facts | more | made.facts, words)
 
 
 def run_synth(arguments: Namespace) -> None:

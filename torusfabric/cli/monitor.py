@@ -13,14 +13,11 @@ from .hardware_options import add_fabric_options
 from .output import print_json, print_line, print_report, progress_bar, raise_if_wrong
 from .parser import Commands, add_command, given_beside
 from .selection_options import TOPOLOGY, add_selection
-from .several_boards import add_block_options
 from .tables import add_tables_options
 
 if TYPE_CHECKING:
-    from ..adapters.boards.drive import BoardRun, SystemReport
     from ..rtl.fabric import Fabric
     from ..simulation.engines import Job
-    from ..simulation.report import JobReport, SimulationReport
 
 __all__ = ["add_baud", "add_commands"]
 
@@ -47,7 +44,6 @@ def add_commands(commands: Commands) -> None:
         add_fabric_options(parser)
         add_tables_options(parser)
         _add_port(parser)
-        add_block_options(parser)
         add_options(
             parser,
             """
@@ -82,7 +78,7 @@ def _add_port(parser: ArgumentParser) -> None:
     text = f"""
         --board NAME: see the boards command; or a .py file
         --port PORT: serial port (default that of the board), or sim to simulate it; of several
-            boards that run together the ports of all: A,B
+            that run together the ports of all: A,B
         --build DIR: folder that the bitstream was built in, where nothing is selected (default the
             one in {BUILDS}/ whose fabric is on the board)
         """
@@ -97,7 +93,7 @@ def add_baud(parser: Any) -> None:
 
 
 def _connected(arguments: Namespace) -> Any:
-    """The fabric that is selected, or was built, behind its bridge, or all of several boards."""
+    """The fabric that is selected, or was built, behind its bridge, or all that run together."""
     port, fabric = arguments.port, arguments.build
     selects = (getattr(arguments, name, None) for name in ("topology", "collective", "plan"))
     selected = any(given is not None for given in selects)
@@ -196,7 +192,7 @@ def run_monitor(arguments: Namespace) -> None:
     raise_if_wrong(report)
 
 
-def _found(report: "SimulationReport | SystemReport") -> dict[str, Any]:
+def _found(report: Any) -> dict[str, Any]:
     """What came of runs, in numbers."""
     names = ("cycles", "predicted_cycles", "words_checked", "words_wrong")
     return {name: getattr(report, name) for name in names}
@@ -230,7 +226,7 @@ def run_run(arguments: Namespace) -> None:
     return None
 
 
-def _came(job: "JobReport | BoardRun") -> str:
+def _came(job: Any) -> str:
     """What came of a run: how long it took, and what has failed."""
     cycles = {*job.cycles} if isinstance(job.cycles, tuple) else {job.cycles}
     text = f"{'/'.join(map(str, sorted(cycles)))} cycles, predicted {job.predicted_cycles}"

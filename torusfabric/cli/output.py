@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
-    from ..adapters.boards.drive.simulate import SystemReport
-    from ..simulation.report import SimulationReport
-    from ..simulation.streams import StreamReport
 
 __all__ = ["JSON_VERSION", "Progress", "facts_on_standard_error", "flush", "notices_shown",
            "print_error", "print_facts", "print_json", "print_line", "print_rendered",
@@ -158,7 +155,7 @@ def print_report(arguments: Namespace, facts: Mapping[str, Any], shown: Mapping[
         print_facts(shown)
 
 
-def raise_if_wrong(report: "SimulationReport | StreamReport | SystemReport") -> None:
+def raise_if_wrong(report: Any) -> None:
     """Raise an error if a word is wrong, or the cycles are not those predicted."""
     if report.passed:
         return

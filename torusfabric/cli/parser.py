@@ -86,7 +86,7 @@ class Parser(argparse.ArgumentParser):
                     yield f"{each:.12g}" if isinstance(each, float) else str(each)
 
     def check_needs(self, arguments: Namespace) -> None:
-        """Refuse an option without the one that it needs, as its help says: ``with --boards:``."""
+        """Refuse an option without the one that it needs, as its help says: ``with --other:``."""
         names = dict(self.given(arguments))
         for action in self._actions:
             needed = NEEDS.match(action.help or "")

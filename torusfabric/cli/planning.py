@@ -28,7 +28,6 @@ from .parser import Commands, add_command
 from .selection import Chosen, checked_facts, file_for_topology
 from .selection_options import FILE_OR_TOPOLOGY, add_selection
 from .several import choose_mode, choose_schedules
-from .several_boards import drawn_boards
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -162,13 +161,21 @@ def run_draw(arguments: Namespace) -> None:
         raise InputError("--moving must be left out for --links, which shows all messages at once")
     if arguments.boards is not None and (arguments.links or arguments.moving is not None):
         raise InputError("--boards must be left out for --links and --moving")
-    boards = drawn_boards(arguments, schedule.topology)
+    boards = _cut(arguments, schedule)
     with progress_bar("drawing"):
         text = _picture(schedule, arguments, boards)
     facts = _facts(arguments, chosen)
     write_picture(arguments.output, text)
     facts |= _seconds(began) | {"file": arguments.output}
     print_report(arguments, facts, in_words(facts))
+
+
+def _cut(arguments: Namespace, schedule: Schedule) -> "Boards | None":
+    """The boards around which frames are drawn, if any."""
+    from ..topology.boards import Boards
+
+    given = arguments.boards
+    return None if given is None else Boards.parse(given, schedule.topology)
 
 
 def _picture(schedule: Schedule, arguments: Namespace, boards: "Boards | None") -> str:
@@ -239,7 +246,7 @@ def run_animate(arguments: Namespace) -> None:
     check_drawing(arguments, arguments.output, PAGES)
     before = lambda topology, _: check_size(topology, "Animation")
     schedule = choose_mode(arguments, flits=arguments.flits, before=before).schedule
-    boards = drawn_boards(arguments, schedule.topology)
+    boards = _cut(arguments, schedule)
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)
     with progress_bar("writing the page"):

@@ -4,13 +4,12 @@ from argparse import Namespace
 from functools import partial
 
 from ..errors import WorkFailed
+from .adapted import make_system
 from .arguments import FORCE, VCD, add_options, check_output
-from .fabric import make_fabric
 from .hardware_options import add_bus_option, add_fabric_options, add_top_options
 from .output import print_facts, print_json, print_line, print_table, progress_bar
 from .parser import Commands, add_command
 from .selection_options import add_selection
-from .several_boards import add_boards_options, make_boards
 from .tables import add_fabric_file, check_fabric_file, fabric_of_file
 
 __all__ = ["add_commands"]
@@ -23,7 +22,6 @@ def add_commands(commands: Commands) -> None:
     add_fabric_options(prove)
     add_top_options(prove, "host", "core", "stream")
     add_bus_option(prove)
-    add_boards_options(prove)
     add_fabric_file(prove)
     add_options(
         prove,
@@ -38,20 +36,19 @@ def add_commands(commands: Commands) -> None:
 
 def run_prove(arguments: Namespace) -> None:
     """Prove; returns 2 if anything does not hold."""
-    from ..adapters.boards.claims import prove_boards
     from ..proof import prove
     from ..toolchain.cache import Cache
     from ..toolchain.files import write_file
 
     check_output(arguments, arguments.wave, VCD)
     check_fabric_file(arguments, "wave", "force")
-    if arguments.boards is not None:
-        _, system = make_boards(arguments, waves=True)
-        proved = partial(prove_boards, system)
+    if arguments.fabric:
+        proved = partial(prove, fabric_of_file(arguments))
     else:
-        file = arguments.fabric
-        fabric = fabric_of_file(arguments) if file else make_fabric(arguments, any_root=True).fabric
-        proved = partial(prove, fabric)
+        made = make_system(arguments)
+        proved = partial(prove, made.fabric)
+        if made.system:
+            proved = partial(made.system.adapter.part("claims").prove, made.system)
     with progress_bar("proving") as progress:
         proof = proved(cache=Cache(), progress=progress)
     wrong = proof.counterexample

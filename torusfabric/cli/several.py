@@ -13,7 +13,7 @@ from ..collective import parse_collective, split_name, split_names
 from ..errors import InputError
 from ..schedule.file import load
 from ..toolchain.reading import listed_files
-from ..topology import alike_along_axes, parse_topology, shared_network, with_latency
+from ..topology import alike_links, shared_network
 from .selection import Before, Chosen, choose_schedule
 
 __all__ = ["choose_mode", "choose_schedules", "each_selection"]
@@ -112,12 +112,7 @@ def each_selection(arguments: Namespace) -> list[Namespace]:
 def links_alike(arguments: Namespace) -> Namespace:
     """The arguments with links as slow, along each axis, as the slowest there."""
     given = getattr(arguments, "link_latency", None)
-    if arguments.topology is None or "=" not in f"{given}{arguments.topology}":
-        return arguments
-    topology = parse_topology(arguments.topology)
-    alike = alike_along_axes(topology if given is None else with_latency(topology, given))
-    changed = {"topology": str(alike), "link_latency": alike.latency_text}
-    return Namespace(**vars(arguments) | changed)
+    return Namespace(**vars(arguments) | alike_links(arguments.topology, given))
 
 
 def _names(arguments: Namespace) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..analysis.facts import bound_in_words, forms_in_words, in_words, steps_in_words
 from ..errors import InputError
 from ..planning import announce, require_results
+from .adapted import adapter_of, make_system
 from .arguments import (
     FORCE,
     TRACE,
@@ -23,7 +24,6 @@ from .hardware_options import add_fabric_options, add_top_options
 from .output import print_report, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
 from .selection_options import add_selection
-from .several_boards import add_boards_options, run_boards
 from .tables import add_fabric_file, add_tables_options, check_fabric_file, fabric_with_image
 
 if TYPE_CHECKING:
@@ -76,7 +76,6 @@ def add_commands(commands: Commands) -> None:
         FORCE,
         engine={"choices": ("auto", "amaranth", "compiled"), "default": "auto"},
     )
-    add_boards_options(simulate)
 
 
 def _add_runs(simulate: ArgumentParser) -> None:
@@ -94,23 +93,20 @@ def _add_runs(simulate: ArgumentParser) -> None:
             (default 0)
         --faults P: of --top stream: how likely it is that a packet of a run, or its command, is
             no good, so that the fabric must drop it, 0 to 1 (default 0)
-        --link-errors P: with --boards: how likely it is that a word changes on its way to another
-            board, 0 to 0.1 (default 0)
         """,
         data_seed=(natural, 1),
         repeat=(positive, 1),
         jobs=natural,
         stall=real,
         faults=real,
-        link_errors=real,
     )
 
 
 def run_simulate(arguments: Namespace) -> None:
     """Simulate; the status is 2 if a word is wrong or the cycles are not those predicted."""
     check_fabric_file(arguments, *RUN)
-    if arguments.boards is not None:
-        run_boards(arguments)
+    if adapter_of(arguments):
+        _run_system(arguments)
         return
     if arguments.fabric:
         from ..rtl.loaded.image import read_fabric
@@ -131,6 +127,22 @@ def run_simulate(arguments: Namespace) -> None:
     result |= {} if streams else {"latency": latency, "trace": arguments.trace}
     known = {} if streams else {"origins": report.origins, "costs": report.cycle_costs}
     print_report(arguments, result, _shown(result | known))
+    raise_if_wrong(report)
+
+
+def _run_system(arguments: Namespace) -> None:
+    """Simulate a fabric with an adapter."""
+    count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
+    require_results("--jobs", count)
+    system = make_system(arguments).system
+    assert system is not None
+    drive = system.adapter.part("drive")
+    with progress_bar("simulating") as progress:
+        report = drive.simulate(
+            system, vars(arguments), jobs=count, seed=arguments.data_seed, progress=progress
+        )
+    facts, words = system.facts(), report.in_words() | system.facts_in_words()
+    print_report(arguments, report.to_json() | facts, words)
     raise_if_wrong(report)
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import sys
 import warnings
 from argparse import Namespace
@@ -125,8 +126,13 @@ def _message_of(error: BaseException) -> tuple[str, int] | None:
 PAGE = "docs/reference/errors.md"
 
 #: The section of that page, by the part of the package; the longest name that fits counts. What
-#: is in none of them serves several: the part that called it counts.
+#: is in none of them serves several: the part that called it counts. Parts of adapters stand here
+#: without the name of the adapter.
 FAMILIES = {
+    "adapters": "fabric",
+    "adapters.bridge": "board",
+    "adapters.claims": "proof",
+    "adapters.drive": "simulation",
     "algorithms": "algorithm",
     "algorithms.foreign": "files-of-other-systems",
     "analysis": "faults-of-a-schedule",
@@ -138,6 +144,7 @@ FAMILIES = {
     "cli.sweep": "sweep",
     "collective": "collective",
     "draw": "picture",
+    "fabric": "command-line",
     "fpga.board": "board",
     "fpga.bridge": "board",
     "fpga.synthesis": "synthesis",
@@ -202,4 +209,6 @@ def _innermost_first(traceback: TracebackType | None) -> Iterator[str]:
     while traceback:
         names.append(str(traceback.tb_frame.f_globals.get("__name__", "")))
         traceback = traceback.tb_next
-    return (name.removeprefix(package) for name in reversed(names) if name.startswith(package))
+    own = (name.removeprefix(package) for name in reversed(names) if name.startswith(package))
+    # The parts of all adapters have the same names.
+    return (re.sub(r"^adapters\.\w+", "adapters", name) for name in own)

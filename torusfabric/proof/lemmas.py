@@ -37,7 +37,17 @@ __all__ = ["STRUCTURE", "Lemma", "Steps", "of_modules", "of_top", "of_words",
            "whole_runs", "wired"]  # fmt: skip
 
 #: The rooms whose text says what the words and numbers are that a text is compared with.
-ROOMS = ("collective", "contract", "program", "proof", "rtl", "schedule", "topology", "verilog")
+ROOMS = (
+    "adapters",
+    "collective",
+    "contract",
+    "program",
+    "proof",
+    "rtl",
+    "schedule",
+    "topology",
+    "verilog",
+)
 
 #: How it is proved of a module that all bits of words are treated alike.
 STRUCTURE = "comparison of structure"

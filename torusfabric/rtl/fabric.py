@@ -152,8 +152,9 @@ class Fabric(wiring.Component):
     (6, 15)
     """
 
-    #: The nodes that are built, if they are not all.
+    #: The nodes that are built, if they are not all; the system that they are a part of.
     cut: Cut | None = None
+    system: Any = None
 
     # Amaranth shall not warn of fabrics that are simulated or written, and so never elaborated.
     _MustUse__silence = True
@@ -330,6 +331,11 @@ class Fabric(wiring.Component):
             latencies={"read_latency": self.read_latency, "write_latency": self.write_latency},
             choices={} if of_host else command_choices(self.program),
         )
+
+    @property
+    def runs_alone(self) -> bool:
+        """True if it needs no other fabrics to run."""
+        return True
 
     @property
     def digest(self) -> int:

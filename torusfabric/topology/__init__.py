@@ -6,6 +6,7 @@ from .circulant import Circulant, Complete, Cube
 from .faulty import (
     Faulty,
     alike_along_axes,
+    alike_links,
     faults_within,
     shared_network,
     with_latency,
@@ -22,9 +23,9 @@ from .twisted import TwistedTorus
 
 __all__ = ["Arrowhead", "BoolArray", "CayleyGraph", "Circulant", "Complete", "Cube", "Faulty",
            "Graph", "Groups", "IntArray", "IntLike", "Latency", "Mesh", "Part", "Topology", "Torus",
-           "TwistedTorus", "alike_along_axes", "cayley", "faults_within", "hops_from", "parse_axes",
-           "parse_topology", "register_topology", "require_alike", "shared_network",
-           "topology_from_json", "with_latency", "without_faults"]  # fmt: skip
+           "TwistedTorus", "alike_along_axes", "alike_links", "cayley", "faults_within",
+           "hops_from", "parse_axes", "parse_topology", "register_topology", "require_alike",
+           "shared_network", "topology_from_json", "with_latency", "without_faults"]  # fmt: skip
 
 for family in (Torus, Arrowhead, TwistedTorus, Circulant, Complete, Cube, Mesh, Graph, Faulty):
     register_topology(family)

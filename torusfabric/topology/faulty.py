@@ -18,8 +18,8 @@ from .part import MOST_NODES, Part
 from .registry import parse_topology, topology_from_json
 from .topology import BoolArray, IntArray, Topology, at_most_nodes, cached_array
 
-__all__ = ["Faulty", "alike_along_axes", "faults_within", "shared_network", "with_latency",
-           "without_faults"]  # fmt: skip
+__all__ = ["Faulty", "alike_along_axes", "alike_links", "faults_within", "shared_network",
+           "with_latency", "without_faults"]  # fmt: skip
 
 #: The beginning of an error about the size of such a network.
 _WHAT = "Network with faults"
@@ -220,7 +220,7 @@ def with_latency(topology: Topology, latency: Latency) -> Topology:
 def alike_along_axes(topology: Topology) -> Topology:
     """The same where all links along an axis are as slow as the slowest of them.
 
-    What all groups along axes do at once, or all blocks of several boards, needs that.
+    What all groups along axes do at once, or all equal blocks, needs that.
 
     Examples
     --------
@@ -236,6 +236,18 @@ def alike_along_axes(topology: Topology) -> Topology:
     slowest = np.where(topology.linked, topology.cycles_of_arc, 1).max(axis=0)
     by_axis = slowest.reshape(whole.dimensions, 2).max(axis=1).tolist()
     return faults.on(whole.on_links(by_axis))
+
+
+def alike_links(topology: str | None, latency: str | None) -> dict[str, str]:
+    """Return a topology and a latency, as text, with the links along each axis as the slowest.
+
+    The result is empty where no link is slower than others.
+    """
+    if topology is None or "=" not in f"{latency}{topology}":
+        return {}
+    whole = parse_topology(topology)
+    alike = alike_along_axes(whole if latency is None else with_latency(whole, latency))
+    return {"topology": str(alike), "link_latency": alike.latency_text}
 
 
 def shared_network(topologies: Iterable[Topology]) -> Topology:

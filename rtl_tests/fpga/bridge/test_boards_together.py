@@ -96,7 +96,7 @@ def test_faults_are_named():
     (["--phy", "lvds"], "--board must come with --phy lvds: it has the pairs"),
     (["--phy", "lvds", "--block", "1"], "--block must be left out with --phy to run boards"),
     (["--lanes", "2"], "--lanes must come with --phy lvds or serdes"),
-    (["--image", "x"], "--image must be left out for several boards, whose tables are fixed"),
+    (["--image", "x"], "--image must be left out with --boards"),
 ]))  # fmt: skip
 def test_what_boards_cannot_do_is_said(words, line, capsys):
     command = ["run", "2", "allgather", "--boards", "2", "--width", "8", "--port", "sim"]

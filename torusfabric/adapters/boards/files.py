@@ -19,7 +19,7 @@ from .hardware import BoardSystem
 from .hardware.ports import LINK_PORTS
 from .hardware.system import link_port
 
-__all__ = ["BoardKind", "board_kinds", "emit_boards", "write_boards"]
+__all__ = ["BoardKind", "board_kinds", "emit_boards", "write", "write_boards"]
 
 #: The module that connects all boards in the bench.
 WHOLE = "boards"
@@ -38,6 +38,9 @@ def write_boards(
     """Write ``fabric.v``, ``manifest.json`` and a bench into a folder; see `verilog.write`."""
     make = lambda: emit_boards(system, command=command, ram=ram)
     return write_made(make, folder, force=force)
+
+
+write = write_boards
 
 
 def emit_boards(

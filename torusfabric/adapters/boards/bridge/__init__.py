@@ -1,1 +1,94 @@
-"""Boards behind bridges: all of them, run together."""
+"""Blocks on boards behind bridges: one that runs alone, or all of them, run together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ....errors import InputError
+from ..hardware.block import Block
+from ..hardware.system import BoardSystem
+from ..pairs import LAYERS, pair_links
+from ..pairs.serdes import FABRIC_MHZ
+from .connected import ConnectedBoards
+from .linked import linked_blocks as link_fabrics
+from .linked import simulated_ports
+
+if TYPE_CHECKING:
+    from ....fpga.board import Board
+    from ....fpga.bridge.bus_access import BusAccess
+
+__all__ = ["choose_fabrics", "connect", "fit_board", "link_fabrics", "place_fabric",
+           "simulated_ports"]  # fmt: skip
+
+
+def fit_board(board: Board, choices: Mapping[str, Any]) -> Board:
+    """Return a board whose fabric has the clock that its links need."""
+    return replace(board, mhz=FABRIC_MHZ) if choices["phy"] == "serdes" else board
+
+
+def place_fabric(system: BoardSystem, choices: Mapping[str, Any], platform: Any = None) -> Block:
+    """Return the block that choices name, its link ports looped back or on pins of a platform.
+
+    Raises
+    ------
+    InputError
+        If there is no such block, or its links are not for one block.
+    """
+    phy = choices["phy"]
+    if choices["block"] is None:
+        raise InputError(
+            f"--boards and --block must come together for {choices['command']}, as 2x2 and 0,1: "
+            "there is one block on a board"
+        )
+    number = system.boards.block(choices["block"])
+    if phy is None:
+        return Block(system, number)
+    if phy not in LAYERS:
+        raise InputError(
+            "--phy must be lvds or serdes, or left out for link ports that are looped back, for a "
+            "block"
+        )
+    if platform is None:
+        raise InputError(
+            "--block must be left out with --phy to run boards: those that are linked run together"
+        )
+    return Block(system, number, links=pair_links(system, number, platform, choices["lanes"]))
+
+
+def choose_fabrics(
+    system: BoardSystem, choices: Mapping[str, Any], *, built: bool = False
+) -> Block | list[Block]:
+    """Return the block that choices name, or all blocks, linked with each other.
+
+    Parameters
+    ----------
+    built : bool
+        True if the choices are those of a build: a block on pins is then run with all others.
+    """
+    if choices["block"] is not None and not (built and choices["phy"]):
+        return place_fabric(system, choices)
+    platform = None
+    if choices["phy"] in LAYERS:
+        from ....fpga.board import find_board
+
+        if choices["board"] in (None, "sim"):
+            raise InputError(f"--board must come with --phy {choices['phy']}: it has the pairs")
+        platform = fit_board(find_board(choices["board"]), choices).make_platform()
+    return link_fabrics(system, platform, choices["lanes"])
+
+
+def connect(
+    blocks: Sequence[Block], accesses: Sequence[BusAccess], image: object = None
+) -> ConnectedBoards:
+    """Connect to all boards.
+
+    Raises
+    ------
+    InputError
+        If an image is given.
+    """
+    if image is not None:
+        raise InputError("Image must be left out for several boards, whose tables are fixed")
+    return ConnectedBoards(blocks, accesses)

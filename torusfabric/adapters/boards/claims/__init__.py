@@ -1,5 +1,6 @@
 """What is proved of fabrics on several boards."""
 
 from .prove import prove_boards
+from .prove import prove_boards as prove
 
-__all__ = ["prove_boards"]
+__all__ = ["prove", "prove_boards"]

@@ -1,5 +1,14 @@
 """Simulation of fabrics on several boards, each with a clock of its own."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from ..hardware.system import BoardSystem
 from .simulate import BoardRun, SystemReport, jobs_of, run_jobs, simulate_boards
 
-__all__ = ["BoardRun", "SystemReport", "jobs_of", "run_jobs", "simulate_boards"]
+__all__ = ["BoardRun", "SystemReport", "jobs_of", "run_jobs", "simulate", "simulate_boards"]
+
+
+def simulate(system: BoardSystem, choices: Mapping[str, Any], **how: Any) -> SystemReport:
+    """Simulate with the link errors that choices ask for; parameters of `simulate_boards`."""
+    return simulate_boards(system, link_errors=choices["link_errors"] or 0.0, **how)

@@ -255,3 +255,18 @@ class SystemReport(Subject):
     def to_json(self) -> dict[str, Any]:
         """The report as plain data."""
         return asdict(self) | {"passed": self.passed}
+
+    def in_words(self) -> dict[str, Any]:
+        """The report for people."""
+        good = sum(not run.failed for run in self.jobs)
+        return {
+            "topology": self.topology,
+            "collective": self.collective,
+            "runs": f"{len(self.jobs)}: {good} with success, {self.failed} that said they failed, "
+            f"{self.retries} attempts more than runs",
+            "link words changed": self.link_words_changed,
+            "cycles": f"{self.cycles} in all, {self.predicted_cycles} predicted",
+            "words checked": self.words_checked,
+            "words wrong": self.words_wrong,
+            "time": f"{self.seconds:.1f} s",
+        }

@@ -71,7 +71,8 @@ class Block(Fabric):
         bus: Bus | str | None = None,
         links: Links | None = None,
     ) -> None:
-        self.system, self.number, self.links = system, board, links
+        self.system: BoardSystem = system
+        self.number, self.links = board, links
         self.cut = board_cut(system.boards, board)
         if system.plan.links > MOST_LINKS:
             raise InputError(
@@ -82,6 +83,11 @@ class Block(Fabric):
 
     def __reduce__(self) -> Any:
         return partial(Block, bus=self.bus, links=self.links), (self.system, self.number)
+
+    @property
+    def runs_alone(self) -> bool:
+        """True if its link ports are looped back."""
+        return not self.links
 
     @cached_property
     def plan(self) -> LinkPlan:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amaranth.lib.wiring import In
 
+from ....contract.adapter import System
 from ....contract.cut import Cut
 from ....errors import InputError
 from ....rtl.fabric import Fabric, Top
@@ -19,6 +20,7 @@ from ....rtl.netlist import Fixed, Leaf, Part, Parts, Role
 from ....rtl.run_choices import RunChoices
 from ....rtl.tops import Built, add_host_top, add_single
 from ....toolchain.public import public_class
+from ..options import ADAPTER
 from .control import BoardControl
 from .link_plan import PARALLEL, START_TIMEOUT, LinkPlan, Phy
 from .links import FRAME_BITS, Buffer, Receiver, Transmitter
@@ -142,8 +144,8 @@ def plan_links(
     fabric: Fabric,
     boards: Boards,
     *,
-    ppm: float,
-    retries: int,
+    ppm: float = 100.0,
+    retries: int = 1,
     phy: Phy = PARALLEL,
     start_timeout: int = START_TIMEOUT,
 ) -> LinkPlan:
@@ -163,7 +165,7 @@ def plan_links(
 
 @public_class
 @dataclass(frozen=True)
-class BoardSystem:
+class BoardSystem(System):
     """A fabric with a host port, whose nodes lie on several boards.
 
     Each board has a sequencer, which steps through the same program as those of all others, and a
@@ -200,6 +202,8 @@ class BoardSystem:
     ((0, 0), 8)
     """
 
+    adapter = ADAPTER
+
     fabric: Fabric
     boards: Boards
     ppm: float = 100.0
@@ -225,6 +229,38 @@ class BoardSystem:
             phy=self.phy,
             start_timeout=self.start_timeout,
         )
+
+    @property
+    def predicted_cycles(self) -> int:
+        """Clock edges from the common start to done of the longest run."""
+        return self.plan.cycles(self.fabric.predicted_cycles)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is said of the boards, as plain data."""
+        plan = self.plan
+        return {
+            "boards": str(self.boards),
+            "link_latency": self.boards.torus.latency_text,
+            "link_ports": plan.links,
+            "buffer_words": {str(each): plan.depth(each) for each in plan.latencies},
+            "ppm": self.ppm,
+            "drift_words": round(plan.drift, 3),
+            "retries": self.retries,
+            "start_timeout": self.start_timeout,
+            "attempt_overhead": plan.overhead,
+        }
+
+    def facts_in_words(self) -> dict[str, str]:
+        """Return the same for people."""
+        plan = self.plan
+        depths = ", ".join(f"{plan.depth(each)} of {each} cycles" for each in plan.latencies)
+        return {
+            "boards": f"{self.boards}, of {plan.links} link ports each",
+            "link latency": self.boards.torus.latency_text,
+            "elastic buffers": f"{depths}; clocks within {self.ppm:g} ppm drift apart by "
+            f"{round(plan.drift, 3):g} words at most",
+            "overhead": f"{plan.overhead} cycles an attempt, of up to {self.retries + 1}",
+        }
 
     @cached_property
     def netlists(self) -> tuple[Netlist, ...]:

@@ -1,0 +1,42 @@
+"""From the choices of a command to a fabric on several boards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...rtl import Fabric
+from ...topology import alike_links, parse_topology
+from ...topology.boards import Boards
+from .hardware.link_plan import PHYS
+from .hardware.system import BoardSystem, plan_links
+
+__all__ = ["make_system"]
+
+#: The least latency of a cut arc that is ever enough.
+LEAST = 8
+
+
+def make_system(make: Callable[..., Fabric], choices: Mapping[str, Any]) -> BoardSystem:
+    """Make a fabric, and cut it into boards.
+
+    Without a latency of links, arcs that are cut take as many cycles as they must, others one.
+    """
+    changes = alike_links(choices["topology"], choices["link_latency"])
+    known, names = {**choices, **changes}, ("ppm", "retries", "start_timeout")
+    how: dict[str, Any] = {name: choices[name] for name in names if choices[name] is not None}
+    how["phy"] = PHYS[choices["phy"] or "parallel"]
+    cut = lambda topology: Boards.parse(choices["boards"], topology)
+    if known["link_latency"] is not None or choices["plan"] is not None:
+        fabric = make(**changes)
+        return BoardSystem(fabric, cut(fabric.program.topology), **how)
+    counts, latency = cut(parse_topology(known["topology"])).counts, LEAST
+    while True:
+        each = enumerate(latency if count > 1 else 1 for count in counts)
+        fabric = make(link_latency=",".join(f"{axis}:{cycles}" for axis, cycles in each))
+        boards = cut(fabric.program.topology)
+        least = plan_links(fabric, boards, **how).least_latency
+        if least <= latency:
+            return BoardSystem(fabric, boards, **how)
+        # Longer links make longer runs, in which clocks drift further apart.
+        latency = least

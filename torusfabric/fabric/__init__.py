@@ -1,0 +1,1 @@
+"""Fabrics with their adapters."""

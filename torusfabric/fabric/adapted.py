@@ -1,0 +1,49 @@
+"""The adapters that there are: their options, and the one that choices ask for.
+
+Nothing else reads the list of adapters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ..adapters import ADAPTERS
+from ..contract.adapter import Adapter, Options
+from ..errors import InputError
+
+__all__ = ["adapter_options", "chosen_adapter"]
+
+
+def adapter_options(command: str) -> Iterator[tuple[Adapter, list[Options]]]:
+    """Yield the options that each adapter adds to a command."""
+    for adapter in ADAPTERS:
+        if found := [options for options in adapter.options if command in options.commands]:
+            yield adapter, found
+
+
+def chosen_adapter(command: str, given: Collection[str]) -> Adapter | None:
+    """Return the adapter that choices ask for; None for the core alone.
+
+    Parameters
+    ----------
+    given : collection of str
+        The attributes of all options that are given.
+
+    Raises
+    ------
+    InputError
+        If an option has no meaning with the adapter.
+
+    Examples
+    --------
+    >>> chosen_adapter("simulate", ["width"]) is None
+    True
+    """
+    for adapter in ADAPTERS:
+        if adapter.name in given:
+            for name in (*adapter.excluded[""], *adapter.excluded.get(command, ())):
+                if name in given:
+                    option = name.replace("_", "-")
+                    raise InputError(f"--{option} must be left out with --{adapter.name}")
+            return adapter
+    return None
