@@ -218,13 +218,9 @@ def _boards(system: BoardSystem) -> dict[str, Any]:
         ],
         "blocks": list(boards.counts),
         "phy": system.phy.name,
-        "ppm": system.ppm,
-        "retries": system.retries,
-        "start_timeout": system.start_timeout,
-        "attempt_overhead": plan.overhead,
-        "drift_words": round(plan.drift, 3),
+        **plan.facts(),
         "drift_cycles": plan.window,
-        "buffers": {str(latency): plan.depth(latency) for latency in plan.latencies},
+        "buffers": plan.depths,
     }
 
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from amaranth.lib.data import StructLayout
 
@@ -133,8 +133,8 @@ class LinkPlan:
     width: int
     choices: Mapping[str, int]
     longest: int
-    ppm: float
-    retries: int
+    ppm: float = 100.0
+    retries: int = 1
     phy: Phy = PARALLEL
     start_timeout: int = START_TIMEOUT
     hold: int = 0
@@ -358,3 +358,18 @@ class LinkPlan:
         """Words of the elastic buffer of a link: a power of two."""
         words = latency - 1.5 + self.skew + self.drift + SPARE
         return 1 << (math.ceil(words) - 1).bit_length()
+
+    @property
+    def depths(self) -> dict[str, int]:
+        """Words of the elastic buffers, by the latency of their links."""
+        return {str(latency): self.depth(latency) for latency in self.latencies}
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is said of clocks, starts and attempts, as plain data."""
+        return {
+            "ppm": self.ppm,
+            "drift_words": round(self.drift, 3),
+            "retries": self.retries,
+            "start_timeout": self.start_timeout,
+            "attempt_overhead": self.overhead,
+        }

@@ -140,26 +140,21 @@ def _add_link(build: FabricBuilder, plan: LinkPlan, link: int) -> None:
     )
 
 
-def plan_links(
-    fabric: Fabric,
-    boards: Boards,
-    *,
-    ppm: float = 100.0,
-    retries: int = 1,
-    phy: Phy = PARALLEL,
-    start_timeout: int = START_TIMEOUT,
-) -> LinkPlan:
-    """What the links of a fabric need on some boards, be theirs long enough or not."""
+def plan_links(fabric: Fabric, boards: Boards, **how: Any) -> LinkPlan:
+    """Plan the links of a fabric on some boards, be they long enough or not.
+
+    Parameters
+    ----------
+    **how
+        Further parameters of `LinkPlan`: ppm, retries, phy, start_timeout.
+    """
     return LinkPlan(
         boards,
         fabric.width,
         RunChoices.of(fabric.program).inputs,
         longest=fabric.predicted_cycles,
-        ppm=ppm,
-        retries=retries,
-        phy=phy,
-        start_timeout=start_timeout,
         hold=fabric.hold,
+        **how,
     )
 
 
@@ -221,14 +216,8 @@ class BoardSystem(System):
     @cached_property
     def plan(self) -> LinkPlan:
         """What their links need."""
-        return plan_links(
-            self.fabric,
-            self.boards,
-            ppm=self.ppm,
-            retries=self.retries,
-            phy=self.phy,
-            start_timeout=self.start_timeout,
-        )
+        names = ("ppm", "retries", "phy", "start_timeout")
+        return plan_links(self.fabric, self.boards, **{name: getattr(self, name) for name in names})
 
     @property
     def predicted_cycles(self) -> int:
@@ -242,12 +231,8 @@ class BoardSystem(System):
             "boards": str(self.boards),
             "link_latency": self.boards.torus.latency_text,
             "link_ports": plan.links,
-            "buffer_words": {str(each): plan.depth(each) for each in plan.latencies},
-            "ppm": self.ppm,
-            "drift_words": round(plan.drift, 3),
-            "retries": self.retries,
-            "start_timeout": self.start_timeout,
-            "attempt_overhead": plan.overhead,
+            "buffer_words": plan.depths,
+            **plan.facts(),
         }
 
     def facts_in_words(self) -> dict[str, str]:
