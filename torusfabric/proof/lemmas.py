@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ..contract.claims import Claim
 from ..rtl.fabric import Top
 from ..rtl.netlist import Role
 from ..toolchain.cache import Cache, digest, source_digest
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from ..toolchain.progress import Progress
     from ..verilog.design import Design
 
-__all__ = ["STRUCTURE", "Lemma", "Steps", "of_modules", "of_top", "of_words",
+__all__ = ["STRUCTURE", "Steps", "of_modules", "of_top", "of_words",
            "whole_runs", "wired"]  # fmt: skip
 
 #: The rooms whose text says what the words and numbers are that a text is compared with.
@@ -53,36 +54,24 @@ ROOMS = (
 STRUCTURE = "comparison of structure"
 
 
-class Lemma(NamedTuple):
-    """Something that holds: how it is proved, and what it says, in a line.
-
-    `check` returns how many things are proved, or raises `Refuted`.
-    """
-
-    name: str
-    method: str
-    says: str
-    check: Callable[[], int]
-
-
-def wired(name: str, says: str, text: GateText, wires: Wires) -> Lemma:
+def wired(name: str, says: str, text: GateText, wires: Wires) -> Claim:
     """That wires are as they should be."""
-    return Lemma(name, "comparison", says, partial(compared, text, wires, name))
+    return Claim(name, "comparison", says, partial(compared, text, wires, name))
 
 
-def of_words(text: GateText, width: int) -> Lemma:
+def of_words(text: GateText, width: int) -> Claim:
     """That words stay whole."""
     says = "the bits of each word that comes to a module are those of one word, in their order"
-    return Lemma("wiring", "comparison", says, partial(check_words, text, width))
+    return Claim("wiring", "comparison", says, partial(check_words, text, width))
 
 
-def of_top(fabric: Fabric, text: GateText, boards: Sequence[HostPorts] = ()) -> Iterator[Lemma]:
+def of_top(fabric: Fabric, text: GateText, hosts: Sequence[HostPorts] = ()) -> Iterator[Claim]:
     """What is proved of the wires of a top, and of what it has once.
 
     Parameters
     ----------
-    boards : sequence of HostPorts
-        The host ports of all boards with this text, if there are several boards.
+    hosts : sequence of HostPorts
+        The host ports of all tops with this text, if there are several.
     """
     match fabric.top:
         case Top.CORE if not fabric.streaming:
@@ -96,23 +85,23 @@ def of_top(fabric: Fabric, text: GateText, boards: Sequence[HostPorts] = ()) -> 
                 "each node is given what the host port gives, or gives to its group, a cycle later"
             )
             yield wired("control tree", says, text, distributed_wires(fabric, text))
-            ports = boards or [HostPorts.of_chip(fabric)]
+            ports = hosts or [HostPorts.of_chip(fabric)]
             # Of loaded tables, it finds words by what is loaded.
             if not fabric.frame:
                 says = ("a word that the host writes, or asks for, is where the address map says, "
                         "with every edge another")  # fmt: skip
                 check = partial(check_host, fabric, text, ports)
-                yield Lemma("host", "all addresses", says, check)
+                yield Claim("host", "all addresses", says, check)
             says = "the word of the node that is asked comes to the host port"
             yield wired("read tree", says, text, merged_wires(fabric, text))
 
 
-def of_modules(fabric: Fabric, text: GateText) -> Iterator[Lemma]:
+def of_modules(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     """What is proved of the bits of words in routers, combiners and endpoints."""
     for name, role in fabric.netlist.roles.items():
         if role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT):
             module = text.modules[fabric.prefix + name]
-            yield Lemma(name, STRUCTURE, "all bits of words are treated alike",
+            yield Claim(name, STRUCTURE, "all bits of words are treated alike",
                         partial(_alike, module, fabric))  # fmt: skip
 
 
@@ -122,9 +111,9 @@ def _alike(module: GateModule, fabric: Fabric) -> int:
     return sum(alike(module, WORDS, fabric.width, positions) for positions in classes)
 
 
-def whole_runs(whole: Whole, progress: Progress) -> Lemma:
+def whole_runs(whole: Whole, progress: Progress) -> Claim:
     """That all runs end as they should."""
-    return Lemma("whole runs", "symbolic execution to the end", whole.says,
+    return Claim("whole runs", "symbolic execution to the end", whole.says,
                  partial(whole.prove, progress))  # fmt: skip
 
 
@@ -137,7 +126,7 @@ class Steps:
         self._fabric, self._design, self._cache = fabric, design, cache
         self._progress = progress
 
-    def known(self, lemma: Lemma) -> ModuleProof:
+    def known(self, lemma: Claim) -> ModuleProof:
         """What is proved, or was."""
         self._progress(0, 0, lemma.name)
         program = self._fabric.program

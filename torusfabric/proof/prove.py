@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from ..contract.claims import Claim
 from ..errors import InputError
 from ..rtl.fabric import Top
 from ..rtl.netlist import Role
@@ -17,7 +18,7 @@ from ..toolchain.public import public
 from ..verilog import emit
 from .bridges import bridge_harness
 from .gates import read_gates
-from .lemmas import Lemma, Steps, of_modules, of_top, of_words, whole_runs
+from .lemmas import Steps, of_modules, of_top, of_words, whole_runs
 from .report import ModuleProof, Proof, Refuted, refuted
 from .solver import Harness
 from .streams import stream_harnesses
@@ -121,7 +122,7 @@ def _steps(
     yield steps.known(of_words(text, fabric.width))
     if fabric.frame:
         says = "all modules but tables and the loader are the same whatever is loaded"
-        yield steps.known(Lemma("text", "comparison", says, partial(check_same, written, design)))
+        yield steps.known(Claim("text", "comparison", says, partial(check_same, written, design)))
     yield from map(steps.known, of_top(fabric, text))
     yield from map(steps.known, of_modules(fabric, text))
     yield from steps.solved([*_by_induction(fabric, design)])

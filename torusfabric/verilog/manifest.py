@@ -5,7 +5,7 @@ edge that takes the start pulse is edge 0.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..collective import NO_NODE, OPERATORS, SIGNED, Operator
+from ..contract.bench import Bench
 from ..contract.registers import Field, Register
 from ..program import CyclePiece, Mode
 from ..program.mode import Range
@@ -387,7 +388,7 @@ def files_beside(
         As of `torusfabric.verilog.emit`.
     """
     said = manifest(fabric, command=command, files=[], modules=modules)
-    texts = _describing(fabric, said, title) | bench_files(_bench(fabric), said["top"])
+    texts = _describing(fabric, said, title) | bench_files(Bench(_bench(fabric), said["top"]))
     if flow is not None:
         texts |= flow_files(flow, fabric, said, title)
     if templates:
@@ -404,23 +405,13 @@ def _describing(fabric: Fabric, said: dict[str, Any], title: str) -> dict[str, s
     return {}
 
 
-def bench_files(own: Mapping[str, str], top: str, *more: str) -> dict[str, str]:
-    """The texts of the files of a bench.
-
-    Parameters
-    ----------
-    own : dict of str to str
-        Where the text of each file is that other benches have not, by its name.
-    top : str
-        The module that is driven.
-    *more : str
-        Files with Verilog, in the folder of the bench.
-    """
-    sources = sorted((dict(zip(COMMON, COMMON, strict=True)) | dict(own)).items())
+def bench_files(bench: Bench) -> dict[str, str]:
+    """Return the texts of the files of a bench."""
+    sources = sorted((dict(zip(COMMON, COMMON, strict=True)) | dict(bench.files)).items())
     texts = {f"{BENCH}/{name}": (SOURCE / source).read_text("utf-8") for name, source in sources}
-    paths = " ".join([f"../{TEXT}", *more])
-    texts[MAKEFILE] = texts[MAKEFILE].format(top=top, sources=paths)
-    return texts
+    paths = " ".join([f"../{TEXT}", *bench.verilog])
+    texts[MAKEFILE] = texts[MAKEFILE].format(top=bench.top, sources=paths)
+    return texts | {f"{BENCH}/{name}": text for name, text in bench.verilog.items()}
 
 
 def _bench(fabric: Fabric) -> dict[str, str]:

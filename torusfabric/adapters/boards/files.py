@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...contract.bench import Bench
 from ...rtl.netlist import Netlist
 from ...verilog.design import MANIFEST, TEXT, Design, write_made
-from ...verilog.manifest import BENCH, as_json, bench_files, manifest
+from ...verilog.manifest import as_json, bench_files, manifest
 from ...verilog.module_text import MemoryRule, ModuleText
 from ...verilog.ports import port_facts
 from ...verilog.syntax import range_of
@@ -25,8 +26,8 @@ __all__ = ["BoardKind", "board_kinds", "emit_boards", "write", "write_boards"]
 WHOLE = "boards"
 
 #: The files of the bench that others have not.
-FILES = {
-    "fabric_port.py": str(Path(__file__).parent / "bench" / "files" / "fabric_port.py"),
+FILES: Mapping[str, str | Path] = {
+    "fabric_port.py": Path(__file__).parent / "bench" / "files" / "fabric_port.py",
     "host_port.py": "ports/host.py",
     "direct_port.py": "direct_port.py",
 }
@@ -154,8 +155,7 @@ def _files(
     system: BoardSystem, kinds: list[BoardKind], modules: list[str], *, command: str
 ) -> dict[str, str]:
     """The files beside the text of some modules."""
-    texts = bench_files(FILES, WHOLE, f"{WHOLE}.v")
-    texts[f"{BENCH}/{WHOLE}.v"] = _whole(system, kinds)
+    texts = bench_files(Bench(FILES, WHOLE, {f"{WHOLE}.v": _whole(system, kinds)}))
     names = [TEXT, *sorted(texts)]
     said = system_manifest(system, command=command, files=names, modules=modules)
     return {name: texts[name] for name in names[1:]} | {MANIFEST: as_json(said)}

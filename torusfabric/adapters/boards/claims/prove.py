@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ....contract.claims import Claim
 from ....proof.gates import GateText, read_gates
 from ....proof.lemmas import (
     STRUCTURE,
-    Lemma,
     Steps,
     of_modules,
     of_top,
@@ -101,7 +101,7 @@ def _text(system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | N
 
 def _of_boards(
     system: BoardSystem, kinds: dict[str, list[Subject]], design: Design, cache: Cache | None
-) -> Iterator[Lemma]:
+) -> Iterator[Claim]:
     """What is proved without the solver of the boards of each kind; of equal modules once."""
     known: set[str] = set()
     for top, boards in kinds.items():
@@ -115,7 +115,7 @@ def _of_boards(
             elif lemma.name not in known:
                 known.add(lemma.name)
                 yield lemma
-    yield Lemma("CRC-32", *SUMS, partial(_sums, system, next(iter(kinds.values()))[0].text))
+    yield Claim("CRC-32", *SUMS, partial(_sums, system, next(iter(kinds.values()))[0].text))
 
 
 def _sums(system: BoardSystem, text: GateText) -> int:
