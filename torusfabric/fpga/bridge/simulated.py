@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """A bridge that is simulated: the gateware of a board, without the bits of its serial line."""
 
 from __future__ import annotations
