@@ -44,8 +44,10 @@ BUFFER = "elastic buffer of 8 cycles"
 BARRIER, AGREEMENT = "barrier", "agreement"
 
 
-def test_two_boards_are_proved(capsys):
-    words = ["2", "allgather", "--boards", "2", "--max-flits", "2", "--width", "8", "--json"]
+@pytest.mark.parametrize("torus", ["2", "4"])
+def test_two_boards_are_proved(capsys, torus):
+    """Of several nodes on a board, the text has loops."""
+    words = [torus, "allgather", "--boards", "2", "--max-flits", "2", "--width", "8", "--json"]
     assert main(["prove", *words]) == 0
     proof = json.loads(capsys.readouterr().out)
     assert proof["proved"]

@@ -96,7 +96,9 @@ def _text(system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | N
     """The text of a kind of board."""
     roles = {system.fabric.prefix + name: role for name, role in kind.netlist.roles.items()}
     operators = operators_of(system.fabric, design)
-    return read_gates(replace(design, top=kind.top), roles, cache, operators=operators)
+    names, nets = kind.text.instance_names, kind.text.net_names
+    of_kind = replace(design, top=kind.top, instance_names=names, net_names=nets)
+    return read_gates(of_kind, roles, cache, operators=operators)
 
 
 def _of_boards(
