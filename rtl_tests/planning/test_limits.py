@@ -32,7 +32,7 @@ BEYOND = (
     ("verilog 3x3 allgather --flits 10000000000000000000000 -o never", "at best --flits"),
     ("simulate 2x2 allgather --repeat 1000000000", "at best --repeat"),
     ("simulate 1000x1000 allgather", "nodes)"),
-    ("synth 2x2 allgather --target ecp5-25k --seeds 1000000000", "at best --seeds"),
+    ("synth 2x2 allgather --target ecp5-25k --pnr --seeds 1000000000", "at best --seeds"),
     ("compare 100000x100000 broadcast", "nodes"),
     ("plan 4096x4096~1 allgather", "at most 4194304 nodes"),
     ("plan 2048x2048~1!0:+0 allgather", "at most 65536 nodes"),
