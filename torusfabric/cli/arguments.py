@@ -42,8 +42,10 @@ def add_options(parser: argparse._ActionsContainer, *texts: str, **settings: Any
     Parameters
     ----------
     *texts : str
-        A line an option, ``-n --name METAVAR: what it is``, which may go on in indented lines. What
-        has no metavar is a flag.
+        A line an option, ``-n --name METAVAR: text``, which may go on in indented lines. An option
+        without a metavar is a flag. A text that begins with ``with --other:`` or ``with --other A
+        or B:`` is a rule, too: the option is refused without that other one, or without one of
+        these values of it (`Parser.check_needs`).
     **settings : function, tuple or dict
         By names of options: what reads them; that and the default; or arguments of argparse.
 
