@@ -1,0 +1,163 @@
+"""Runs of a core in Amaranth's simulator, compared with `Program.execute` and `Program.cycles`."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from amaranth.sim import Simulator
+
+from torusfabric.program.host_words import word_addresses
+from torusfabric.rtl.core.core import Core
+
+
+@dataclass(frozen=True)
+class CoreJob:
+    """What a run chooses."""
+
+    mode: int = 0
+    length: int | None = None
+    root: int | None = None
+    operation: int | None = None
+    section: int = 0
+
+
+class CoreDriver:
+    """Writes messages into a core, starts runs, and reads what has arrived."""
+
+    def __init__(self, ctx, core, design):
+        self.ctx, self.core, self.design = ctx, core, design
+        self.program = core.program
+
+    def set(self, name, value):
+        if hasattr(self.design, name):
+            self.ctx.set(getattr(self.design, name), int(value))
+
+    def get(self, name):
+        return self.ctx.get(getattr(self.design, name))
+
+    def options(self, job):
+        """The options of `Program.execute` and `Program.cycles`."""
+        options = {"mode": job.mode}
+        if self.program.any_length:
+            options["length"] = job.length
+        if self.program.modes[job.mode].any_root:
+            options["root"] = job.root
+        return options
+
+    def places(self, job, *, received):
+        """Memory and address of each word of the nodes of the core."""
+        options = self.options(job)
+        memory, address = word_addresses(
+            self.program, received=received, nodes=self.core.nodes, **options
+        )
+        return np.broadcast_arrays(memory, address)
+
+    def random_words(self, job, rng):
+        flits = self.program.length_of(job.length)
+        layout = self.program.part(self.program.form_of(job.mode, flits, job.root)).layout
+        shape = self.program.topology.nodes, layout.send_words(flits)
+        return rng.integers(0, 1 << self.core.width, shape, dtype=np.uint64)
+
+    def expected(self, job, words):
+        options = self.options(job)
+        if len(self.program.operators) > 1 and self.program.modes[job.mode].operators:
+            options["operation"] = job.operation or 0
+        return self.program.execute(words, width=self.core.width, **options)
+
+    def write_words(self, job, words, index):
+        """Show word number `index` of each node to the memory ports."""
+        memory, address = self.places(job, received=False)
+        for node, number in enumerate(self.core.nodes.tolist()):
+            there = index < memory.shape[1] and address[node, index] >= 0
+            self.set(f"write_enable_{node}", there)
+            if there:
+                self.set(f"write_bank_{node}", memory[node, index])
+                self.set(f"write_address_{node}", address[node, index])
+                self.set(f"write_section_{node}", job.section)
+                self.set(f"write_data_{node}", words[number, index])
+
+    async def write(self, job, words):
+        """Write a message."""
+        for index in range(words.shape[1]):
+            self.write_words(job, words, index)
+            await self.ctx.tick()
+        for node in range(len(self.core.nodes)):
+            self.set(f"write_enable_{node}", 0)
+
+    async def start(self, job):
+        """Start a run, without a wait for its end."""
+        program = self.program
+        flits = program.length_of(job.length)
+        entry = program.form_of(job.mode, flits, job.root)
+        self.set("entry", entry)
+        self.set("length", program.forms[entry].block_of(flits))
+        self.set("root", job.root or 0)
+        self.set("operation", job.operation or 0)
+        self.set("section", job.section)
+        self.set("start", 1)
+        await self.ctx.tick()
+        for name in ("start", "entry", "length", "root", "operation", "section"):
+            self.set(name, 0)
+
+    async def run(self, job):
+        """Run to the end; return the edges from the start to done."""
+        await self.start(job)
+        edges, most = 0, self.program.cycles(**self.options(job)) + 20
+        while not self.get("done") and edges < most:
+            await self.ctx.tick()
+            edges += 1
+        return edges
+
+    async def read(self, job, expected):
+        """Read what has arrived, word by word, a word each cycle."""
+        memory, address = self.places(job, received=True)
+        found, answer = np.zeros_like(expected[self.core.nodes]), self.core.answer
+        count = expected.shape[1]
+        for index in range(count + answer):
+            for node in range(len(self.core.nodes)):
+                there = index < count and address[node, index] >= 0
+                self.set(f"read_enable_{node}", there)
+                if there:
+                    self.set(f"read_bank_{node}", memory[node, index])
+                    self.set(f"read_address_{node}", address[node, index])
+                    self.set(f"read_section_{node}", job.section)
+                if index >= answer:
+                    found[node, index - answer] = self.get(f"read_data_{node}")
+            await self.ctx.tick()
+        return found
+
+
+def simulate_core(core, bench):
+    """Simulate a core with a testbench, an async function of a driver."""
+    design = core.design()
+
+    async def testbench(ctx):
+        await bench(CoreDriver(ctx, core, design))
+
+    simulator = Simulator(design)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(testbench)
+    simulator.run()
+
+
+def core_faults(program, jobs, *, width=16, **options):
+    """Run jobs one after another; return what is wrong, in words."""
+    core, faults = Core(program, width, **options), []
+    rng = np.random.default_rng(1)
+
+    async def bench(driver):
+        for job in jobs:
+            words = driver.random_words(job, rng)
+            expected = driver.expected(job, words)
+            await driver.write(job, words)
+            edges = await driver.run(job)
+            wrong = int((await driver.read(job, expected) != expected[core.nodes]).sum())
+            forecast = program.cycles(**driver.options(job))
+            shown = driver.get("cycles")
+            if wrong or edges != forecast or shown != forecast:
+                faults.append(
+                    f"{job}: {wrong} of {expected.size} words wrong, {edges} cycles, {shown} shown"
+                    f" for {forecast}"
+                )
+
+    simulate_core(core, bench)
+    return faults

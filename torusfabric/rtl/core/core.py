@@ -1,0 +1,424 @@
+# amaranth: UnusedElaboratable=no
+"""The core: all nodes, the links between them, and the sequencer, as a netlist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+
+import numpy as np
+from amaranth.lib.wiring import Out
+
+from ...program import Program
+from ...program.fields import Action, Stage
+from ...topology import IntArray
+from ..arrays import Fixed, OneOf, Slice, Source
+from ..assembly import Assembly
+from ..fabric_builder import Distribution, Words
+from ..links import Link
+from ..memories import address_width
+from ..modules import Leaf
+from ..netlist import Netlist, NetlistBuilder, Role
+from ..operator_unit import OperatorUnit
+from .crossbar import Crossbar, Family, plan_crossbars
+from .kinds import NodeKinds
+from .part import NodeInputs, NodeSettings
+from .places import BitPlacer, Columns
+from .router import Operators, Router
+from .rows import Rows
+from .run_port import RunPort
+from .sequencer import Sequencer, signal_widths
+from .store import ANSWER, PortShape, StoreModule
+from .store_plan import plan_stores
+
+__all__ = ["Core"]
+
+
+class CoreBuilder(NetlistBuilder):
+    """Takes the parts of the netlist of a core.
+
+    Parameters
+    ----------
+    nodes : ndarray of int
+        The nodes that are built; in the netlist they are numbered in this order.
+    """
+
+    def __init__(
+        self, program: Program, nodes: IntArray, *, settings: NodeSettings, port: RunPort
+    ) -> None:
+        super().__init__()
+        self.program, self.nodes, self.settings = program, nodes, settings
+        self.port = port
+        self.distribution = Distribution(self, len(nodes))
+        self.sources = program.loop.sources if not program.several else _common_sources(program)
+
+    @cached_property
+    def senders(self) -> tuple[IntArray, IntArray]:
+        """The node, -1 outside of the core, and the out-port behind each in-port of each node."""
+        there, port = (each[self.nodes] for each in self.program.topology.upstream)
+        number = np.full(self.program.topology.nodes + 1, -1)
+        number[self.nodes] = np.arange(len(self.nodes))
+        return number[there], port
+
+    @cached_property
+    def cut(self) -> list[tuple[int, int]]:
+        """The in-ports behind which words come from outside: node and port."""
+        there, _ = self.senders
+        known = self.program.topology.upstream[0][self.nodes] >= 0
+        return [(int(node), int(port)) for node, port in np.argwhere((there < 0) & known)]
+
+    @cached_property
+    def _arriving(self) -> Words:
+        """The words at the in-ports of each node."""
+        there, port = self.senders
+        cycles = self.program.topology.cycles_of_arc[
+            np.where(there < 0, 0, self.nodes[there]), np.where(there < 0, 0, port)
+        ]
+        ports = self.settings.ports
+        nets = ["tx_{}", "link_rx_{}", *(f"arrived_{k}_{{}}" for k in range(ports))]
+        which = np.where(there < 0, 1, np.where(cycles > 1, 2 + port, 0))
+        links = np.zeros_like(there)
+        for number, (node, at) in enumerate(self.cut):
+            links[node, at] = number
+        start = np.where(which == 0, port * self.settings.width, 0)
+        return Words(nets, which, np.where(there < 0, links, there), start)
+
+    def words(self, nodes: IntArray, sources: IntArray) -> list[Slice | OneOf]:
+        """Return words of some nodes, a column for each.
+
+        Parameters
+        ----------
+        sources : ndarray of int, shape (nodes, words)
+            Their source numbers.
+        """
+        if not sources.shape[1]:
+            return []
+        came, listed = self._arriving, self.sources.listed
+        stages = np.array([stage for stage, _ in listed])[sources]
+        numbers = np.array([number for _, number in listed])[sources]
+        port = np.where(stages == Stage.PORT, numbers, 0)
+        own = {Stage.RESULT: "result_{}", Stage.MADE: "made_{}", Stage.INJECTION: "inject_{}"}
+        which, number, start = (np.take_along_axis(each[nodes], port, 1) for each in came[1:])
+        for place, stage in enumerate(own):
+            here = stages == stage
+            which = np.where(here, len(came.nets) + place, which)
+            number = np.where(here, nodes[:, None], number)
+            start = np.where(here, numbers * self.settings.width, start)
+        return Words([*came.nets, *own.values()], which, number, start).slices(
+            self.settings.width
+        )
+
+    def arriving(self, nodes: IntArray) -> list[Slice | OneOf]:
+        """Return the words at the in-ports of some nodes."""
+        ports = np.arange(self.settings.ports)
+        return self.words(nodes, np.tile(ports, (len(nodes), 1)))
+
+
+def _common_sources(program: Program):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    return program.forms[0].loop.sources
+
+
+class Core:
+    """The hardware of a program.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a flit.
+    beat : int
+        Flits that a memory port moves in a cycle.
+    sections : int
+        Sections of each memory, a power of two; a run, a write and a read each choose one.
+    concurrent : bool
+        True if memory ports write and read during runs, in other sections than that of the run.
+    nodes : sequence of int, optional
+        The nodes that are built; by default all. Arcs from and to others end in link ports.
+
+    Attributes
+    ----------
+    netlist : Netlist
+    answer : int
+        Cycles from an address of a memory port to its word.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> core = Core(tf.compile(tf.plan("3x3", "allgather", algorithm="matching")), width=8)
+    >>> sorted(core.netlist.modules)
+    ['control_stage', 'router_0', 'sequencer', 'store_0']
+    """
+
+    answer = ANSWER
+
+    def __init__(
+        self,
+        program: Program,
+        width: int,
+        *,
+        beat: int = 1,
+        sections: int = 1,
+        concurrent: bool = False,
+        nodes: Sequence[int] | None = None,
+    ) -> None:
+        self.program, self.width, self.beat = program, width, beat
+        self.sections, self.concurrent = sections, concurrent
+        every = range(program.topology.nodes) if nodes is None else nodes
+        self.nodes: IntArray = np.array(every)
+        self.rows = Rows(program)
+        self.kinds, self._columns = NodeKinds(self.rows), Columns()
+        unit = OperatorUnit(program.operators) if program.operators else None
+        self._settings = NodeSettings(width, program.ports, unit)
+        self.run_port = RunPort.from_program(program, sections=sections)
+        self.memory_port = PortShape(
+            memories=len(program.memories),
+            depth=int(program.depth.max()),
+            width=width,
+            sections=sections,
+            concurrent=concurrent,
+        )
+        self._build = CoreBuilder(
+            program, self.nodes, settings=self._settings, port=self.run_port
+        )
+        self._fill()
+        self.netlist: Netlist = self._build.done()
+
+    def design(self) -> Assembly:
+        """Return the core as an Amaranth component."""
+        return Assembly(self.netlist)
+
+    # The netlist
+
+    def _fill(self) -> None:
+        """Plan all modules, and add them and their instances."""
+        rows, kinds, columns = self.rows, self.kinds, self._columns
+        idles = self._settings.zero_is_neutral
+        fast = False
+        routers = plan_crossbars(rows, kinds, columns, Action.SELECT, idles=idles, fast=fast)
+        operators = []
+        if self._build.sources.results:
+            operators = plan_crossbars(
+                rows, kinds, columns, Action.OPERAND, idles=idles, fast=True
+            )
+        stores = plan_stores(
+            rows, kinds, columns, idles=idles, concurrent=self.concurrent
+        )
+        self._widths = signal_widths(rows, columns)
+        self._add_sequencer()
+        self._add_choices()
+        for number, store in enumerate(stores):
+            make = partial(
+                StoreModule,
+                store.shape,
+                self.memory_port,
+                self._inputs(store.placer),
+                self._settings,
+                words=store.family.sources.shape[1],
+                many=self.rows.several,
+            )
+            self._add_part("store", number, store.family, store.placer, make, Role.ENDPOINT)
+        for number, each in enumerate(operators):
+            self._add_crossbar("operators", number, each, Operators, Role.COMBINER)
+        for number, each in enumerate(routers):
+            self._add_crossbar("router", number, each, Router, Role.ROUTER)
+        self._add_links()
+        self._build.distribution.add()
+
+    def _inputs(self, placer: BitPlacer) -> NodeInputs:
+        """Return the inputs of a module, given where its bits lie."""
+        return NodeInputs.from_placer(placer, self._widths)
+
+    def _add_sequencer(self) -> None:
+        """Add the sequencer and the run port."""
+        build, port = self._build, self.run_port
+        make = partial(Sequencer, self.rows, port, self._columns, self._settings.unit)
+        members = make().signature.members
+        for name, width in port.inputs.items():
+            build.add_input(name, width)
+        build.add_module("sequencer", make, role=Role.SEQUENCER)
+        build.add(
+            "sequencer",
+            "sequencer",
+            inputs={name: build.whole(name) for name in port.inputs},
+            outputs={
+                name: (name, member.shape)
+                for name, member in members.items()
+                if member.flow is Out
+            },
+        )
+        for name, width in port.outputs.items():
+            build.add_output(name, width)
+
+    def _add_choices(self) -> None:
+        """Add the tables by which nodes find their variant, given the root."""
+        if self.kinds.choices == 1:
+            return
+        build, nodes = self._build, np.arange(len(self.nodes))
+        choice = self.kinds.choice_by_root(self.nodes)
+        contents, which = np.unique(choice, axis=0, return_inverse=True)
+        build.add_roms(
+            "choice_{}",
+            nodes,
+            contents=[tuple(row) for row in contents.tolist()],
+            which=np.asarray(which).ravel(),
+            width=address_width(self.kinds.choices),
+            address=(build.distribution.near_each("node_root", nodes),),
+            output="choice_{}",
+        )
+
+    def _add_crossbar(
+        self,
+        name: str,
+        number: int,
+        plan: Crossbar,
+        module: type[Router | Operators],
+        role: Role,
+    ) -> None:
+        """Add the routers, or operators, of a family."""
+        make = partial(
+            module,
+            plan.choices,
+            self._inputs(plan.placer),
+            self._settings,
+            plan.family.sources.shape[1],
+        )
+        self._add_part(name, number, plan.family, plan.placer, make, role)
+
+    def _add_part(
+        self,
+        name: str,
+        number: int,
+        family: Family,
+        placer: BitPlacer,
+        make: Callable[[], Leaf],
+        role: Role,
+    ) -> None:
+        """Add a module, its instances and their tables."""
+        build = self._build
+        place = np.full(self.kinds.count, -1)
+        place[family.kinds] = np.arange(len(family.kinds))
+        member = place[self.kinds.kind_of[self.nodes]]
+        nodes = np.flatnonzero(member >= 0)
+        if not len(nodes):
+            return
+        module, members = f"{name}_{number}", make().signature.members
+        build.add_module(module, make, role=role)
+        given: dict[str, Sequence[Source]] = {
+            "rx": build.arriving(nodes),
+            "given": build.words(nodes, family.sources[member[nodes]]),
+        }
+        given |= self._signals(placer, nodes)
+        given |= self._tables(module, placer, member[nodes], nodes)
+        given |= {
+            port: (self._port_input(port, width, nodes),)
+            for port, width in self.memory_port.inputs.items()
+            if port in members
+        }
+        outputs = {
+            port: (f"{port}_{{}}", each.shape)
+            for port, each in members.items()
+            if each.flow is Out
+        }
+        build.add_array(
+            f"{name}_at_{{}}",
+            module,
+            nodes,
+            inputs={port: given[port] for port, each in members.items() if each.flow is not Out},
+            outputs=outputs,
+        )
+        if "read_data" in outputs:
+            for node in nodes.tolist():
+                build.add_output("read_data", self.width, node=node)
+
+    def _port_input(self, port: str, width: int, nodes: IntArray) -> Slice:
+        """Return an input of the memory ports of some nodes."""
+        for node in nodes.tolist():
+            self._build.add_input(port, width, node=node)
+        return Slice(f"{port}_{{}}", nodes, 0, width)
+
+    def _signals(self, placer: BitPlacer, nodes: IntArray) -> Mapping[str, Sequence[Source]]:
+        """Return the signals of the sequencer that a module of some nodes may be given."""
+        near = self._build.distribution.near_each
+        known = self._build.nets
+        found: dict[str, Sequence[Source]] = {"busy": (near("node_busy", nodes),)}
+        if "node_section" in known:
+            found["section"] = (near("node_section", nodes),)
+        if "operator_code" in known:
+            found["operator_code"] = (near("operator_code", nodes),)
+        if placer.used_bits:
+            whole = near("columns", nodes)
+            found["columns"] = [
+                Slice(whole.net, whole.number, number, 1) for number in sorted(placer.used_bits)
+            ]
+        names = [f"address_{k}" for k in placer.used_addresses]
+        names += [f"word_{k}" for k in placer.used_words]
+        names += [f"valid_{k}" for k in placer.used_valids]
+        return found | {name: (near(name, nodes),) for name in names}
+
+    def _tables(
+        self, module: str, placer: BitPlacer, member: IntArray, nodes: IntArray
+    ) -> Mapping[str, Sequence[Source]]:
+        """Add the tables of a module at some nodes."""
+        build = self._build
+        found: dict[str, Sequence[Source]] = {}
+        for number, table in enumerate(placer.tables):
+            width, bits = len(table.columns), self._row_bits
+            rows = table.contents(bits)
+            contents = {each: k for k, each in enumerate(dict.fromkeys(rows))}
+            which = np.array([contents[each] for each in rows])[member]
+            if not (table.by_row or table.by_choice):
+                found[f"table_{number}"] = (_constants(
+                    np.array([row[0] for row in contents], object)[which], width),)
+                continue
+            address: list[Slice] = []
+            if table.by_row:
+                row = self._columns.rows.index(table.delays)
+                address.append(build.distribution.near_each(f"row_{row}", nodes))
+            if table.by_choice:
+                address.append(Slice("choice_{}", nodes, 0, address_width(self.kinds.choices)))
+            name = f"{module}_table_{number}_{{}}"
+            build.add_roms(
+                name,
+                nodes,
+                contents=[*contents],
+                which=which,
+                width=width,
+                address=address,
+                output=name,
+            )
+            found[f"table_{number}"] = (Slice(name, nodes, 0, width),)
+        return found
+
+    @property
+    def _row_bits(self) -> int:
+        """Bits of the number of a row."""
+        return max((self.rows.count - 1).bit_length(), 1)
+
+    def _add_links(self) -> None:
+        """Add links of several cycles, and link ports."""
+        build, width = self._build, self.width
+        cycles_of = self.program.topology.cycles_of_arc[self.nodes]
+        for number, _ in enumerate(build.cut):
+            build.add_input(f"link_rx_{number}", width)
+        there, port = build.senders
+        used = {(int(a), int(b)) for a, b in zip(there.ravel(), port.ravel(), strict=True)}
+        for at in range(self._settings.ports):
+            for cycles in np.unique(cycles_of[:, at][cycles_of[:, at] > 1]).tolist():
+                nodes = np.flatnonzero(cycles_of[:, at] == cycles)
+                nodes = np.array([node for node in nodes.tolist() if (node, at) in used], int)
+                build.add_module(f"link_{cycles}", partial(Link, cycles, width), role=Role.LINK)
+                build.add_array(
+                    f"link_from_{{}}_{at}",
+                    f"link_{cycles}",
+                    nodes,
+                    inputs={"sent": (Slice("tx_{}", nodes, at * width, width),)},
+                    outputs={"arrived": (f"arrived_{at}_{{}}", width)},
+                )
+
+
+def _constants(values: IntArray, width: int) -> Source:
+    """Return a constant for each instance."""
+    if len({*values.tolist()}) == 1:
+        return Fixed(int(values[0]), width)
+    from ..arrays import Numbers
+
+    return Numbers(values.astype(np.int64), width)

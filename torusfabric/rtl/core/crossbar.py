@@ -1,0 +1,219 @@
+"""Crossbars: how out-ports, and operators, select from the words of a node.
+
+Nodes whose crossbars have the same pattern are of one *family*: the module is given the words that
+its multiplexers use, in the order of their source numbers, so that it does not matter which
+in-ports these come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...program.fields import Action, Sources, Stage
+from ...topology import IntArray
+from .kinds import NodeKinds
+from .part import Choice, LocalWord, NEUTRAL_WORD, is_branched, plan_choice
+from .places import BitPlacer, Columns
+from .rows import RowField, Rows
+
+__all__ = ["Crossbar", "Family", "SourceWords", "group_by_signature", "plan_crossbars"]
+
+#: The stages that are a register behind those of other stages.
+BEHIND = {Stage.LATER: Stage.PORT, Stage.LATER_RESULT: Stage.RESULT}
+
+
+class SourceWords:
+    """The words that sources of a program stand for.
+
+    Parameters
+    ----------
+    sources : Sources
+
+    Examples
+    --------
+    >>> words = SourceWords(Sources(2, delayed=(1,), injections=((0,),)))
+    >>> words.base(2), words.late(2)
+    (1, True)
+    """
+
+    def __init__(self, sources: Sources) -> None:
+        self._listed = sources.listed
+        numbers = {source: number for number, source in enumerate(self._listed)}
+        self._base = [
+            numbers[BEHIND.get(stage, stage), number] for stage, number in self._listed
+        ]
+        self.neutral = sources.identity
+
+    def base(self, source: int) -> int:
+        """Return the source whose word, now or a cycle ago, is that of a source."""
+        return self._base[source]
+
+    def late(self, source: int) -> bool:
+        """Return True if a source is the word of the cycle before."""
+        return self._base[source] != source
+
+    def order(self, source: int) -> tuple[bool, bool, int]:
+        """Return a key by which sources are sorted: a word that arrives late in a cycle, then the
+        word that changes nothing, come last in a multiplexer.
+        """
+        return source == self.neutral, self._listed[source][0] is Stage.MADE, source
+
+
+class Family(NamedTuple):
+    """Kinds of nodes that share a module.
+
+    Parameters
+    ----------
+    kinds : ndarray of int
+    sources : ndarray of int, shape (kinds, words)
+        The words that the module is given at each kind, by their source numbers.
+    """
+
+    kinds: IntArray
+    sources: IntArray
+
+
+class Crossbar(NamedTuple):
+    """The multiplexers of the modules of a family.
+
+    Parameters
+    ----------
+    choices : tuple of (Choice or None)
+        One for each port; None where nothing is selected.
+    """
+
+    family: Family
+    choices: tuple[Choice | None, ...]
+    placer: BitPlacer
+
+
+def group_by_signature(signatures: Sequence[object]) -> list[IntArray]:
+    """Return the indices of equal signatures, group by group, in order of first appearance."""
+    known: dict[object, list[int]] = {}
+    for number, signature in enumerate(signatures):
+        known.setdefault(signature, []).append(number)
+    return [np.array(members) for members in known.values()]
+
+
+class _Selection(NamedTuple):
+    """The sources that each multiplexer of a kind selects, in the order of its inputs."""
+
+    used: tuple[int, ...]
+    inputs: tuple[tuple[int, ...], ...]
+
+    def signature(self, words: SourceWords) -> object:
+        """Return the pattern of a crossbar, whichever words it is of."""
+        return tuple(
+            tuple(local_word(words, self.used, source) for source in inputs)
+            for inputs in self.inputs
+        )
+
+
+def local_word(words: SourceWords, used: Sequence[int], source: int) -> LocalWord:
+    """Return a source as a word of a module that is given some sources."""
+    if source == words.neutral:
+        return NEUTRAL_WORD
+    return LocalWord(list(used).index(words.base(source)), words.late(source))
+
+
+def used_words(words: SourceWords, sources: Sequence[int]) -> tuple[int, ...]:
+    """Return the words that a module has to be given for some sources."""
+    return tuple(sorted({words.base(source) for source in sources if source != words.neutral}))
+
+
+def plan_crossbars(
+    rows: Rows, kinds: NodeKinds, columns: Columns, action: Action, *, idles: bool, fast: bool
+) -> list[Crossbar]:
+    """Plan the crossbars of all kinds of nodes.
+
+    Parameters
+    ----------
+    action : Action
+        `SELECT` for out-ports, `OPERAND` for operators.
+    idles : bool
+        True if the word that changes nothing is 0.
+    fast : bool
+        True if all multiplexers have branches, whatever these cost.
+    """
+    words = SourceWords(rows.loops[0].sources)
+    fields = [rows.field(action, port) for port in range(rows.program.ports)]
+    selections = [_selection(words, kinds, fields, kind) for kind in range(kinds.count)]
+    found = []
+    for members in group_by_signature([each.signature(words) for each in selections]):
+        family = Family(members, np.array([selections[kind].used for kind in members], int))
+        placer = BitPlacer(columns)
+        of_members = [selections[kind] for kind in members]
+        counts = [len(inputs) for inputs in of_members[0].inputs]
+        own = sum(source >= rows.program.ports for source in of_members[0].used)
+        branched = [True] * len(counts) if fast else is_branched(counts, own)
+        choices = tuple(
+            None
+            if field is None or not counts[port]
+            else place_choice(
+                placer,
+                kinds.values(field.values, members),
+                [each.inputs[port] for each in of_members],
+                field,
+                words=words,
+                used=of_members[0].used,
+                idles=idles,
+                branched=branched[port],
+            )
+            for port, field in enumerate(fields)
+        )
+        found.append(Crossbar(family, choices, placer))
+    return found
+
+
+def _selection(
+    words: SourceWords, kinds: NodeKinds, fields: Sequence[RowField | None], kind: int
+) -> _Selection:
+    """Return the sources that the multiplexers of a kind select."""
+    inputs = tuple(
+        () if field is None else used_sources(words, kinds.values(field.values, np.array([kind])))
+        for field in fields
+    )
+    return _Selection(used_words(words, [source for each in inputs for source in each]), inputs)
+
+
+def used_sources(words: SourceWords, values: IntArray) -> tuple[int, ...]:
+    """Return the sources among values, in the order in which a multiplexer has them."""
+    found = np.unique(values[values >= 0]).tolist()
+    return tuple(sorted(found, key=words.order))
+
+
+def place_choice(
+    placer: BitPlacer,
+    values: IntArray,
+    inputs: Sequence[Sequence[int]],
+    field: RowField,
+    *,
+    words: SourceWords,
+    used: Sequence[int],
+    idles: bool,
+    branched: bool = True,
+) -> Choice:
+    """Return a multiplexer, and where its select bits lie.
+
+    Parameters
+    ----------
+    values : ndarray of int, shape (members, rows, choices)
+        The source that passes, -1 where that does not matter.
+    inputs : sequence of (sequence of int)
+        The sources of the multiplexer at each member.
+    field : RowField
+        Says when the select bits count, and whether all nodes agree on the source.
+    used : sequence of int
+        The sources that the module is given at the first member.
+    """
+    local = [local_word(words, used, source) for source in inputs[0]]
+    given, codes = plan_choice(local, idles=idles, branched=branched)
+    index = np.full(values.shape, -1)
+    for member, sources in enumerate(inputs):
+        for number, source in enumerate(sources):
+            index[member][values[member] == source] = number
+    bits = placer.code(index, codes, field.delays, alike=field.agrees)
+    return Choice(given, bits, branched)

@@ -1,0 +1,273 @@
+"""Where each bit of a value lies: a constant, a column of the sequencer, or a table at the node.
+
+This is the one way in which a core finds a value. A *column* is a bit that the sequencer sends to
+all nodes; it serves where all nodes that know the value agree. A *table* of a node is a ROM, or a
+RAM that is loaded, addressed by the row and, with any root, by the choice of the node. Nodes of one
+*family* share a module: a bit is a constant only if it is the same at all of them, and what differs
+between them is the contents of their tables.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ...topology import IntArray
+from .rows import Delays, later
+
+__all__ = ["AddressColumn", "Bit", "BitPlacer", "Columns", "NodeTable", "Place"]
+
+
+class Place(enum.Enum):
+    """The place of a bit."""
+
+    CONSTANT = "constant"
+    COLUMN = "column"
+    TABLE = "table"
+
+
+class Bit(NamedTuple):
+    """A bit of a value.
+
+    Parameters
+    ----------
+    number : int
+        The constant itself, the number of the column, or the bit of the table.
+    table : int
+        The number of the table.
+    """
+
+    place: Place
+    number: int
+    table: int = 0
+
+
+@dataclass
+class _Column:
+    """A bit by row, -1 where it does not matter, and its delays."""
+
+    values: IntArray
+    delays: Delays
+
+    def merge(self, values: IntArray) -> bool:
+        """Take over values that agree with these; return False if they do not."""
+        if not _compatible(self.values, values):
+            return False
+        self.values = np.maximum(self.values, values)
+        return True
+
+
+def _compatible(a: IntArray, b: IntArray) -> bool:
+    """Return True if two arrays agree wherever both are known."""
+    return bool(((a == b) | (a < 0) | (b < 0)).all())
+
+
+class AddressColumn(NamedTuple):
+    """An address that the sequencer sends to all nodes.
+
+    Parameters
+    ----------
+    first : ndarray of int, shape (rows,)
+        The first address of each row, -1 where it does not matter.
+    delays, pitch : tuple of int
+        For each form.
+    bits : int
+    """
+
+    first: IntArray
+    delays: Delays
+    pitch: Delays
+    bits: int
+
+
+class Columns:
+    """Everything that the sequencer sends to all nodes.
+
+    Attributes
+    ----------
+    bits : list of _Column
+        Single bits, such as select bits.
+    addresses : list of AddressColumn
+    words : list of (Delays, Delays)
+        Word counters: their delays, and the pitch by which they count.
+    rows : list of Delays
+        The number of the row, for tables of nodes.
+    valids : list of Delays
+        High while words of a row are under way.
+    """
+
+    def __init__(self) -> None:
+        self.bits: list[_Column] = []
+        self.addresses: list[AddressColumn] = []
+        self.words: list[tuple[Delays, Delays]] = []
+        self.rows: list[Delays] = []
+        self.valids: list[Delays] = []
+
+    def add_bit(self, values: IntArray, delays: Delays) -> int:
+        """Return the number of a column for a bit; a column serves all bits that agree with it."""
+        for number, column in enumerate(self.bits):
+            if column.delays == delays and column.merge(values):
+                return number
+        self.bits.append(_Column(values, delays))
+        return len(self.bits) - 1
+
+    def add_address(self, first: IntArray, delays: Delays, pitch: Delays, bits: int) -> int:
+        """Return the number of a column of addresses."""
+        for number, known in enumerate(self.addresses):
+            if (known.delays, known.pitch) == (delays, pitch) and _compatible(known.first, first):
+                both = np.maximum(known.first, first)
+                self.addresses[number] = AddressColumn(both, delays, pitch, max(known.bits, bits))
+                return number
+        self.addresses.append(AddressColumn(first, delays, pitch, bits))
+        return len(self.addresses) - 1
+
+    def add_word(self, delays: Delays, pitch: Delays) -> int:
+        """Return the number of a word counter."""
+        return _add(self.words, (delays, pitch))
+
+    def add_row(self, delays: Delays) -> int:
+        """Return the number of a row signal."""
+        return _add(self.rows, delays)
+
+    def add_valid(self, delays: Delays) -> int:
+        """Return the number of a strobe."""
+        return _add(self.valids, delays)
+
+
+def _add(known: list, value: object) -> int:  # type: ignore[type-arg]
+    """Return the index of a value in a list, which it is added to if it is new."""
+    if value not in known:
+        known.append(value)
+    return known.index(value)
+
+
+@dataclass
+class NodeTable:
+    """A table at each node of a family.
+
+    Parameters
+    ----------
+    delays : tuple of int
+        From the slot of a row to the cycle in which the table shows it.
+    by_row, by_choice : bool
+        True if its contents depend on the row, and on the choice of the node.
+    columns : list of ndarray of int, shape (members, rows, choices)
+        Its bits, -1 where they do not matter; one row, or choice, where these do not count.
+    """
+
+    delays: Delays
+    by_row: bool
+    by_choice: bool
+    columns: list[IntArray] = field(default_factory=list)
+
+    def add(self, values: IntArray, *, merge: bool) -> int:
+        """Return the number of a bit; one serves all bits that agree with it."""
+        if merge:
+            for number, known in enumerate(self.columns):
+                if _compatible(known, values):
+                    self.columns[number] = np.maximum(known, values)
+                    return number
+        self.columns.append(values)
+        return len(self.columns) - 1
+
+    def contents(self, row_bits: int) -> list[tuple[int, ...]]:
+        """Return the rows of the table of each member, choice after choice."""
+        shifts = 1 << np.arange(len(self.columns), dtype=object)
+        bits = np.maximum(np.stack(self.columns), 0).astype(object)
+        words = (bits * shifts[:, None, None, None]).sum(axis=0)
+        if self.by_row and self.by_choice:
+            missing = (1 << row_bits) - words.shape[1]
+            words = np.pad(words, ((0, 0), (0, missing), (0, 0)))
+        return [tuple(map(int, member.T.ravel())) for member in words]
+
+
+class BitPlacer:
+    """Finds the places of the bits that a module of a family is given.
+
+    Parameters
+    ----------
+    columns : Columns
+    writable : bool
+        True if contents may change: then nothing follows from them, and each bit has a place of
+        its own.
+    """
+
+    def __init__(self, columns: Columns, *, writable: bool = False) -> None:
+        self.columns, self._writable = columns, writable
+        self.tables: list[NodeTable] = []
+        self.used_bits: set[int] = set()
+        self.used_addresses: set[int] = set()
+        self.used_words: set[int] = set()
+        self.used_valids: set[int] = set()
+
+    def bit(self, values: IntArray, delays: Delays, *, alike: bool, early: bool = False) -> Bit:
+        """Return the place of a bit.
+
+        Parameters
+        ----------
+        values : ndarray of int, shape (members, rows, choices)
+            -1 where it does not matter.
+        alike : bool
+            True if all nodes that know the value agree.
+        early : bool
+            True if a register behind the place holds it, so that a table shows it a cycle earlier.
+        """
+        if not self._writable:
+            known = np.unique(values[values >= 0])
+            if len(known) < 2:
+                return Bit(Place.CONSTANT, int(known[0]) if len(known) else 0)
+        if alike:
+            number = self.columns.add_bit(values.max(axis=(0, 2)), delays)
+            self.used_bits.add(number)
+            return Bit(Place.COLUMN, number)
+        by_row, by_choice = True, values.shape[2] > 1
+        if not self._writable:
+            by_row, by_choice = _depends(values, 1), _depends(values, 2)
+            values = values if by_row else values.max(axis=1, keepdims=True)
+            values = values if by_choice else values.max(axis=2, keepdims=True)
+        shown = later(delays, -int(early)) if by_row else (0,)
+        for number, table in enumerate(self.tables):
+            if (table.delays, table.by_row, table.by_choice) == (shown, by_row, by_choice):
+                break
+        else:
+            number = len(self.tables)
+            self.tables.append(NodeTable(shown, by_row, by_choice))
+            if by_row:
+                self.columns.add_row(shown)
+        bit = self.tables[number].add(values, merge=not self._writable)
+        return Bit(Place.TABLE, bit, number)
+
+    def number(
+        self, values: IntArray, bits: int, delays: Delays, *, alike: bool, early: bool = False
+    ) -> tuple[Bit, ...]:
+        """Return the places of the bits of a number, least significant bit first."""
+        each = [np.where(values >= 0, values >> k & 1, -1) for k in range(bits)]
+        return tuple(self.bit(bit, delays, alike=alike, early=early) for bit in each)
+
+    def code(
+        self, index: IntArray, codes: Sequence[Sequence[int]], delays: Delays, *, alike: bool
+    ) -> tuple[Bit, ...]:
+        """Return the places of select bits, which a register behind them holds.
+
+        Parameters
+        ----------
+        index : ndarray of int, shape (members, rows, choices)
+            The number of the input that passes, -1 where it does not matter.
+        codes : sequence of (sequence of int)
+            The select bits of each input.
+        """
+        columns = np.array([*codes, [-1] * len(codes[0])], int)
+        return tuple(
+            self.bit(columns[index, k], delays, alike=alike, early=True)
+            for k in range(len(codes[0]))
+        )
+
+
+def _depends(values: IntArray, axis: int) -> bool:
+    """Return True if known values differ along an axis."""
+    most = values.max(axis=axis, keepdims=True)
+    return not bool(((values == most) | (values < 0)).all())

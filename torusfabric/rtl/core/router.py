@@ -1,0 +1,144 @@
+"""The router and the operators of a node: two modules with a multiplexer for each port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.lib.wiring import In
+
+from ...program.timing import COMBINE, LINK, SETTING
+from ..combiner import ChosenSum
+from ..modules import Use
+from ..multiplexer import held_slices
+from .part import (
+    NEUTRAL_WORD,
+    Choice,
+    NodeInputs,
+    NodePart,
+    NodeSettings,
+    operator_code_input,
+    word_outputs,
+)
+
+__all__ = ["Operators", "Router"]
+
+assert SETTING + 1 == LINK, "a router has one register"
+assert COMBINE == 1, "a result has one register, besides those of the operator's own hardware"
+
+
+class Router(NodePart):
+    """The router: a multiplexer and a register for each out-port.
+
+    An idle out-port carries any word.
+
+    Members
+    -------
+    operator_code : In
+        The control bits of the operator, if the word that changes nothing depends on them.
+    tx : Out(ports * width)
+        The word of each out-port.
+    """
+
+    def __init__(
+        self,
+        choices: Sequence[Choice | None],
+        inputs: NodeInputs,
+        settings: NodeSettings,
+        words: int,
+    ) -> None:
+        self._choices = choices
+        neutral = any(choice and NEUTRAL_WORD in choice.words for choice in choices)
+        super().__init__(
+            inputs,
+            settings,
+            words,
+            operator_code_input(settings, neutral=neutral)
+            | word_outputs({"tx": settings.ports * settings.width}),
+        )
+        self.tx = Signal(settings.ports * settings.width, reset_less=True, name="tx")
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the crossbar."""
+        chosen = [
+            Const(0, self.settings.width)
+            if choice is None
+            else self.chosen(choice, f"to_port_{port}")
+            for port, choice in enumerate(self._choices)
+        ]
+        self.m.d.sync += self.tx.eq(Cat(*chosen))
+        return self.m
+
+
+class Operators(NodePart):
+    """The operators behind the in-ports: each combines an arriving word with an operand.
+
+    Members
+    -------
+    operator_code : In
+        The control bits of the operator, if runs choose one.
+    rx : In(ports * width)
+        The word of each in-port.
+    result : Out(ports * width)
+        The result of each in-port, in a register.
+    made : Out(ports * width)
+        The result of each in-port in the cycle before.
+    """
+
+    def __init__(
+        self,
+        choices: Sequence[Choice | None],
+        inputs: NodeInputs,
+        settings: NodeSettings,
+        words: int,
+    ) -> None:
+        self._choices, size = choices, settings.ports * settings.width
+        super().__init__(
+            inputs,
+            settings,
+            words,
+            operator_code_input(settings, neutral=True, combines=True)
+            | {"rx": In(size)}
+            | word_outputs({"result": size, "made": size}),
+        )
+        self.result = Signal(size, reset_less=True, name="result")
+        self.made = Signal(size, name="made")
+
+    def elaborate(self, platform: object) -> Module:
+        """Build an operator for each in-port."""
+        width = self.settings.width
+        arriving = self.words("rx", width)
+        made = [
+            Const(0, width)
+            if choice is None
+            else self._combined(arriving[port], choice, f"at_port_{port}")
+            for port, choice in enumerate(self._choices)
+        ]
+        self.m.d.comb += self.made.eq(Cat(*made))
+        self.m.d.sync += self.result.eq(self.made)
+        return self.m
+
+    def _combined(self, word: Value, choice: Choice, name: str) -> Value:
+        """Return the result of an arriving word and the operand that a choice passes."""
+        unit, width = self.settings.unit, self.settings.width
+        assert unit is not None
+        if self.alone and unit.adds and len(choice.words) > 1:
+            return self._sum(word, choice, name)
+        operand = self.chosen(choice, name)
+        return unit.combine(self.m, word, operand, self.run_operator(), width)
+
+    def _sum(self, word: Value, choice: Choice, name: str) -> Value:
+        """Return a sum in the emitted text, where a module chooses one of its operands."""
+        width, inputs = self.settings.width, [self.word(each) for each in choice.words]
+        meant = ChosenSum(len(inputs), width, isinstance(inputs[-1], Const))
+        code = Cat(*map(self.early_bit, choice.bits))
+        held = Cat(*map(Cat, held_slices(self.m, code, width, name=name)))
+        total = Signal(width, name=f"{name}_total")
+        self.m.submodules[name] = Use(
+            meant.shared,
+            i_word=word,
+            i_words=Cat(*inputs[: meant.words]),
+            i_select=held,
+            o_total=total,
+        )
+        return total

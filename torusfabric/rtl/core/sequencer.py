@@ -1,0 +1,290 @@
+"""The sequencer: the one controller that steps all nodes of a core through the program.
+
+Counters are a cycle ahead of their slot (`Slots`), since they address ROMs whose rows are there in
+the slot. From then on a signal is delayed until it has to leave for the nodes, `DISTRIBUTION`
+cycles before it counts there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from ...program.fields import Order
+from ...program.timing import DISTRIBUTION
+from ..memories import choose, constant_at
+from ..memories import Columns as RomColumns
+from ..modules import Leaf, delayed, pulsed
+from ..operator_unit import OperatorUnit
+from .places import Columns
+from .rows import Delays, Rows, later
+from .run_port import RunPort
+from .slots import Chosen, Slots
+
+__all__ = ["Sequencer", "signal_widths"]
+
+
+def signal_widths(rows: Rows, columns: Columns) -> dict[str, int]:
+    """Return the widths of the signals that the sequencer sends to all nodes."""
+    found = {"columns": len(columns.bits)}
+    for number, address in enumerate(columns.addresses):
+        most = max(int(address.first.max()), 0) + rows.most_word(address.pitch)
+        found[f"address_{number}"] = max(min(most.bit_length(), address.bits), 1)
+    for number, (_, pitch) in enumerate(columns.words):
+        found[f"word_{number}"] = max(rows.most_word(pitch).bit_length(), 1)
+    for number in range(len(columns.valids)):
+        found[f"valid_{number}"] = 1
+    for number in range(len(columns.rows)):
+        found[f"row_{number}"] = max((rows.count - 1).bit_length(), 1)
+    return {name: width for name, width in found.items() if width}
+
+
+class Sequencer(Leaf):
+    """Steps through the rows and flits of a program, and counts the cycles.
+
+    Members
+    -------
+    start, reset, entry, length, root, operation, section : In
+        See `RunPort`.
+    idle, ending, ends, busy, done, cycles, round, last_entry, last_root : Out
+        See `RunPort`.
+    node_busy : Out(1)
+        High while memories are given addresses of the run.
+    operator_code, node_root, node_section : Out
+        The control bits of the operator, the root and the section of a run, if there is a choice.
+    columns, address_K, word_K, valid_K, row_K : Out
+        See `Columns` of `places`.
+    """
+
+    def __init__(
+        self, rows: Rows, port: RunPort, columns: Columns, unit: OperatorUnit | None
+    ) -> None:
+        self._rows, self._port, self._columns, self._unit = rows, port, columns, unit
+        self._timings = [form.timing for form in rows.program.forms]
+        inputs, outputs = port.inputs, port.outputs
+        held = {
+            "node_busy": 1,
+            "operator_code": unit.bits if unit else 0,
+            "node_root": inputs.get("root", 0),
+            "node_section": inputs.get("section", 0),
+        }
+        super().__init__(
+            {name: In(bits) for name, bits in inputs.items()}
+            | {name: Out(bits) for name, bits in outputs.items()}
+            | {name: Out(bits) for name, bits in held.items()}
+            | {name: Out(bits) for name, bits in signal_widths(rows, columns).items()}
+        )
+        self.idle = Signal(init=1, name="idle")
+        self._accepted = Signal(name="accepted")
+        self._m = Module()
+        self._lines: dict[tuple[str, Delays], list[Value]] = {}
+        self._form: Value = Const(0, 1)
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the sequencer."""
+        m, rows, program = self._m, self._rows, self._rows.program
+        if rows.several:
+            self._form = self.last_entry
+        m.d.comb += self._accepted.eq(self.value("start") & self.idle & ~self.value("reset"))
+        chosen, load, go = self._sample(program.any_length)
+        slots = Slots(rows, self._form, any_length=program.any_length)
+        slots.build(m, go, load, chosen)
+        stages = self._stages(Value.cast(go | slots.running))
+        last = Signal(name="last_cycle")
+        m.d.comb += last.eq(self._ended(stages, 0))
+        self._show_state(stages, last)
+        self._lines = {("row", ()): [slots.row], ("valid", ()): [stages[0] & ~slots.pausing]}
+        # Nothing of a run shows in the next, which may be of a form with longer delays.
+        self._clears = self.value("reset") | (last if rows.several else 0)
+        self._slots = slots
+        self._send()
+        m.d.sync += self.round.eq(
+            slots.row - constant_at(rows.starts.tolist(), self._form)
+        )
+        with m.If(self.value("reset")):
+            m.d.sync += [counter.eq(counter.init) for counter in slots.counters]
+        return m
+
+    # The start
+
+    def _sample(self, any_length: bool) -> tuple[Chosen, Value, Value]:  # noqa: FBT001
+        """Hold what a start chooses.
+
+        Returns
+        -------
+        chosen : Chosen
+        load, go : Value
+            See `Slots.build`.
+        """
+        m, names = self._m, self._port.inputs
+        (setup,) = {timing.run_setup for timing in self._timings}
+        entry = self.value("entry") if "entry" in names else Const(0, 1)
+        length = self.value("length") if "length" in names else None
+        held_length = length
+        with m.If(self._accepted):
+            if "entry" in names:
+                m.d.sync += self.last_entry.eq(entry)
+            if "root" in names:
+                m.d.sync += self.last_root.eq(self.value("root"))
+            if "section" in names:
+                m.d.sync += self.node_section.eq(self.value("section"))
+            if self._unit and self._unit.bits:
+                codes = [Const(code, self._unit.bits) for code in self._unit.codes]
+                m.d.sync += self.operator_code.eq(choose(codes, self.value("operation")))
+            if length is not None and setup > 1:
+                held_length = Signal(len(length), name="length_held", reset_less=True)
+                m.d.sync += held_length.eq(length)
+        if "root" in names:
+            m.d.comb += self.node_root.eq(self.last_root)
+        starting = pulsed_unless(m, self._accepted, setup, self.value("reset"))
+        if setup > 1:
+            return Chosen(self._form, held_length), starting[setup - 1], starting[setup]
+        return Chosen(entry, length), self._accepted, starting[setup]
+
+    # The state of the run
+
+    def _stages(self, goes_on: Value) -> Value:
+        """Return bits that say: a slot follows, is under way, and was 1, 2, .. cycles ago."""
+        m = self._m
+        most = max(timing.drain for timing in self._timings)
+        delays = [max(delays) - DISTRIBUTION for delays in self._columns.valids]
+        stages = Signal(max([most + 1, 2, *delays]), name="stages")
+        m.d.sync += stages.eq(Cat(goes_on, stages))
+        with m.If(self.value("reset")):
+            m.d.sync += stages.eq(0)
+        if self._rows.several:
+            # Nothing of a run shows in the next, which may be of a form with longer delays.
+            with m.Elif(self._ended(Cat(goes_on, stages), 0)):
+                m.d.sync += stages.eq(0)
+        return Cat(goes_on, stages)
+
+    def _ended(self, stages: Value, early: int) -> Value:
+        """Return a signal that is high some cycles before the last one of a run.
+
+        It is not high before the last slot, of which nobody knows that it is the last.
+        """
+        ages = [timing.drain - min(early, timing.drain) for timing in self._timings]
+        ended = {age: stages[age + 1] & ~stages[age] for age in ages}
+        return choose([ended[age] for age in ages], self._form)
+
+    def _show_state(self, stages: Value, last: Value) -> None:
+        """Show whether a run is under way, and its cycles.
+
+        A run that begins in the last cycle of another is shown a cycle later, so that the end of
+        that one is seen.
+        """
+        m, accepted, reset = self._m, self._accepted, self.value("reset")
+        followed = Signal(name="followed")
+        m.d.sync += followed.eq(accepted & last)
+        with m.If((accepted & ~last) | followed):
+            m.d.sync += [self.busy.eq(1), self.done.eq(0), self.cycles.eq(followed)]
+        with m.Elif(self.busy):
+            m.d.sync += self.cycles.eq(self.cycles + 1)
+            with m.If(last):
+                m.d.sync += [self.busy.eq(0), self.done.eq(1)]
+        soon = Signal(name="soon")
+        m.d.comb += soon.eq(self._ended(stages, 2))
+        m.d.sync += [self.ending.eq(soon), self.idle.eq((self.idle | self.ending) & ~accepted)]
+        m.d.comb += self.ends.eq(self._ended(stages, self._port.lead))
+        with m.If(accepted):
+            m.d.sync += self.node_busy.eq(1)
+        with m.Elif(self._ended(stages, DISTRIBUTION)):
+            m.d.sync += self.node_busy.eq(0)
+        # Strobes that have left for the nodes before a reset arrive before a start is accepted.
+        clearing = Signal(DISTRIBUTION, name="clearing")
+        m.d.sync += clearing.eq(Cat(reset, clearing))
+        with m.If(reset):
+            m.d.sync += [self.busy.eq(0), self.done.eq(0), self.node_busy.eq(0)]
+            m.d.sync += [self.idle.eq(0), self.ending.eq(0), followed.eq(0)]
+        with m.Elif(clearing.any()):
+            m.d.sync += self.idle.eq(clearing[-1])
+
+    # Signals to the nodes
+
+    def _line(self, name: str, age: int) -> Value:
+        """Return a signal of the slot, `age` cycles after the counters show it."""
+        line = self._lines[name, ()]
+        while len(line) <= age:
+            stage = Signal(len(line[-1]), name=f"{name}_d{len(line)}", reset_less=name != "valid")
+            self._m.d.sync += stage.eq(line[-1])
+            if name == "valid":
+                with self._m.If(self._clears):
+                    self._m.d.sync += stage.eq(0)
+            line.append(stage)
+        return line[age]
+
+    def _aged(self, name: str, ages: Delays) -> Value:
+        """Return a signal of the slot, by as many cycles later as the form says."""
+        if len({*ages}) == 1:
+            return self._line(name, ages[0])
+        # The choice is made a cycle before: the nodes are far away.
+        if min(ages) > 0:
+            chosen = choose([self._line(name, age - 1) for age in ages], self._form)
+            return delayed(self._m, chosen, 1, name)
+        return choose([self._line(name, age) for age in ages], self._form)
+
+    def _send(self) -> None:
+        """Send everything that nodes are given, `DISTRIBUTION` cycles before it counts."""
+        m, columns = self._m, self._columns
+        roms: dict[Delays, RomColumns] = {}
+
+        def rom(ages: Delays) -> RomColumns:
+            """Return the ROM whose rows are there a cycle after the row has an age."""
+            return roms.setdefault(ages, RomColumns(self._aged("row", ages)))
+
+        for number, bit in enumerate(columns.bits):
+            ages = later(bit.delays, -DISTRIBUTION)
+            m.d.comb += self.columns[number].eq(rom(ages).read(np.maximum(bit.values, 0)))
+        for number, (first, delays, pitch, _) in enumerate(columns.addresses):
+            ages = later(delays, -DISTRIBUTION - 1)
+            base = rom(ages)
+            word = self._word(later(ages, 1), pitch)
+            address = base.address(first, word) if word is not None else base.read(
+                np.maximum(first, 0)
+            )  # fmt: skip
+            shown = getattr(self, f"address_{number}")
+            m.d.sync += shown.eq(address)
+        for number, (delays, pitch) in enumerate(columns.words):
+            found = self._word(later(delays, 1 - DISTRIBUTION), pitch)
+            m.d.comb += getattr(self, f"word_{number}").eq(Const(0) if found is None else found)
+        for number, delays in enumerate(columns.valids):
+            ages = later(delays, 1 - DISTRIBUTION)
+            m.d.comb += getattr(self, f"valid_{number}").eq(self._aged("valid", ages))
+        for number, delays in enumerate(columns.rows):
+            ages = later(delays, 1 - DISTRIBUTION)
+            m.d.comb += getattr(self, f"row_{number}").eq(self._aged("row", ages))
+        for number, each in enumerate(roms.values()):
+            each.build(m, f"table_{number}", alone=self.alone)
+
+    def _word(self, ages: Delays, pitch: Delays) -> Value | None:
+        """Return the word counter times the pitch, or None if rows have one word."""
+        most = self._rows.most_word(pitch)
+        if not most:
+            return None
+        name = self._counter(pitch)
+        return self._aged(name, ages)
+
+    def _counter(self, pitch: Delays) -> str:
+        """Return the name of the counter that counts by a pitch."""
+        name = "word" if {*pitch} == {1} else "word_by_" + "_".join(map(str, pitch))
+        if (name, ()) not in self._lines:
+            word = self._slots.word
+            if name != "word":
+                steps = [word * step for step in pitch]
+                word = choose(steps, self._form) if len({*pitch}) > 1 else steps[0]
+            self._lines[name, ()] = [word]
+        return name
+
+
+def pulsed_unless(m: Module, pulse: Value, cycles: int, reset: Value) -> list[Value]:
+    """Return a pulse, and the pulse 1, 2, .. cycles later; none outlives a reset."""
+    line = [pulse]
+    for cycle in range(cycles):
+        later_pulse = Signal(name=f"start_d{cycle + 1}")
+        m.d.sync += later_pulse.eq(line[-1] & ~reset)
+        line.append(later_pulse)
+    return line

@@ -1,0 +1,373 @@
+"""Slots: the row and the word that the sequencer presents in each cycle of a run.
+
+A form runs through its rows *by flit* (all rows for the first flit of each block, then for the
+second, ..) or *by row* (all words of a row, then a pause, then the next row). A row that is run
+through by row consists of *segments*: one for each block, and the pause if there is one::
+
+    row:   | block 0 | block 1 | pause |
+    word:    0 1 2 3   N  ..      -           N: the addresses of a block
+
+One counter counts the cycles of a segment (by row) or the flits of a block (by flit). "Last cycle
+of a segment", "last block of a row" and "last row" are computed with the cycle before and are in
+registers. Why: the end of a row enables every counter; computed on time it would lie behind the row
+counter, a look-up and two comparators, on the critical path.
+
+If the length is fixed, the blocks of a row follow one another without a gap, and are one segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from amaranth.hdl import Const, Module, Mux, Signal, Value
+
+from ...program.fields import Order
+from ...topology import IntArray
+from ..memories import constant_at, look_up
+from .rows import Rows
+
+__all__ = ["Chosen", "Slots"]
+
+
+class Chosen(NamedTuple):
+    """The form and the length of a run.
+
+    Parameters
+    ----------
+    form : Value
+        The number of the form.
+    length : Value or None
+        Flits of a block, if runs choose them.
+    """
+
+    form: Value
+    length: Value | None
+
+
+class _Segment(NamedTuple):
+    """The first segment of a row.
+
+    Parameters
+    ----------
+    pauses : Value
+        High if nothing moves in the row.
+    left : Value
+        Cycles of the segment, but for its first.
+    last : Value
+        High if the first cycle is the last.
+    """
+
+    pauses: Value
+    left: Value
+    last: Value
+
+
+@dataclass(frozen=True)
+class _Lengths:
+    """Properties of the blocks of a run, in registers.
+
+    Parameters
+    ----------
+    left : Value
+        Flits of a block, but for the first.
+    single : Value
+        High if blocks have one flit.
+    skip : Value
+        The distance of the addresses of the last flit of a block and the first of the next.
+    rest : Value or None
+        Cycles of a row besides its words, in forms whose rows have a least duration.
+    """
+
+    left: Value
+    single: Value
+    skip: Value
+    rest: Value | None
+
+
+class Slots:
+    """Counters of the rows and words of a run.
+
+    Counters are a cycle ahead of their slot.
+
+    Parameters
+    ----------
+    form : Value
+        The form of the run under way.
+    any_length : bool
+        True if runs choose their length.
+
+    Attributes
+    ----------
+    row, word : Signal
+        The row, and the distance of its word from the first address.
+    running : Signal
+        High from the second slot of a run to the last.
+    pausing : Signal
+        High while the words of a row are over.
+    counters : list of Signal
+        All registers of a run under way; a reset gives them their initial values.
+    """
+
+    def __init__(self, rows: Rows, form: Value, *, any_length: bool) -> None:
+        self._rows, self._form, self._any = rows, form, any_length
+        loops = rows.loops
+        self._words_of_row = rows.join([loop.blocks * loop.flits for loop in loops])
+        self._pause_of_row = rows.join(
+            [np.where(loop.blocks > 0, loop.pause, np.maximum(loop.pause, loop.least))
+             for loop in loops]
+        )  # fmt: skip
+        if not any_length:
+            self._pause_of_row = rows.join(
+                [loop.duration(loop.flits) - loop.blocks * loop.flits for loop in loops]
+            )
+        self._least = [loop.least for loop in loops]
+        for loop in loops:
+            assert loop.least == 1 or not any_length or (loop.blocks <= 1).all()
+        orders = {loop.order for loop in loops}
+        self._orders = orders
+        most = max(loop.flits for loop in loops)
+        if Order.ROW in orders:
+            by_row = [loop.order is Order.ROW for loop in loops]
+            moves = rows.join([np.full(loop.rows, is_row)
+                               for loop, is_row in zip(loops, by_row, strict=True)])  # fmt: skip
+            most = max(most, int((self._pause_of_row * moves).max()), *self._least)
+            if not any_length:
+                most = max(most, int((self._words_of_row * moves).max()))
+        self.row = Signal(range(max(rows.count, 2)), name="row")
+        self.word = Signal(range(max(rows.most_word((1,) * len(loops)) + 1, 2)), name="word")
+        first = self._first_values()
+        self.running = Signal(name="running")
+        self.pausing = Signal(name="pausing", init=first.pauses)
+        self._left = Signal(range(max(most, 2)), name="left", init=first.left)
+        self._last = Signal(name="last_of_segment", init=first.last)
+        self._last_row = Signal(name="last_row", init=int(loops[0].rows == 1))
+        blocks = int(rows.blocks.max()) if any_length else 1
+        self._several_blocks = blocks > 1
+        self._blocks_left = Signal(range(max(blocks, 2)), name="blocks_left")
+        self._last_block = Signal(name="last_block") if self._several_blocks else Const(1, 1)
+        self._facts: list[tuple[Signal, Value, Value]] = []
+
+    class _First(NamedTuple):
+        pauses: int
+        left: int
+        last: int
+
+    def _first_values(self) -> Slots._First:
+        """Return the first segment of the first row, where nothing is chosen."""
+        loop = self._rows.loops[0]
+        if loop.order is Order.FLIT:
+            cycles, pauses = loop.flits, 0
+        else:
+            pauses = int(loop.blocks[0] == 0)
+            cycles = int(self._pause_of_row[0] if pauses else self._words_of_row[0])
+        if self._any:
+            return self._First(pauses, 0, 0)
+        return self._First(pauses, cycles - 1, int(cycles == 1))
+
+    @property
+    def counters(self) -> list[Signal]:
+        """All registers of a run under way."""
+        facts = [fact for fact, _, _ in self._facts]
+        own = [self.row, self.word, self.running, self.pausing, self._left, self._last]
+        blocks = [self._blocks_left] if self._several_blocks else []
+        return [*own, self._last_row, *blocks, *facts]
+
+    # Properties of rows
+
+    def _following(self, values: IntArray) -> Value:
+        """Return the value of the row after the one under way; behind the last comes the first."""
+        after = np.arange(self._rows.count) + 1
+        for start, stop in zip(self._rows.starts, self._rows.stops, strict=True):
+            after[stop - 1] = start
+        values = values.astype(int)
+        if (values == values[0]).all():
+            return Const(int(values[0]), max(int(values[0]).bit_length(), 1))
+        return look_up(values[after].tolist(), self.row)
+
+    def _first_of(self, values: IntArray, form: Value) -> Value:
+        """Return the value of the first row of a form."""
+        return constant_at(values.astype(int)[self._rows.starts].tolist(), form)
+
+    def _fact(self, name: str, values: IntArray, form: Value) -> Value:
+        """Return a register with a value of the row under way, or a constant."""
+        values = values.astype(int)
+        width = max(int(values.max()).bit_length(), 1)
+        if (values == values[0]).all():
+            return Const(int(values[0]), width)
+        register = Signal(width, name=name, init=int(values[0]))
+        following = self._following(values), self._first_of(values, form)
+        self._facts.append((register, *following))
+        return register
+
+    def _of_form(self, values: Sequence[int], form: Value) -> Value:
+        """Return the constant of a form."""
+        return constant_at([int(value) for value in values], form)
+
+    # The run
+
+    def build(self, m: Module, go: Value, load: Value, chosen: Chosen) -> None:
+        """Add the counters.
+
+        Parameters
+        ----------
+        go : Value
+            High in the cycle before the first slot.
+        load : Value
+            High in a cycle before that, in which the counters take over what a run has chosen.
+        chosen : Chosen
+            The choices, in the cycle in which `load` is high.
+        """
+        rows, loops = self._rows, self._rows.loops
+        lengths = self._lengths(m, load, chosen)
+        by_flit = self._of_form(rows.by_flit(), self._form)
+        pause = self._fact("pause_left", (self._pause_of_row - 1).clip(0), chosen.form)
+        no_pause = self._fact("no_pause", self._pause_of_row == 0, chosen.form)
+        short_pause = self._fact("short_pause", self._pause_of_row == 1, chosen.form)
+        if lengths.rest is not None:
+            rests = self._of_form([least > 1 for least in self._least], self._form)
+            pause = Mux(rests, (lengths.rest - 1)[: len(lengths.rest)], pause)
+            no_pause = Mux(rests, lengths.rest == 0, no_pause)
+            short_pause = Mux(rests, lengths.rest == 1, short_pause)
+        first_row = self._of_form(rows.starts.tolist(), self._form)
+        before_last = [start if loop.rows == 1 else start + loop.rows - 2
+                       for start, loop in zip(rows.starts.tolist(), loops, strict=True)]  # fmt: skip
+        only = self._of_form([loop.rows == 1 for loop in loops], self._form)
+        next_row = Mux(self._last_row, first_row, self.row + 1)
+        next_last = Mux(self._last_row, only, self.row == self._of_form(before_last, self._form))
+        ends_words = ~self.pausing & self._last_block
+        ends_row = Signal(name="ends_row")
+        m.d.comb += ends_row.eq(self._last & (self.pausing | (self._last_block & no_pause)))
+        with m.If(go | self.running):
+            if Order.FLIT in self._orders:
+                with m.If(by_flit):
+                    self._pass_flit(m, lengths, next_row, next_last)
+            if Order.ROW in self._orders:
+                with m.If(~by_flit):
+                    m.d.sync += [self._left.eq(self._left - 1), self._last.eq(self._left == 1)]
+                    m.d.sync += self.word.eq(self.word + 1)
+                    with m.If(self._last):
+                        self._reload(m, lengths)
+                        with m.If(ends_words):
+                            m.d.sync += [self.pausing.eq(1), self._left.eq(pause)]
+                            m.d.sync += self._last.eq(short_pause)
+                    with m.If(ends_row):
+                        m.d.sync += self.running.eq(~self._last_row)
+                        m.d.sync += [self.row.eq(next_row), self._last_row.eq(next_last)]
+                        m.d.sync += self.word.eq(0)
+                        m.d.sync += [fact.eq(following) for fact, following, _ in self._facts]
+                        self._begin(m, self._next_segment(lengths), self._following(rows.blocks))
+                    with m.Else():
+                        m.d.sync += self.running.eq(1)
+        if chosen.length is not None or rows.several:
+            self._load(m, load, chosen)
+
+    def _load(self, m: Module, load: Value, chosen: Chosen) -> None:
+        """Take over what a run has chosen."""
+        rows, loops, form = self._rows, self._rows.loops, chosen.form
+        with m.If(load):
+            m.d.sync += [
+                self.row.eq(self._of_form(rows.starts.tolist(), form)),
+                self._last_row.eq(self._of_form([loop.rows == 1 for loop in loops], form)),
+            ]
+            m.d.sync += [fact.eq(first) for fact, _, first in self._facts]
+            flits = self._flits(chosen)
+            pauses = [loop.order is Order.ROW and loop.blocks[0] == 0 for loop in loops]
+            words = Mux(self._of_form(pauses, form),
+                        self._first_of(self._pause_of_row, form), flits)  # fmt: skip
+            if not any(pauses):
+                words = flits
+            segment = _Segment(
+                self._of_form(pauses, form), (words - 1)[: len(self._left)], words == 1
+            )
+            self._begin(m, segment, self._first_of(rows.blocks, form))
+
+    def _flits(self, chosen: Chosen) -> Value:
+        """Return the cycles of the first segment with words of a run."""
+        loops = self._rows.loops
+        if chosen.length is None:
+            first = [loop.flits if loop.order is Order.FLIT else int(loop.blocks[0]) * loop.flits
+                     for loop in loops]  # fmt: skip
+            return self._of_form(first, chosen.form)
+        padded = [loop.padded for loop in loops]
+        if not any(padded):
+            return chosen.length
+        fixed = self._of_form([loop.flits for loop in loops], chosen.form)
+        return Mux(self._of_form(padded, chosen.form), fixed, chosen.length)
+
+    def _lengths(self, m: Module, load: Value, chosen: Chosen) -> _Lengths:
+        """Return the properties of the blocks of a run."""
+        loops = self._rows.loops
+        if chosen.length is None:
+            # By row, the words of a row are one segment.
+            flits = self._of_form([loop.flits for loop in loops], self._form)
+            fixed = self._of_form([loop.flits - 1 for loop in loops], self._form)
+            return _Lengths(fixed, flits == 1, Const(1), None)
+        flits = self._flits(chosen)
+        most = max(loop.flits for loop in loops)
+        left = Signal(range(max(most, 2)), name="block_left", reset_less=True)
+        single = Signal(name="single_flit", reset_less=True)
+        skip = Signal(range(most + 1), name="skip", reset_less=True)
+        apart = self._of_form([loop.flits + 1 for loop in loops], chosen.form)
+        with m.If(load):
+            m.d.sync += [left.eq(flits - 1), single.eq(flits == 1), skip.eq(apart - flits)]
+        if max(self._least) == 1:
+            return _Lengths(left, single, skip, None)
+        least = self._of_form(self._least, chosen.form)
+        pauses = [int(loop.pause[loop.blocks > 0].max(initial=0)) for loop in loops]
+        for loop in loops:
+            assert loop.least == 1 or len(np.unique(loop.pause[loop.blocks > 0])) < 2
+        pause = self._of_form(pauses, chosen.form)
+        rest = Signal(range(max(*self._least, *pauses) + 1), name="rest", reset_less=True)
+        short = (least - flits).as_signed()
+        with m.If(load):
+            m.d.sync += rest.eq(Mux(flits + pause < least, short, pause))
+        return _Lengths(left, single, skip, rest)
+
+    def _pass_flit(
+        self, m: Module, lengths: _Lengths, next_row: Value, next_last: Value
+    ) -> None:
+        """Pass a row of a form by flit; behind its last row comes the next flit."""
+        m.d.sync += [self.row.eq(next_row), self._last_row.eq(next_last), self.running.eq(1)]
+        with m.If(self._last_row):
+            m.d.sync += [self._left.eq(self._left - 1), self._last.eq(self._left == 1)]
+            m.d.sync += self.word.eq(self.word + 1)
+            with m.If(self._last):
+                m.d.sync += [self.running.eq(0), self.word.eq(0)]
+                m.d.sync += [self._left.eq(lengths.left), self._last.eq(lengths.single)]
+
+    def _reload(self, m: Module, lengths: _Lengths) -> None:
+        """Begin the next block of a row."""
+        if not self._several_blocks:
+            return
+        with m.If(~self.pausing & ~self._last_block):
+            m.d.sync += [self._left.eq(lengths.left), self._last.eq(lengths.single)]
+            m.d.sync += self.word.eq(self.word + lengths.skip)
+            m.d.sync += [self._blocks_left.eq(self._blocks_left - 1),
+                         self._last_block.eq(self._blocks_left == 1)]  # fmt: skip
+
+    def _next_segment(self, lengths: _Lengths) -> _Segment:
+        """Return the first segment of the row after the one under way."""
+        rows = self._rows
+        idle, words = rows.blocks == 0, self._words_of_row
+        if self._any:
+            left, last = lengths.left, lengths.single
+        else:
+            left, last = self._following((words - 1).clip(0)), self._following(words == 1)
+        if not idle.any():
+            return _Segment(Const(0, 1), left, last)
+        pauses = self._following(idle)
+        return _Segment(
+            pauses,
+            Mux(pauses, self._following((self._pause_of_row - 1).clip(0)), left),
+            Mux(pauses, self._following(self._pause_of_row == 1), last),
+        )
+
+    def _begin(self, m: Module, segment: _Segment, blocks: Value) -> None:
+        """Begin a row."""
+        m.d.sync += [self.pausing.eq(segment.pauses), self._left.eq(segment.left)]
+        m.d.sync += self._last.eq(segment.last)
+        if self._several_blocks:
+            m.d.sync += [self._blocks_left.eq(blocks - 1), self._last_block.eq(blocks <= 1)]

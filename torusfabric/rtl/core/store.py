@@ -1,0 +1,290 @@
+"""The store of a node: its memories, the readers in front of injection ports, and its memory port.
+
+While no run is under way the memory port writes and reads. What it writes reaches the memories as
+it is: `busy` alone says whose address and word a memory is given. With `concurrent` the port has a
+read copy of each memory of received words, and writes memories that no run writes, so that both are
+used at the same time, in different sections.
+
+Cycles of a read of the memory port:
+
+=====  ===================================================
+0      bank and address are given
+1      the word is there, and its bank in select registers
+2      ``read_data``
+=====  ===================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Member
+
+from ...collective import combine_in_tree
+from ..memories import Cell, ReadPort, WritePort, add_memory, address_width, fitting, look_up
+from ..memories import memory_cell
+from ..modules import delayed
+from ..multiplexer import multiplexed, select_code
+from ..operator_unit import add_pair
+from .part import NodeInputs, NodePart, NodeSettings, operator_code_input, word_outputs
+from .store_plan import Address, Arrival, Bank, Reader, StoreShape
+
+__all__ = ["ANSWER", "PortShape", "StoreModule"]
+
+#: Cycles from an address of the memory port to its word.
+ANSWER = 2
+
+
+class PortShape:
+    """The memory port of each node.
+
+    Parameters
+    ----------
+    memories : int
+        Memories of a node.
+    depth : int
+        Words of the deepest memory.
+    sections : int
+        Sections of each memory, a power of two.
+    concurrent : bool
+        True if the port writes and reads during runs.
+
+    Examples
+    --------
+    >>> PortShape(memories=5, depth=16, width=8, sections=2).inputs["write_address"]
+    4
+    """
+
+    def __init__(
+        self, *, memories: int, depth: int, width: int, sections: int = 1, concurrent: bool = False
+    ) -> None:
+        self.sections, self.concurrent = sections, concurrent
+        self.section_bits = (sections - 1).bit_length()
+        place = {
+            "bank": address_width(memories),
+            "address": address_width(depth),
+            "section": self.section_bits,
+        }
+        self.inputs = {"write_enable": 1, "write_data": width, "read_enable": 1}
+        self.inputs |= {f"{way}_{name}": bits for way in ("write", "read")
+                        for name, bits in place.items() if bits}  # fmt: skip
+
+
+class StoreModule(NodePart):
+    """The store of a node.
+
+    Members
+    -------
+    busy : In(1)
+        High while a run is under way, a cycle before that counts.
+    section : In
+        The section of the run, if there are several.
+    operator_code : In
+        The control bits of the operator, if words are combined, or the neutral word needs them.
+    write_enable, write_bank, write_address, write_section, write_data : In
+        A write of the memory port.
+    read_enable, read_bank, read_address, read_section : In
+        A read of the memory port.
+    read_data : Out(width)
+        The word `ANSWER` cycles later; 0 unless the read was enabled.
+    inject : Out(injections * width)
+        The word of each injection port.
+
+    Attributes
+    ----------
+    cells : dict of (int, int) to Cell
+        What holds the words of each copy of each bank.
+    """
+
+    def __init__(
+        self,
+        shape: StoreShape,
+        port: PortShape,
+        inputs: NodeInputs,
+        settings: NodeSettings,
+        *,
+        words: int,
+        many: bool,
+    ) -> None:
+        self.shape, self._port, self._many = shape, port, many
+        width = settings.width
+        combines = any(len(readers) > 1 for readers in shape.injections)
+        members: dict[str, Member] = {"busy": In(1), "section": In(port.section_bits)}
+        members |= operator_code_input(settings, neutral=True, combines=combines)
+        members |= {name: In(bits) for name, bits in port.inputs.items()}
+        members |= word_outputs(
+            {"read_data": width, "inject": max(len(shape.injections), 1) * width}
+        )
+        super().__init__(inputs, settings, words, members)
+        self.cells: dict[tuple[int, int], Cell] = {
+            (number, copy): memory_cell(
+                f"bank_{bank.members[0]}_{copy}",
+                width=len(bank.members) * width,
+                depth=bank.size * port.sections,
+                parts=len(bank.members) if bank.own else 1,
+            )
+            for number, bank in enumerate(shape.banks)
+            for copy in range(len(bank.copies))
+        }
+        self._words_of: dict[tuple[int, int], Value] = {}
+        self._shown: dict[int, Value] = {}
+
+    def elaborate(self, platform: object) -> Module:
+        """Build memories, readers, and the memory port."""
+        for number, bank in enumerate(self.shape.banks):
+            self._add_bank(number, bank)
+        read = [self._read(number, reader) for number, reader in enumerate(self.shape.readers)]
+        for number, readers in enumerate(self.shape.injections):
+            word = self._combined([read[reader] for reader in readers], number)
+            self.m.d.comb += self.inject.word_select(number, self.settings.width).eq(word)
+        self._show()
+        return self.m
+
+    # Addresses
+
+    def _in_section(self, address: Value, bank: Bank, section: str) -> Value:
+        """Return an address within a section of a bank."""
+        bits = (bank.size - 1).bit_length()
+        if not self._port.section_bits:
+            return fitting(address, max(bits, 1))
+        where = self.here(section) if section == "section" else self.value(section)
+        return Cat(fitting(address, bits), where)
+
+    def _run_address(self, address: Address | None, bank: Bank) -> Value:
+        """Return an address of the run."""
+        if address is None:
+            found: Value = Const(0, 1)
+        elif address.column is not None:
+            found = self.here(f"address_{address.column}")
+        else:
+            first = self.number(address.first)
+            found = first
+            if address.counter is not None:
+                counter = self.here(f"word_{address.counter}")
+                found = first + counter
+        return self._in_section(found, bank, "section")
+
+    def _port_address(self, way: str, bank: Bank) -> Value:
+        """Return the address of a write, or a read, of the memory port."""
+        return self._in_section(self.value(f"{way}_address"), bank, f"{way}_section")
+
+    def _busy(self) -> Value:
+        """Return the signal that says whose address memories are given."""
+        return self.here("busy")
+
+    # Memories
+
+    def _add_bank(self, number: int, bank: Bank) -> None:
+        """Add the copies of a bank."""
+        write = self._write(bank)
+        for copy, of_copy in enumerate(bank.copies):
+            address: Value = Const(0, 1)
+            if of_copy.address is not None or not of_copy.shown:
+                address = self._run_address(of_copy.address, bank)
+            if of_copy.shown:
+                asked = self._port_address("read", bank)
+                run_reads = of_copy.address is not None
+                address = Mux(self._busy(), address, asked) if run_reads else asked
+            word = add_memory(
+                self.m,
+                f"bank_{bank.members[0]}_{copy}",
+                self.cells[number, copy],
+                write=write,
+                read=ReadPort(address, Const(1, 1)),
+                many=self._many,
+            )
+            for place, member in enumerate(bank.members):
+                part = word.word_select(place, self.settings.width)
+                self._words_of[member, copy] = part
+                if of_copy.shown:
+                    self._shown[member] = part
+
+    def _write(self, bank: Bank) -> WritePort:
+        """Return the write port of a bank: words that arrive, and words of the memory port."""
+        enable: Value = Const(0, 1)
+        address: Value = Const(0, 1)
+        data: list[Value] = [Const(0, self.settings.width)] * len(bank.members)
+        for number, arrival in enumerate(bank.arrivals):
+            acts = self.bit(arrival.enable) & self.here(f"valid_{arrival.strobe}")
+            where, words = self._run_address(arrival.address, bank), self._arriving(bank, arrival)
+            if number:
+                where = Mux(acts, where, address)
+                words = [Mux(acts, new, old) for new, old in zip(words, data, strict=True)]
+            enable, address, data = enable | acts, where, words
+        if not bank.own:
+            return WritePort(address, Cat(*data), enable)
+        asked, given = self._port_address("write", bank), self.value("write_data")
+        if not bank.arrivals:
+            address, data = asked, [given] * len(data)
+        else:
+            assert not self._port.concurrent, "no memory is written by runs and the port at once"
+            address = Mux(self._busy(), address, asked)
+            data = [Mux(self._busy(), word, given) for word in data]
+        loads = [self.value("write_enable") & (self.value("write_bank") == member)
+                 for member in bank.members]  # fmt: skip
+        return WritePort(address, Cat(*data), Cat(*(enable | load for load in loads)))
+
+    def _arriving(self, bank: Bank, arrival: Arrival) -> list[Value]:
+        """Return the word that each member of a bank stores."""
+        return [
+            self.chosen(choice, f"to_memory_{member}_{arrival.strobe}")
+            for member, choice in zip(bank.members, arrival.words, strict=True)
+        ]
+
+    # Readers
+
+    def _read(self, number: int, reader: Reader | None) -> Value:
+        """Return the word of a reader."""
+        if reader is None:
+            return Const(0, self.settings.width)
+        words = [
+            self.neutral() if word.position < 0 else self._words_of[reader.inputs[word.position]]
+            for word in reader.choice.words
+        ]
+        return self.select(reader.choice, words, f"of_reader_{number}")
+
+    def _combined(self, words: list[Value], injection: int) -> Value:
+        """Return the word of an injection port: its readers' words, combined in a tree."""
+        if not words:
+            return Const(0, self.settings.width)
+        late, unit = self.shape.injection_delay, self.settings.unit
+        if len(words) == 1:
+            return delayed(self.m, words[0], late)
+        assert unit is not None
+        names = iter(range(len(words)))
+
+        def combine(*pair: Value) -> Value:
+            assert unit is not None
+            name = f"{injection}_{next(names)}" if self.alone else None
+            return add_pair(self.m, unit, pair, self.run_operator(), name=name)
+
+        word = combine_in_tree(words, combine, lambda word: delayed(self.m, word, unit.latency))
+        return delayed(self.m, word, late - unit.latency * (len(words) - 1).bit_length())
+
+    # The memory port
+
+    def _show(self) -> None:
+        """Show the word that the memory port asked for, 0 if it did not ask."""
+        banks = [number for number in self.shape.received if number in self._shown]
+        if not banks:
+            return
+        code = self.value("read_bank")[:0]
+        if len(banks) > 1:
+            codes = [select_code(len(banks), banks.index(number) if number in banks else 0)
+                     for number in range(1 << len(self.value("read_bank")))]  # fmt: skip
+            code = look_up(codes, self.value("read_bank"))
+        if not self.alone and len(code):
+            code = delayed(self.m, code, 1, "read_select")
+        word = multiplexed(
+            self.m,
+            [self._shown[number] for number in banks],
+            code,
+            self.settings.width,
+            name="read_of_bank" if self.alone else None,
+        )
+        asked = delayed(self.m, self.value("read_enable"), 1, "asked")
+        self.m.d.sync += self.read_data.eq(word)
+        with self.m.If(~asked):
+            self.m.d.sync += self.read_data.eq(0)
+

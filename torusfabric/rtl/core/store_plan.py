@@ -1,0 +1,501 @@
+"""The plan of a store: the memories and readers of the nodes of a family.
+
+Readers whose addresses agree share a *copy* of a memory. Memories that are written at the same
+addresses, and read at the same addresses, are members of one *bank*, a wide memory::
+
+    bank of two members, one copy
+
+    address  | word of member 1 | word of member 0 |
+    0        |                  |                  |
+    1        |                  |                  |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ...program.fields import NEUTRAL, Action
+from ...program.timing import ADDRESS, SETTING
+from ...topology import IntArray
+from .crossbar import (
+    Family,
+    SourceWords,
+    group_by_signature,
+    place_choice,
+    used_sources,
+    used_words,
+)
+from .kinds import NodeKinds
+from .part import Choice, LocalWord, NEUTRAL_WORD, plan_choice
+from .places import Bit, BitPlacer, Columns
+from .rows import Delays, RowField, Rows, later
+
+__all__ = ["Address", "Arrival", "Bank", "Copy", "Reader", "Store", "StoreShape", "plan_stores"]
+
+assert SETTING == ADDRESS + 1, "a word is there a cycle after its address"
+
+
+@dataclass(frozen=True)
+class Address:
+    """An address of a memory during a run.
+
+    Parameters
+    ----------
+    column : int or None
+        The address column of the sequencer; else the address is a first address plus a counter.
+    first : tuple of Bit
+        The first address of the row.
+    counter : int or None
+        The word counter of the sequencer; None if rows have one word.
+    """
+
+    column: int | None = None
+    first: tuple[Bit, ...] = ()
+    counter: int | None = None
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of a bank.
+
+    Parameters
+    ----------
+    address : Address or None
+        The address that readers give it; None if no reader does.
+    shown : bool
+        True if the memory port reads it.
+    """
+
+    address: Address | None
+    shown: bool
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Words that a bank stores in a run, as late as one length of links makes them.
+
+    Parameters
+    ----------
+    enable : Bit
+        High in rows with such words.
+    strobe : int
+        The strobe of the sequencer.
+    words : tuple of Choice
+        The word for each member of the bank.
+    """
+
+    enable: Bit
+    strobe: int
+    address: Address | None
+    words: tuple[Choice, ...]
+
+
+@dataclass(frozen=True)
+class Bank:
+    """Memories side by side.
+
+    Parameters
+    ----------
+    members : tuple of int
+        Memory numbers.
+    size : int
+        Words of each section: a power of two.
+    own : bool
+        True if the memory port writes it.
+    """
+
+    members: tuple[int, ...]
+    size: int
+    own: bool
+    copies: tuple[Copy, ...]
+    arrivals: tuple[Arrival, ...]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader: the words among which it chooses.
+
+    Parameters
+    ----------
+    inputs : tuple of (int, int)
+        Memory and copy of each word, before the word that changes nothing.
+    choice : Choice
+        Its words are those of `inputs`, by position.
+    """
+
+    inputs: tuple[tuple[int, int], ...]
+    choice: Choice
+
+
+@dataclass(frozen=True)
+class StoreShape:
+    """The structure of a store.
+
+    Parameters
+    ----------
+    injections : tuple of (tuple of int)
+        The readers of each injection port.
+    received : tuple of int
+        The memories that the memory port reads.
+    """
+
+    banks: tuple[Bank, ...]
+    readers: tuple[Reader | None, ...]
+    injections: tuple[tuple[int, ...], ...]
+    received: tuple[int, ...]
+    injection_delay: int
+
+
+class Store(NamedTuple):
+    """The plan of the stores of a family."""
+
+    family: Family
+    shape: StoreShape
+    placer: BitPlacer
+
+
+@dataclass
+class _CopyPlan:
+    """A copy in the making.
+
+    Parameters
+    ----------
+    values : ndarray of int, shape (members, rows, choices)
+        First addresses at the nodes of the family.
+    whole : ndarray of int, shape (rows, variants), or None
+        First addresses in all variants; None where two readers differ outside of the family.
+    """
+
+    values: IntArray
+    whole: IntArray | None
+    delays: Delays
+    readers: list[int] = field(default_factory=list)
+
+    def merge(self, other: _CopyPlan) -> _CopyPlan | None:
+        """Return a copy that serves both, or None."""
+        if self.delays != other.delays or not _compatible(self.values, other.values):
+            return None
+        whole = None
+        if self.whole is not None and other.whole is not None:
+            if _compatible(self.whole, other.whole):
+                whole = np.maximum(self.whole, other.whole)
+        values = np.maximum(self.values, other.values)
+        return _CopyPlan(values, whole, self.delays, self.readers + other.readers)
+
+
+def _compatible(a: IntArray, b: IntArray) -> bool:
+    """Return True if two arrays agree wherever both are known."""
+    return bool(((a == b) | (a < 0) | (b < 0)).all())
+
+
+class _StorePlanner:
+    """Plans the stores of a family."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        kinds: NodeKinds,
+        columns: Columns,
+        members: IntArray,
+        *,
+        idles: bool,
+        concurrent: bool,
+    ) -> None:
+        self._rows, self._kinds, self._columns, self._members = rows, kinds, columns, members
+        self._idles, self._concurrent = idles, concurrent
+        self._words = SourceWords(rows.loops[0].sources)
+        self.placer = BitPlacer(columns)
+        self._depth = kinds.depth(members).max(axis=0)
+        received = frozenset[int]().union(*(kinds.received[kind] for kind in members))
+        self._received = tuple(sorted(k for k in received if self._depth[k]))
+        self._copy_of: dict[tuple[int, int], int] = {}
+        self.used = self._used_words()
+
+    def _used_words(self) -> list[tuple[int, ...]]:
+        """Return the words that arrive in memories of each member, by their source numbers."""
+        found = []
+        for kind in self._members:
+            sources: list[int] = []
+            for number in self._stored():
+                source = self._rows.field(Action.SOURCE, number)
+                assert source is not None
+                sources += used_sources(self._words, self._at(self._source(number), [kind]))
+            found.append(used_words(self._words, sources))
+        return found
+
+    def _source(self, number: int) -> IntArray:
+        """Return the source of the words of a memory, -1 in rows in which it stores nothing."""
+        write, source = (
+            self._rows.field(action, number) for action in (Action.WRITE, Action.SOURCE)
+        )
+        assert write is not None and source is not None
+        return np.where(write.values >= 0, source.values, -1)
+
+    def _at(self, values: IntArray, kinds: Sequence[int] | None = None) -> IntArray:
+        """Return values at the members of the family, or at some kinds, given them by variant."""
+        return self._kinds.values(values, self._members if kinds is None else np.array(kinds))
+
+    def _stored(self) -> list[int]:
+        """Return the memories that store arriving words at any member."""
+        found = []
+        for number in range(len(self._depth)):
+            write = self._rows.field(Action.WRITE, number)
+            if self._depth[number] and write and (self._at(write.values) >= 0).any():
+                found.append(number)
+        return found
+
+    def plan(self) -> StoreShape:
+        """Return the structure of the stores."""
+        rows, sources = self._rows, self._rows.loops[0].sources
+        copies = self._plan_copies()
+        banks = tuple(
+            self._bank(members, copies) for members in self._wide_banks(copies)
+        )
+        readers = tuple(self._reader(k) for k in range(sources.readers))
+        first, injections = 0, []
+        for each in sources.injections:
+            injections.append(tuple(each))
+            first += len(each)
+        return StoreShape(
+            banks, readers, tuple(injections), self._received, rows.loops[0].sources.injection_delay
+        )
+
+    def _reads(self, reader: int) -> tuple[RowField, RowField] | None:
+        """Return the memory of a reader, -1 where it reads nothing, and the first address."""
+        memory = self._rows.field(Action.MEMORY, reader)
+        first = self._rows.field(Action.READ, reader)
+        if memory is None or first is None:
+            return None
+        counts = (first.values >= 0) | (memory.values == NEUTRAL)
+        return RowField(np.where(counts, memory.values, -1), memory.delays), first
+
+    def _plan_copies(self) -> dict[int, list[_CopyPlan]]:
+        """Return the copies of each memory: readers whose addresses agree share one."""
+        copies: dict[int, list[_CopyPlan]] = {
+            number: [] for number, depth in enumerate(self._depth.tolist()) if depth
+        }
+        for reader in range(self._rows.loops[0].sources.readers):
+            reads = self._reads(reader)
+            if reads is None:
+                continue
+            memory, first = reads
+            at = self._at(memory.values)
+            for number in np.unique(at[at >= 0]).tolist():
+                whole = np.where(memory.values == number, first.values, -1)
+                wanted = _CopyPlan(self._at(whole), whole, first.delays, [reader])
+                self._copy_of[reader, number] = _add_copy(copies[number], wanted)
+        return copies
+
+    def _key(self, number: int, copies: list[_CopyPlan]) -> object:
+        """Return a value that is equal for memories that can be members of one bank."""
+        writes = [self._rows.field(action, number) for action in (Action.WRITE, Action.TAP)]
+        memory = self._rows.program.memories[number]
+        return (
+            memory.own and (memory.layout,),
+            self._size(number),
+            self._rows.pitch(number),
+            [each.delays for each in copies],
+            number in self._received,
+            [each and (self._at(each.values).tobytes(), each.delays) for each in writes],
+        )
+
+    def _size(self, number: int) -> int:
+        """Return the words of a memory, a power of two."""
+        return 1 << (int(self._depth[number]) - 1).bit_length()
+
+    def _wide_banks(self, copies: dict[int, list[_CopyPlan]]) -> list[list[int]]:
+        """Return the members of each bank; copies of members become those of the first."""
+        banks: list[list[int]] = []
+        for number, own in copies.items():
+            for members in banks:
+                first = copies[members[0]]
+                if len(own) < 2 and self._key(number, own) == self._key(members[0], first):
+                    both = [a.merge(b) for a, b in zip(first, own, strict=True)]
+                    if all(both):
+                        copies[members[0]] = [each for each in both if each]
+                        members.append(number)
+                        break
+            else:
+                banks.append([number])
+        return banks
+
+    def _bank(self, members: list[int], copies: dict[int, list[_CopyPlan]]) -> Bank:
+        """Return a bank."""
+        number = members[0]
+        shown = bool({*members} & {*self._received})
+        pitch, size = self._rows.pitch(number), self._size(number)
+        of_bank = [
+            Copy(self._address(each.values, each.whole, each.delays, pitch, size), shown=False)
+            for each in copies[number]
+        ]
+        if shown and (self._concurrent or not of_bank):
+            of_bank.append(Copy(None, shown=True))
+        elif shown:
+            of_bank[0] = replace(of_bank[0], shown=True)
+        own = self._rows.program.memories[number].own
+        return Bank(
+            tuple(members),
+            size,
+            own,
+            tuple(of_bank),
+            tuple(self._arrivals(members, pitch, size)) if number in self._stored() else (),
+        )
+
+    def _address(
+        self, values: IntArray, whole: IntArray | None, delays: Delays, pitch: Delays, size: int
+    ) -> Address | None:
+        """Return where an address comes from, given first addresses."""
+        if size == 1:
+            return None
+        bits, most = (size - 1).bit_length(), self._rows.most_word(pitch)
+        if whole is not None and RowField(whole, delays).agrees:
+            column = self._columns.add_address(whole.max(axis=1), delays, pitch, bits)
+            self.placer.used_addresses.add(column)
+            return Address(column=column)
+        first = self.placer.number(
+            values, max(int(values.max()), 0).bit_length(), delays, alike=False
+        )
+        if not most:
+            return Address(first=first)
+        counter = self._columns.add_word(delays, pitch)
+        self.placer.used_words.add(counter)
+        return Address(first=first, counter=counter)
+
+    def _arrivals(self, members: list[int], pitch: Delays, size: int) -> list[Arrival]:
+        """Return what a bank stores: for each length of links the words that arrive by it."""
+        write, tap = (
+            self._rows.field(action, members[0]) for action in (Action.WRITE, Action.TAP)
+        )
+        assert write is not None and tap is not None
+        found = []
+        for links in np.unique(tap.values[write.values >= 0]).tolist():
+            acts = (write.values >= 0) & (tap.values == links)
+            if not self._at(acts).any():
+                continue
+            delays = later(write.delays, links)
+            strobes = np.where(self._rows.blocks[:, None] > 0, acts, -1)
+            agrees = RowField(strobes, delays).agrees
+            enable = self.placer.bit(self._at(strobes), delays, alike=agrees)
+            strobe = self._columns.add_valid(delays)
+            self.placer.used_valids.add(strobe)
+            first = np.where(acts, write.values, -1)
+            address = self._address(self._at(first), first, delays, pitch, size)
+            words = tuple(self._word(number, acts, delays) for number in members)
+            found.append(Arrival(enable, strobe, address, words))
+        return found
+
+    def _word(self, number: int, acts: IntArray, delays: Delays) -> Choice:
+        """Return the word that a memory stores in some rows."""
+        source = RowField(np.where(acts, self._source(number), -1), delays)
+        values = self._at(source.values)
+        inputs = [used_sources(self._words, values[k]) for k in range(len(values))]
+        if not inputs[0]:
+            return Choice()
+        return place_choice(
+            self.placer,
+            values,
+            inputs,
+            source,
+            words=self._words,
+            used=self.used[0],
+            idles=self._idles,
+        )
+
+    def _reader(self, reader: int) -> Reader | None:
+        """Return the memories of a reader, and where its select bits lie."""
+        reads = self._reads(reader)
+        if reads is None:
+            return None
+        memory, _ = reads
+        values = self._at(memory.values)
+        known = np.unique(values[values >= 0]).tolist()
+        words = [LocalWord(k) for k in range(len(known))]
+        if (values == NEUTRAL).any():
+            words.append(NEUTRAL_WORD)
+        if not words:
+            return None
+        given, codes = plan_choice(words, idles=self._idles)
+        index = np.full(values.shape, -1)
+        for number, each in enumerate([*known, NEUTRAL]):
+            index[values == each] = number
+        # The word is there a cycle after its address.
+        delays = later(memory.delays, SETTING - ADDRESS)
+        agrees = RowField(np.where(memory.values == NEUTRAL, len(self._depth), memory.values),
+                          delays).agrees  # fmt: skip
+        bits = self.placer.code(index, codes, delays, alike=agrees)
+        inputs = tuple((number, self._copy_of[reader, number]) for number in known)
+        return Reader(inputs, Choice(given, bits))
+
+
+def _add_copy(copies: list[_CopyPlan], wanted: _CopyPlan) -> int:
+    """Return the number of the copy that serves a reader; one is added if none does."""
+    for number, known in enumerate(copies):
+        both = known.merge(wanted)
+        if both is not None:
+            copies[number] = both
+            return number
+    copies.append(wanted)
+    return len(copies) - 1
+
+
+def plan_stores(
+    rows: Rows, kinds: NodeKinds, columns: Columns, *, idles: bool, concurrent: bool
+) -> list[Store]:
+    """Plan the stores of all kinds of nodes.
+
+    Parameters
+    ----------
+    idles : bool
+        True if the word that changes nothing is 0.
+    concurrent : bool
+        True if the memory port reads and writes during runs.
+    """
+    signatures = [_signature(rows, kinds, kind) for kind in range(kinds.count)]
+    found = []
+    for members in group_by_signature(signatures):
+        planner = _StorePlanner(
+            rows, kinds, columns, members, idles=idles, concurrent=concurrent
+        )
+        family = Family(members, np.array(planner.used, int))
+        found.append(Store(family, planner.plan(), planner.placer))
+    return found
+
+
+def _signature(rows: Rows, kinds: NodeKinds, kind: int) -> object:
+    """Return what kinds of nodes must have in common for a store of one structure."""
+    words, one = SourceWords(rows.loops[0].sources), np.array([kind])
+    depth = kinds.depth(one)[0].tolist()
+    found: list[object] = [tuple((d - 1).bit_length() if d else -1 for d in depth)]
+    found.append(tuple(sorted(kinds.received[kind])))
+    for reader in range(rows.loops[0].sources.readers):
+        memory, first = (rows.field(action, reader) for action in (Action.MEMORY, Action.READ))
+        if memory is not None and first is not None:
+            counts = (first.values >= 0) | (memory.values == NEUTRAL)
+            reads = kinds.values(np.where(counts, memory.values, -1), one)
+            found.append(tuple(np.unique(reads).tolist()))
+    sources: list[tuple[int, ...]] = []
+    for number, words_held in enumerate(depth):
+        write, tap, source = (
+            rows.field(action, number) for action in (Action.WRITE, Action.TAP, Action.SOURCE)
+        )
+        if not words_held or write is None or tap is None or source is None:
+            continue
+        stores = kinds.values(write.values, one) >= 0
+        taps = kinds.values(tap.values, one)
+        of_rows = kinds.values(source.values, one)
+        for links in np.unique(taps[stores]).tolist():
+            found.append((number, links))
+            sources.append(used_sources(words, np.where(stores & (taps == links), of_rows, -1)))
+    used = used_words(words, [source for each in sources for source in each])
+    found.append(
+        tuple(
+            tuple(-1 if s == words.neutral else (used.index(words.base(s)), words.late(s))
+                  for s in each)
+            for each in sources
+        )
+    )  # fmt: skip
+    return tuple(found)
