@@ -12,7 +12,7 @@ from amaranth.lib.wiring import Out
 from ...program import Program
 from ...program.fields import Action, Stage
 from ...topology import IntArray
-from ..arrays import Fixed, OneOf, Slice, Source
+from ..arrays import Fixed, Numbers, OneOf, Part, Slice, Source
 from ..assembly import Assembly
 from ..fabric_builder import Distribution, Words
 from ..links import Link
@@ -50,7 +50,7 @@ class CoreBuilder(NetlistBuilder):
         self.program, self.nodes, self.settings = program, nodes, settings
         self.port = port
         self.distribution = Distribution(self, len(nodes))
-        self.sources = program.loop.sources if not program.several else _common_sources(program)
+        self.sources = program.forms[0].loop.sources
 
     @cached_property
     def senders(self) -> tuple[IntArray, IntArray]:
@@ -112,10 +112,6 @@ class CoreBuilder(NetlistBuilder):
         """Return the words at the in-ports of some nodes."""
         ports = np.arange(self.settings.ports)
         return self.words(nodes, np.tile(ports, (len(nodes), 1)))
-
-
-def _common_sources(program: Program):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    return program.forms[0].loop.sources
 
 
 class Core:
@@ -180,7 +176,26 @@ class Core:
             program, self.nodes, settings=self._settings, port=self.run_port
         )
         self._fill()
-        self.netlist: Netlist = self._build.done()
+
+    @cached_property
+    def netlist(self) -> Netlist:
+        """The netlist of the core alone: its ports are those of the whole."""
+        self._expose_ports()
+        return self._build.done()
+
+    def _expose_ports(self) -> None:
+        """Make the ports of the core the ports of the netlist."""
+        build, port = self._build, self.run_port
+        for name, width in port.inputs.items():
+            build.add_input(name, width)
+        for name, width in port.outputs.items():
+            build.add_output(name, width)
+        for number, _ in enumerate(build.cut):
+            build.add_input(f"link_rx_{number}", self.width)
+        for node in range(len(self.nodes)):
+            for name, width in self.memory_port.inputs.items():
+                build.add_input(name, width, node=node)
+            build.add_output("read_data", self.width, node=node)
 
     def design(self) -> Assembly:
         """Return the core as an Amaranth component."""
@@ -232,21 +247,17 @@ class Core:
         build, port = self._build, self.run_port
         make = partial(Sequencer, self.rows, port, self._columns, self._settings.unit)
         members = make().signature.members
-        for name, width in port.inputs.items():
-            build.add_input(name, width)
         build.add_module("sequencer", make, role=Role.SEQUENCER)
         build.add(
             "sequencer",
             "sequencer",
-            inputs={name: build.whole(name) for name in port.inputs},
+            inputs={name: (Part(name, 0, width),) for name, width in port.inputs.items()},
             outputs={
                 name: (name, member.shape)
                 for name, member in members.items()
                 if member.flow is Out
             },
         )
-        for name, width in port.outputs.items():
-            build.add_output(name, width)
 
     def _add_choices(self) -> None:
         """Add the tables by which nodes find their variant, given the root."""
@@ -309,7 +320,7 @@ class Core:
         given |= self._signals(placer, nodes)
         given |= self._tables(module, placer, member[nodes], nodes)
         given |= {
-            port: (self._port_input(port, width, nodes),)
+            port: (Slice(f"{port}_{{}}", nodes, 0, width),)
             for port, width in self.memory_port.inputs.items()
             if port in members
         }
@@ -325,15 +336,6 @@ class Core:
             inputs={port: given[port] for port, each in members.items() if each.flow is not Out},
             outputs=outputs,
         )
-        if "read_data" in outputs:
-            for node in nodes.tolist():
-                build.add_output("read_data", self.width, node=node)
-
-    def _port_input(self, port: str, width: int, nodes: IntArray) -> Slice:
-        """Return an input of the memory ports of some nodes."""
-        for node in nodes.tolist():
-            self._build.add_input(port, width, node=node)
-        return Slice(f"{port}_{{}}", nodes, 0, width)
 
     def _signals(self, placer: BitPlacer, nodes: IntArray) -> Mapping[str, Sequence[Source]]:
         """Return the signals of the sequencer that a module of some nodes may be given."""
@@ -362,9 +364,8 @@ class Core:
         found: dict[str, Sequence[Source]] = {}
         for number, table in enumerate(placer.tables):
             width, bits = len(table.columns), self._row_bits
-            rows = table.contents(bits)
-            contents = {each: k for k, each in enumerate(dict.fromkeys(rows))}
-            which = np.array([contents[each] for each in rows])[member]
+            contents, of_member = table.contents(bits)
+            which = of_member[member]
             if not (table.by_row or table.by_choice):
                 found[f"table_{number}"] = (_constants(
                     np.array([row[0] for row in contents], object)[which], width),)
@@ -379,7 +380,7 @@ class Core:
             build.add_roms(
                 name,
                 nodes,
-                contents=[*contents],
+                contents=contents,
                 which=which,
                 width=width,
                 address=address,
@@ -397,14 +398,12 @@ class Core:
         """Add links of several cycles, and link ports."""
         build, width = self._build, self.width
         cycles_of = self.program.topology.cycles_of_arc[self.nodes]
-        for number, _ in enumerate(build.cut):
-            build.add_input(f"link_rx_{number}", width)
         there, port = build.senders
-        used = {(int(a), int(b)) for a, b in zip(there.ravel(), port.ravel(), strict=True)}
+        used = np.zeros((len(self.nodes), self._settings.ports), bool)
+        used[there[there >= 0], port[there >= 0]] = True
         for at in range(self._settings.ports):
             for cycles in np.unique(cycles_of[:, at][cycles_of[:, at] > 1]).tolist():
-                nodes = np.flatnonzero(cycles_of[:, at] == cycles)
-                nodes = np.array([node for node in nodes.tolist() if (node, at) in used], int)
+                nodes = np.flatnonzero((cycles_of[:, at] == cycles) & used[:, at])
                 build.add_module(f"link_{cycles}", partial(Link, cycles, width), role=Role.LINK)
                 build.add_array(
                     f"link_from_{{}}_{at}",
@@ -419,6 +418,4 @@ def _constants(values: IntArray, width: int) -> Source:
     """Return a constant for each instance."""
     if len({*values.tolist()}) == 1:
         return Fixed(int(values[0]), width)
-    from ..arrays import Numbers
-
     return Numbers(values.astype(np.int64), width)

@@ -14,12 +14,13 @@ import numpy as np
 
 from ...program.fields import Action, Sources, Stage
 from ...topology import IntArray
-from .kinds import NodeKinds
+from .kinds import NodeKinds, Patterns
 from .part import Choice, LocalWord, NEUTRAL_WORD, is_branched, plan_choice
 from .places import BitPlacer, Columns
 from .rows import RowField, Rows
 
-__all__ = ["Crossbar", "Family", "SourceWords", "group_by_signature", "plan_crossbars"]
+__all__ = ["Crossbar", "Family", "SourceWords", "input_numbers", "local_word", "place_choice",
+           "plan_crossbars", "used_sources", "used_words"]  # fmt: skip
 
 #: The stages that are a register behind those of other stages.
 BEHIND = {Stage.LATER: Stage.PORT, Stage.LATER_RESULT: Stage.RESULT}
@@ -90,14 +91,6 @@ class Crossbar(NamedTuple):
     placer: BitPlacer
 
 
-def group_by_signature(signatures: Sequence[object]) -> list[IntArray]:
-    """Return the indices of equal signatures, group by group, in order of first appearance."""
-    known: dict[object, list[int]] = {}
-    for number, signature in enumerate(signatures):
-        known.setdefault(signature, []).append(number)
-    return [np.array(members) for members in known.values()]
-
-
 class _Selection(NamedTuple):
     """The sources that each multiplexer of a kind selects, in the order of its inputs."""
 
@@ -140,31 +133,45 @@ def plan_crossbars(
     """
     words = SourceWords(rows.loops[0].sources)
     fields = [rows.field(action, port) for port in range(rows.program.ports)]
-    selections = [_selection(words, kinds, fields, kind) for kind in range(kinds.count)]
+    patterns = Patterns.from_columns(
+        [kinds.used(field.values) for field in fields if field is not None], kinds.count
+    )
+    selections = [_selection(words, kinds, fields, kind) for kind in patterns.first.tolist()]
     found = []
-    for members in group_by_signature([each.signature(words) for each in selections]):
-        family = Family(members, np.array([selections[kind].used for kind in members], int))
-        placer = BitPlacer(columns)
-        of_members = [selections[kind] for kind in members]
-        counts = [len(inputs) for inputs in of_members[0].inputs]
-        own = sum(source >= rows.program.ports for source in of_members[0].used)
+    for members in patterns.join([each.signature(words) for each in selections]):
+        of_members = patterns.of_kind[members]
+        first = selections[of_members[0]]
+        counts = [len(inputs) for inputs in first.inputs]
+        own = sum(source >= rows.program.ports for source in first.used)
         branched = [True] * len(counts) if fast else is_branched(counts, own)
+        placer = BitPlacer(columns)
         choices = tuple(
             None
             if field is None or not counts[port]
             else place_choice(
                 placer,
                 kinds.values(field.values, members),
-                [each.inputs[port] for each in of_members],
+                input_numbers(words, [each.inputs[port] for each in selections])[of_members],
                 field,
-                words=words,
-                used=of_members[0].used,
+                local=[local_word(words, first.used, source) for source in first.inputs[port]],
                 idles=idles,
                 branched=branched[port],
             )
             for port, field in enumerate(fields)
         )
-        found.append(Crossbar(family, choices, placer))
+        sources = np.array([selections[k].used for k in of_members.tolist()], int)
+        found.append(Crossbar(Family(members, sources), choices, placer))
+    return found
+
+
+def input_numbers(words: SourceWords, inputs: Sequence[Sequence[int]]) -> IntArray:
+    """Return the input of a multiplexer that each source is, shape (patterns, sources + 1).
+
+    The last column is that of a source that does not matter, -1.
+    """
+    found = np.full((len(inputs), words.neutral + 2), -1)
+    for pattern, sources in enumerate(inputs):
+        found[pattern, [*sources]] = np.arange(len(sources))
     return found
 
 
@@ -188,11 +195,10 @@ def used_sources(words: SourceWords, values: IntArray) -> tuple[int, ...]:
 def place_choice(
     placer: BitPlacer,
     values: IntArray,
-    inputs: Sequence[Sequence[int]],
+    numbers: IntArray,
     field: RowField,
     *,
-    words: SourceWords,
-    used: Sequence[int],
+    local: Sequence[LocalWord],
     idles: bool,
     branched: bool = True,
 ) -> Choice:
@@ -202,18 +208,14 @@ def place_choice(
     ----------
     values : ndarray of int, shape (members, rows, choices)
         The source that passes, -1 where that does not matter.
-    inputs : sequence of (sequence of int)
-        The sources of the multiplexer at each member.
+    numbers : ndarray of int, shape (members, sources + 1)
+        The input that each source is at each member.
     field : RowField
         Says when the select bits count, and whether all nodes agree on the source.
-    used : sequence of int
-        The sources that the module is given at the first member.
+    local : sequence of LocalWord
+        The inputs.
     """
-    local = [local_word(words, used, source) for source in inputs[0]]
     given, codes = plan_choice(local, idles=idles, branched=branched)
-    index = np.full(values.shape, -1)
-    for member, sources in enumerate(inputs):
-        for number, source in enumerate(sources):
-            index[member][values[member] == source] = number
+    index = numbers[np.arange(len(values))[:, None, None], values]
     bits = placer.code(index, codes, field.delays, alike=field.agrees)
     return Choice(given, bits, branched)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
@@ -207,9 +208,13 @@ class NodePart(Leaf):
         self._words = words
         self._held: dict[str, Signal] = {}
         self._late: dict[int, Signal] = {}
-        self.m = Module()
         ports = {"given": In(words * settings.width)}
         super().__init__(inputs.members | ports | dict(others))
+
+    @cached_property
+    def m(self) -> Module:
+        """The module that is built."""
+        return Module()
 
     def here(self, name: str) -> Signal:
         """Return the register of this node for a signal of the sequencer."""

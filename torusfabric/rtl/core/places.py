@@ -174,15 +174,19 @@ class NodeTable:
         self.columns.append(values)
         return len(self.columns) - 1
 
-    def contents(self, row_bits: int) -> list[tuple[int, ...]]:
-        """Return the rows of the table of each member, choice after choice."""
-        shifts = 1 << np.arange(len(self.columns), dtype=object)
-        bits = np.maximum(np.stack(self.columns), 0).astype(object)
-        words = (bits * shifts[:, None, None, None]).sum(axis=0)
+    def contents(self, row_bits: int) -> tuple[list[tuple[int, ...]], IntArray]:
+        """Return the different contents, choice after choice, and which each member has."""
+        whole, which = np.unique(
+            np.maximum(np.stack(self.columns, axis=-1), 0).astype(np.int8),
+            axis=0,
+            return_inverse=True,
+        )
         if self.by_row and self.by_choice:
-            missing = (1 << row_bits) - words.shape[1]
-            words = np.pad(words, ((0, 0), (0, missing), (0, 0)))
-        return [tuple(map(int, member.T.ravel())) for member in words]
+            missing = (1 << row_bits) - whole.shape[1]
+            whole = np.pad(whole, ((0, 0), (0, missing), (0, 0), (0, 0)))
+        shifts = 1 << np.arange(len(self.columns), dtype=object)
+        words = (whole.astype(object) * shifts).sum(axis=-1)
+        return [tuple(map(int, each.T.ravel())) for each in words], np.asarray(which).ravel()
 
 
 class BitPlacer:
@@ -226,9 +230,11 @@ class BitPlacer:
             return Bit(Place.COLUMN, number)
         by_row, by_choice = True, values.shape[2] > 1
         if not self._writable:
-            by_row, by_choice = _depends(values, 1), _depends(values, 2)
-            values = values if by_row else values.max(axis=1, keepdims=True)
+            # One after the other: a value may depend on either of the two, but not on both.
+            by_choice = _depends(values, 2)
             values = values if by_choice else values.max(axis=2, keepdims=True)
+            by_row = _depends(values, 1)
+            values = values if by_row else values.max(axis=1, keepdims=True)
         shown = later(delays, -int(early)) if by_row else (0,)
         for number, table in enumerate(self.tables):
             if (table.delays, table.by_row, table.by_choice) == (shown, by_row, by_choice):

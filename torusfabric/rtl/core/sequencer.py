@@ -7,8 +7,7 @@ cycles before it counts there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -80,9 +79,13 @@ class Sequencer(Leaf):
         )
         self.idle = Signal(init=1, name="idle")
         self._accepted = Signal(name="accepted")
-        self._m = Module()
         self._lines: dict[tuple[str, Delays], list[Value]] = {}
         self._form: Value = Const(0, 1)
+
+    @cached_property
+    def _m(self) -> Module:
+        """The module that is built."""
+        return Module()
 
     def elaborate(self, platform: object) -> Module:
         """Build the sequencer."""

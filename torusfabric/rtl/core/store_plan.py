@@ -24,12 +24,13 @@ from ...topology import IntArray
 from .crossbar import (
     Family,
     SourceWords,
-    group_by_signature,
+    input_numbers,
+    local_word,
     place_choice,
     used_sources,
     used_words,
 )
-from .kinds import NodeKinds
+from .kinds import NodeKinds, Patterns
 from .part import Choice, LocalWord, NEUTRAL_WORD, plan_choice
 from .places import Bit, BitPlacer, Columns
 from .rows import Delays, RowField, Rows, later
@@ -201,24 +202,27 @@ class _StorePlanner:
         kinds: NodeKinds,
         columns: Columns,
         members: IntArray,
+        pattern: IntArray,
+        first: IntArray,
         *,
         idles: bool,
         concurrent: bool,
     ) -> None:
         self._rows, self._kinds, self._columns, self._members = rows, kinds, columns, members
+        self._first, self._pattern = first, pattern
         self._idles, self._concurrent = idles, concurrent
         self._words = SourceWords(rows.loops[0].sources)
         self.placer = BitPlacer(columns)
-        self._depth = kinds.depth(members).max(axis=0)
-        received = frozenset[int]().union(*(kinds.received[kind] for kind in members))
+        self._depth = kinds.depth[members].max(axis=0)
+        received = kinds.received[members[0]]
         self._received = tuple(sorted(k for k in received if self._depth[k]))
         self._copy_of: dict[tuple[int, int], int] = {}
         self.used = self._used_words()
 
     def _used_words(self) -> list[tuple[int, ...]]:
-        """Return the words that arrive in memories of each member, by their source numbers."""
+        """Return the words that arrive in memories, for each pattern of the family."""
         found = []
-        for kind in self._members:
+        for kind in self._first:
             sources: list[int] = []
             for number in self._stored():
                 source = self._rows.field(Action.SOURCE, number)
@@ -392,16 +396,17 @@ class _StorePlanner:
         """Return the word that a memory stores in some rows."""
         source = RowField(np.where(acts, self._source(number), -1), delays)
         values = self._at(source.values)
-        inputs = [used_sources(self._words, values[k]) for k in range(len(values))]
+        inputs = [
+            used_sources(self._words, self._at(source.values, [kind])) for kind in self._first
+        ]
         if not inputs[0]:
             return Choice()
         return place_choice(
             self.placer,
             values,
-            inputs,
+            input_numbers(self._words, inputs)[self._pattern],
             source,
-            words=self._words,
-            used=self.used[0],
+            local=[local_word(self._words, self.used[0], each) for each in inputs[0]],
             idles=self._idles,
         )
 
@@ -454,21 +459,57 @@ def plan_stores(
     concurrent : bool
         True if the memory port reads and writes during runs.
     """
-    signatures = [_signature(rows, kinds, kind) for kind in range(kinds.count)]
+    patterns = _patterns(rows, kinds)
     found = []
-    for members in group_by_signature(signatures):
+    for members in patterns.join([_signature(rows, kinds, kind) for kind in patterns.first]):
+        here, pattern = np.unique(patterns.of_kind[members], return_inverse=True)
         planner = _StorePlanner(
-            rows, kinds, columns, members, idles=idles, concurrent=concurrent
+            rows,
+            kinds,
+            columns,
+            members,
+            np.asarray(pattern).ravel(),
+            patterns.first[here],
+            idles=idles,
+            concurrent=concurrent,
         )
-        family = Family(members, np.array(planner.used, int))
-        found.append(Store(family, planner.plan(), planner.placer))
+        shape = planner.plan()
+        sources = np.array(planner.used, int)[pattern]
+        found.append(Store(Family(members, sources), shape, planner.placer))
     return found
+
+
+def _patterns(rows: Rows, kinds: NodeKinds) -> Patterns:
+    """Return the patterns of kinds that use the same memories and words."""
+    sets = {each: number for number, each in enumerate(dict.fromkeys(kinds.received))}
+    depth = np.maximum(kinds.depth, 0)
+    sizes = np.ceil(np.log2(np.maximum(depth, 1))).astype(int)
+    columns = [np.where(depth > 0, sizes, -1), np.array([sets[each] for each in kinds.received])]
+    for reader in range(rows.loops[0].sources.readers):
+        memory, first = (rows.field(action, reader) for action in (Action.MEMORY, Action.READ))
+        if memory is not None and first is not None:
+            columns += [
+                kinds.used(np.where(first.values >= 0, memory.values, -1)),
+                kinds.used(np.where(memory.values == NEUTRAL, 0, -1)),
+            ]
+    for number in range(len(rows.program.memories)):
+        write, tap, source = (
+            rows.field(action, number) for action in (Action.WRITE, Action.TAP, Action.SOURCE)
+        )
+        if write is None or tap is None or source is None:
+            continue
+        stores = write.values >= 0
+        for links in np.unique(tap.values[stores]).tolist():
+            columns.append(
+                kinds.used(np.where(stores & (tap.values == links), source.values, -1))
+            )
+    return Patterns.from_columns(columns, kinds.count)
 
 
 def _signature(rows: Rows, kinds: NodeKinds, kind: int) -> object:
     """Return what kinds of nodes must have in common for a store of one structure."""
     words, one = SourceWords(rows.loops[0].sources), np.array([kind])
-    depth = kinds.depth(one)[0].tolist()
+    depth = kinds.depth[kind].tolist()
     found: list[object] = [tuple((d - 1).bit_length() if d else -1 for d in depth)]
     found.append(tuple(sorted(kinds.received[kind])))
     for reader in range(rows.loops[0].sources.readers):
