@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from amaranth.sim import Simulator
 
-from torusfabric.program.host_words import word_addresses
 from torusfabric.rtl.core.core import Core
 
 
@@ -45,11 +44,7 @@ class CoreDriver:
 
     def places(self, job, *, received):
         """Memory and address of each word of the nodes of the core."""
-        options = self.options(job)
-        memory, address = word_addresses(
-            self.program, received=received, nodes=self.core.nodes, **options
-        )
-        return np.broadcast_arrays(memory, address)
+        return self.core.places(received=received, **self.options(job))
 
     def random_words(self, job, rng):
         flits = self.program.length_of(job.length)

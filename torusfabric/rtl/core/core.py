@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 from amaranth.lib.wiring import Out
 
 from ...program import Program
 from ...program.fields import Action, Stage
+from ...program.host_words import word_addresses
 from ...topology import IntArray
 from ..arrays import Fixed, Numbers, OneOf, Part, Slice, Source
 from ..assembly import Assembly
@@ -26,12 +28,29 @@ from .part import NodeInputs, NodeSettings
 from .places import BitPlacer, Columns
 from .router import Operators, Router
 from .rows import Rows
+from .split import SplitRows
 from .run_port import RunPort
 from .sequencer import Sequencer, signal_widths
 from .store import ANSWER, PortShape, StoreModule
 from .store_plan import plan_stores
 
 __all__ = ["Core"]
+
+
+class LinkPort(NamedTuple):
+    """An arc that leaves, or enters, a core.
+
+    Parameters
+    ----------
+    node, port : int
+        The node of the whole network that sends, and its out-port.
+    cycles : int
+        Cycles that are left after the register of the out-port.
+    """
+
+    node: int
+    port: int
+    cycles: int
 
 
 class CoreBuilder(NetlistBuilder):
@@ -160,14 +179,14 @@ class Core:
         self.sections, self.concurrent = sections, concurrent
         every = range(program.topology.nodes) if nodes is None else nodes
         self.nodes: IntArray = np.array(every)
-        self.rows = Rows(program)
+        self.rows = SplitRows(program) if concurrent else Rows(program)
         self.kinds, self._columns = NodeKinds(self.rows), Columns()
         unit = OperatorUnit(program.operators) if program.operators else None
         self._settings = NodeSettings(width, program.ports, unit)
         self.run_port = RunPort.from_program(program, sections=sections)
         self.memory_port = PortShape(
-            memories=len(program.memories),
-            depth=int(program.depth.max()),
+            memories=len(self.rows.memories),
+            depth=int(self.rows.depth.max()),
             width=width,
             sections=sections,
             concurrent=concurrent,
@@ -190,12 +209,80 @@ class Core:
             build.add_input(name, width)
         for name, width in port.outputs.items():
             build.add_output(name, width)
-        for number, _ in enumerate(build.cut):
+        for number, _ in enumerate(self.links_in):
             build.add_input(f"link_rx_{number}", self.width)
+        node_of = {int(node): number for number, node in enumerate(self.nodes)}
+        for number, link in enumerate(self.links_out):
+            net, start = f"tx_{node_of[link.node]}", link.port * self.width
+            build.wire_output(f"link_tx_{number}", (Part(net, start, self.width),))
         for node in range(len(self.nodes)):
             for name, width in self.memory_port.inputs.items():
                 build.add_input(name, width, node=node)
             build.add_output("read_data", self.width, node=node)
+
+    @cached_property
+    def links_in(self) -> list[LinkPort]:
+        """The arcs that enter the core, in the order of the inputs `link_rx_K`."""
+        there, port = self.program.topology.upstream
+        return [
+            self._link(int(there[self.nodes[node], at]), int(port[self.nodes[node], at]))
+            for node, at in self._build.cut
+        ]
+
+    @cached_property
+    def links_out(self) -> list[LinkPort]:
+        """The arcs that leave the core, in the order of the outputs `link_tx_K`."""
+        there, port = self.program.topology.upstream
+        inside = np.isin(np.arange(len(there)), self.nodes)
+        leaves = np.isin(there, self.nodes) & ~inside[:, None]
+        arcs = sorted(zip(there[leaves].tolist(), port[leaves].tolist(), strict=True))
+        return [self._link(node, at) for node, at in arcs]
+
+    def _link(self, node: int, port: int) -> LinkPort:
+        """Return the link port of an arc."""
+        return LinkPort(node, port, int(self.program.topology.cycles_of_arc[node, port]) - 1)
+
+    def places(
+        self,
+        *,
+        received: bool,
+        mode: int | None = None,
+        length: int | None = None,
+        root: int | None = None,
+    ) -> tuple[IntArray, IntArray]:
+        """Return bank and address, at the memory port, of every word of the nodes of the core.
+
+        Parameters
+        ----------
+        received : bool
+            True for the words that nodes receive, in their order; else those that they send.
+        mode, length, root : int, optional
+            The choices of the run.
+
+        Returns
+        -------
+        bank, address : ndarray of int, shape (nodes, words)
+            The address is -1 where a node has no such word.
+        """
+        memory, address = np.broadcast_arrays(
+            *word_addresses(
+                self.program,
+                received=received,
+                mode=mode,
+                length=length,
+                root=root,
+                nodes=self.nodes,
+            )
+        )
+        if not isinstance(self.rows, SplitRows):
+            return memory, address
+        form = self.program.form_of(mode, length, root)
+        variant = np.searchsorted(self.rows.used, self.program.variant_of[self.nodes])
+        if self.program.forms[form].by_offset:
+            choice = self.kinds.choice_by_root(self.nodes)[:, root or 0]
+            start = self.rows.starts[form]
+            variant = self.kinds.variants[self.kinds.kind_of[self.nodes], start, choice]
+        return self.rows.find(variant, memory, address, received=received)
 
     def design(self) -> Assembly:
         """Return the core as an Amaranth component."""
@@ -267,7 +354,7 @@ class Core:
         choice = self.kinds.choice_by_root(self.nodes)
         contents, which = np.unique(choice, axis=0, return_inverse=True)
         build.add_roms(
-            "choice_{}",
+            "rom_choice_{}",
             nodes,
             contents=[tuple(row) for row in contents.tolist()],
             which=np.asarray(which).ravel(),
@@ -378,7 +465,7 @@ class Core:
                 address.append(Slice("choice_{}", nodes, 0, address_width(self.kinds.choices)))
             name = f"{module}_table_{number}_{{}}"
             build.add_roms(
-                name,
+                f"rom_{name}",
                 nodes,
                 contents=contents,
                 which=which,

@@ -131,7 +131,7 @@ class NodeKinds:
     @cached_property
     def depth(self) -> IntArray:
         """The words of each memory at each kind, shape (kinds, memories)."""
-        depth = self._program.depth[self.rows.used]
+        depth = self.rows.depth
         # Rows of a form have the same variants.
         found: IntArray = depth[self.variants[:, self.rows.starts]].max(axis=(1, 2))
         return found

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ...program import Program
-from ...program.fields import IDLE, Action, Loop, Order
+from ...program.fields import IDLE, Action, Loop, Memory, Order
 from ...topology import IntArray
 
 __all__ = ["Delays", "RowField", "Rows", "later"]
@@ -57,6 +57,9 @@ class Rows:
         The first row of each form, and the row after its last.
     used : ndarray of int
         The variants that any node carries out; values have a column for each.
+    memories : tuple of Memory
+    depth : ndarray of int, shape (variants, memories)
+        Words of each memory.
 
     Examples
     --------
@@ -75,6 +78,8 @@ class Rows:
         self.form_of_row: IntArray = np.repeat(np.arange(len(counts)), counts)
         known = [program.variant_of] + ([program.variant_at] if program.by_offset else [])
         self.used: IntArray = np.unique(np.concatenate(known))
+        self.memories: tuple[Memory, ...] = program.memories
+        self.depth: IntArray = program.depth[self.used]
 
     @property
     def count(self) -> int:

@@ -269,11 +269,12 @@ class StoreModule(NodePart):
         banks = [number for number in self.shape.received if number in self._shown]
         if not banks:
             return
-        code = self.value("read_bank")[:0]
+        code: Value = Const(0, 0)
         if len(banks) > 1:
+            asked = self.value("read_bank")
             codes = [select_code(len(banks), banks.index(number) if number in banks else 0)
-                     for number in range(1 << len(self.value("read_bank")))]  # fmt: skip
-            code = look_up(codes, self.value("read_bank"))
+                     for number in range(1 << len(asked))]  # fmt: skip
+            code = look_up(codes, asked)
         if not self.alone and len(code):
             code = delayed(self.m, code, 1, "read_select")
         word = multiplexed(
@@ -283,8 +284,7 @@ class StoreModule(NodePart):
             self.settings.width,
             name="read_of_bank" if self.alone else None,
         )
-        asked = delayed(self.m, self.value("read_enable"), 1, "asked")
+        enabled = delayed(self.m, self.value("read_enable"), 1, "asked")
         self.m.d.sync += self.read_data.eq(word)
-        with self.m.If(~asked):
+        with self.m.If(~enabled):
             self.m.d.sync += self.read_data.eq(0)
-

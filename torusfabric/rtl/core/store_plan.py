@@ -34,6 +34,7 @@ from .kinds import NodeKinds, Patterns
 from .part import Choice, LocalWord, NEUTRAL_WORD, plan_choice
 from .places import Bit, BitPlacer, Columns
 from .rows import Delays, RowField, Rows, later
+from .split import SplitRows
 
 __all__ = ["Address", "Arrival", "Bank", "Copy", "Reader", "Store", "StoreShape", "plan_stores"]
 
@@ -142,6 +143,8 @@ class StoreShape:
         The readers of each injection port.
     received : tuple of int
         The memories that the memory port reads.
+    injection_delay : int
+        Cycles by which words of injection ports come later.
     """
 
     banks: tuple[Bank, ...]
@@ -211,11 +214,13 @@ class _StorePlanner:
         self._rows, self._kinds, self._columns, self._members = rows, kinds, columns, members
         self._first, self._pattern = first, pattern
         self._idles, self._concurrent = idles, concurrent
+        splits = rows.splits if isinstance(rows, SplitRows) else ()
         self._words = SourceWords(rows.loops[0].sources)
         self.placer = BitPlacer(columns)
         self._depth = kinds.depth[members].max(axis=0)
         received = kinds.received[members[0]]
-        self._received = tuple(sorted(k for k in received if self._depth[k]))
+        split = {each.received for each in splits if each.memory in received}
+        self._received = tuple(sorted(k for k in received | split if self._depth[k]))
         self._copy_of: dict[tuple[int, int], int] = {}
         self.used = self._used_words()
 
@@ -254,18 +259,18 @@ class _StorePlanner:
 
     def plan(self) -> StoreShape:
         """Return the structure of the stores."""
-        rows, sources = self._rows, self._rows.loops[0].sources
+        sources = self._rows.loops[0].sources
         copies = self._plan_copies()
         banks = tuple(
             self._bank(members, copies) for members in self._wide_banks(copies)
         )
         readers = tuple(self._reader(k) for k in range(sources.readers))
-        first, injections = 0, []
-        for each in sources.injections:
-            injections.append(tuple(each))
-            first += len(each)
         return StoreShape(
-            banks, readers, tuple(injections), self._received, rows.loops[0].sources.injection_delay
+            banks,
+            readers,
+            sources.injections,
+            self._received,
+            sources.injection_delay,
         )
 
     def _reads(self, reader: int) -> tuple[RowField, RowField] | None:
@@ -297,7 +302,7 @@ class _StorePlanner:
     def _key(self, number: int, copies: list[_CopyPlan]) -> object:
         """Return a value that is equal for memories that can be members of one bank."""
         writes = [self._rows.field(action, number) for action in (Action.WRITE, Action.TAP)]
-        memory = self._rows.program.memories[number]
+        memory = self._rows.memories[number]
         return (
             memory.own and (memory.layout,),
             self._size(number),
@@ -340,7 +345,7 @@ class _StorePlanner:
             of_bank.append(Copy(None, shown=True))
         elif shown:
             of_bank[0] = replace(of_bank[0], shown=True)
-        own = self._rows.program.memories[number].own
+        own = self._rows.memories[number].own
         return Bank(
             tuple(members),
             size,
@@ -492,7 +497,7 @@ def _patterns(rows: Rows, kinds: NodeKinds) -> Patterns:
                 kinds.used(np.where(first.values >= 0, memory.values, -1)),
                 kinds.used(np.where(memory.values == NEUTRAL, 0, -1)),
             ]
-    for number in range(len(rows.program.memories)):
+    for number in range(len(rows.memories)):
         write, tap, source = (
             rows.field(action, number) for action in (Action.WRITE, Action.TAP, Action.SOURCE)
         )

@@ -1,0 +1,93 @@
+"""Memory ports of a concurrent core write and read during runs, in other sections."""
+
+import numpy as np
+import pytest
+from core_runs import CoreDriver, CoreJob, simulate_core
+
+import torusfabric as tf
+from torusfabric.rtl.core import Core
+
+#: Messages that are loaded, run and unloaded one after another.
+MESSAGES = 4
+
+
+class Pipeline:
+    """Loads message m + 1, runs message m and unloads message m - 1, all at once."""
+
+    def __init__(self, driver: CoreDriver, rng):
+        self.driver, self.core = driver, driver.core
+        self.jobs = [CoreJob(section=number % 2) for number in range(MESSAGES)]
+        self.words = [driver.random_words(job, rng) for job in self.jobs]
+        self.expected = [
+            driver.expected(job, words)
+            for job, words in zip(self.jobs, self.words, strict=True)
+        ]
+        self.received = [np.zeros_like(each) for each in self.expected]
+
+    def load(self, number, cycle):
+        """Show the word of a cycle to the write ports."""
+        words = self.words[number]
+        self.driver.write_words(self.jobs[number], words, cycle)
+
+    def unload(self, number, cycle):
+        """Ask for the word of a cycle, and take that which was asked for some cycles ago."""
+        driver, job = self.driver, self.jobs[number]
+        memory, address = driver.places(job, received=True)
+        asked = cycle - driver.core.answer
+        for node in range(len(driver.core.nodes)):
+            there = cycle < memory.shape[1] and address[node, cycle] >= 0
+            driver.set(f"read_enable_{node}", there)
+            if there:
+                driver.set(f"read_bank_{node}", memory[node, cycle])
+                driver.set(f"read_address_{node}", address[node, cycle])
+                driver.set(f"read_section_{node}", job.section)
+            if 0 <= asked < memory.shape[1]:
+                self.received[number][node, asked] = driver.get(f"read_data_{node}")
+
+    async def step(self, number):
+        """Run message `number`, if there is one, while its neighbours are moved."""
+        driver, ctx = self.driver, self.driver.ctx
+        runs = 0 <= number < MESSAGES
+        if runs:
+            driver.set("section", self.jobs[number].section)
+            driver.set("start", 1)
+        program = driver.program
+        words = max(self.words[0].shape[1], self.expected[0].shape[1] + driver.core.answer)
+        for cycle in range(max(words, program.cycles() + 1)):
+            if number + 1 < MESSAGES:
+                self.load(number + 1, cycle)
+            if 0 <= number - 1:
+                self.unload(number - 1, cycle)
+            await ctx.tick()
+            driver.set("start", 0)
+        if runs:
+            assert driver.get("done")
+
+
+@pytest.mark.parametrize(
+    "topology, collective, options",
+    [
+        ("2", "allgather", {}),
+        ("2", "alltoall", {}),
+        ("2", "allreduce", {}),
+        ("2x2", "broadcast", {"root": "any"}),
+    ],
+)
+def test_three_messages_at_once(topology, collective, options):
+    program = tf.compile(tf.plan(topology, collective), flits=4, **options)
+    core = Core(program, 8, sections=2, concurrent=True)
+    wrong = []
+
+    async def bench(driver):
+        pipeline = Pipeline(driver, np.random.default_rng(2))
+        for number in range(-1, MESSAGES + 1):
+            await pipeline.step(number)
+        # A node's own block makes way for the next message in the same section.
+        bank, address = core.places(received=True)
+        own = np.array([memory.own for memory in core.rows.memories])[bank]
+        assert not own.all()
+        for received, expected in zip(pipeline.received, pipeline.expected, strict=True):
+            wrong.append(int(((received != expected) & ~own & (address >= 0)).sum()))
+
+    simulate_core(core, bench)
+    assert wrong == [0] * MESSAGES

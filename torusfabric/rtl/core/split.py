@@ -1,0 +1,170 @@
+"""Memories of sent and received words, split in two.
+
+A memory that the memory port writes may also store words that arrive. If the port writes during
+runs, both would need its one write port. So such a memory is split: the words that are sent stay in
+it, and words that arrive are stored in a memory of a further number. The first address of a row
+says which of the two a run reads. Users of the memory port find the number by `SplitRows.find`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import InputError
+from ...program import Program
+from ...program.fields import IDLE, Action, Order
+from ...topology import BoolArray, IntArray
+from .rows import RowField, Rows
+
+__all__ = ["Split", "SplitRows"]
+
+
+class Split(NamedTuple):
+    """A memory that is split.
+
+    Parameters
+    ----------
+    memory : int
+        The memory of the words that are sent.
+    received : int
+        The memory of the words that arrive.
+    arrives : ndarray of bool, shape (variants, words)
+        True for the addresses of words that arrive.
+    shift : int
+        The address that is address 0 of the memory of the words that arrive.
+    """
+
+    memory: int
+    received: int
+    arrives: BoolArray
+    shift: int
+
+
+class SplitRows(Rows):
+    """The rows of a program whose memories are split where port and runs both write them.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> rows = SplitRows(tf.compile(tf.plan("3x3", "broadcast"), flits=4, root="any"))
+    >>> [(split.memory, split.received, split.shift) for split in rows.splits]
+    [(0, 2, 2), (1, 3, 2)]
+    """
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.splits: tuple[Split, ...] = ()
+        splits = []
+        for number, memory in enumerate(program.memories):
+            write = super().field(Action.WRITE, number)
+            if memory.own and write is not None and (write.values >= 0).any():
+                received = len(program.memories) + len(splits)
+                splits.append(self._planned(number, received, write))
+        for split in splits:
+            depth = self.depth[:, split.memory].copy()
+            if split.shift:
+                self.depth[:, split.memory] = np.minimum(depth, split.shift)
+            behind = np.where(depth > 0, np.maximum(depth - split.shift, 0), depth)
+            self.depth = np.concatenate([self.depth, behind[:, None]], axis=1)
+            memory = program.memories[split.memory]
+            self.memories = (*self.memories, type(memory)(memory.ports))
+        self.splits = tuple(splits)
+
+    def _planned(self, number: int, received: int, write: RowField) -> Split:
+        """Return how a memory is split."""
+        words = int(self.depth[:, number].max())
+        arrives = np.zeros((len(self.used), words), bool)
+        for row, variant in np.argwhere(write.values >= 0).tolist():
+            arrives[variant, self._addresses(number, row, int(write.values[row, variant]))] = True
+        boundary = int(np.flatnonzero(arrives.any(axis=0)).min())
+        above = arrives[:, boundary:].any(axis=1)
+        sent = 0
+        for reader in range(self.loops[0].sources.readers):
+            memory, first = (super(SplitRows, self).field(action, reader)
+                             for action in (Action.MEMORY, Action.READ))  # fmt: skip
+            if memory is None or first is None:
+                continue
+            reads = (memory.values == number) & (first.values >= 0)
+            for row, variant in np.argwhere(reads).tolist():
+                burst = self._addresses(number, row, int(first.values[row, variant]))
+                of_burst = arrives[variant, burst]
+                if of_burst.any() != of_burst.all():
+                    raise InputError(
+                        f"Memory {number} must not have sent and received words in one burst for "
+                        "ports that write during runs"
+                    )
+                if not of_burst.any():
+                    sent = max(sent, int(burst.max()) + 1)
+        fits = boundary >= max(sent, 1) and bool(above.any())
+        return Split(number, received, arrives, boundary if fits else 0)
+
+    def _addresses(self, memory: int, row: int, first: int) -> IntArray:
+        """Return the addresses of the words of a row, given the first."""
+        form = int(self.form_of_row[row])
+        loop = self.loops[form]
+        if loop.order is Order.FLIT:
+            found = first + np.arange(loop.flits) * super().pitch(memory)[form]
+        else:
+            found = first + np.arange(int(self.blocks[row]) * loop.flits)
+        return np.minimum(found, int(self.depth[:, memory].max()) - 1)
+
+    def find(
+        self, variants: IntArray, memory: IntArray, address: IntArray, *, received: bool
+    ) -> tuple[IntArray, IntArray]:
+        """Return where words of the memory port lie, given where they lie in the program.
+
+        Parameters
+        ----------
+        variants : ndarray of int
+            The variant that each node carries out, among those in use.
+        memory, address : ndarray of int, shape (nodes, words)
+        received : bool
+            True for words that nodes receive.
+        """
+        memory, address = memory.copy(), address.copy()
+        for split in self.splits if received else ():
+            at = np.clip(address, 0, split.arrives.shape[1] - 1)
+            there = split.arrives[variants[:, None], at] & (address >= 0)
+            there &= memory == split.memory
+            memory[there] = split.received
+            address[there] -= split.shift
+        return memory, address
+
+    def pitch(self, memory: int) -> tuple[int, ...]:
+        """Return the distance of the addresses of two flits in a memory, for each form."""
+        sent = {each.received: each.memory for each in self.splits}
+        return super().pitch(sent.get(memory, memory))
+
+    def field(self, action: Action, number: int) -> RowField | None:
+        """Return the values of a control point, or None if it does nothing in any form."""
+        if action in (Action.WRITE, Action.SOURCE, Action.TAP):
+            return self._stored(action, number)
+        found = super().field(action, number)
+        if found is None or action not in (Action.MEMORY, Action.READ):
+            return found
+        memory, first = (
+            super(SplitRows, self).field(each, number) for each in (Action.MEMORY, Action.READ)
+        )
+        if memory is None or first is None:
+            return found
+        values = found.values
+        for split in self.splits:
+            at = np.clip(first.values, 0, split.arrives.shape[1] - 1)
+            behind = split.arrives[np.arange(len(self.used))[None, :], at]
+            behind &= (memory.values == split.memory) & (first.values >= 0)
+            moved = first.values - split.shift if action is Action.READ else split.received
+            values = np.where(behind, moved, values)
+        return RowField(values, found.delays)
+
+    def _stored(self, action: Action, number: int) -> RowField | None:
+        """Return the values of a control point of a memory."""
+        if any(split.memory == number for split in self.splits):
+            return None
+        behind = next((each for each in self.splits if each.received == number), None)
+        found = super().field(action, behind.memory if behind else number)
+        if found is None or behind is None or action is not Action.WRITE:
+            return found
+        values = np.where(found.values >= 0, found.values - behind.shift, IDLE)
+        return RowField(values, found.delays)
