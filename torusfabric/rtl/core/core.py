@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 from amaranth.lib.wiring import Out
 
+from ...errors import InputError
 from ...program import Program
 from ...program.fields import Action, Stage
 from ...program.host_words import word_addresses
@@ -25,10 +26,11 @@ from ..operator_unit import OperatorUnit
 from .crossbar import Crossbar, Family, plan_crossbars
 from .kinds import NodeKinds
 from .part import NodeInputs, NodeSettings
-from .places import BitPlacer, Columns
+from .places import BitPlacer, Columns, NodeTable
 from .router import Operators, Router
 from .rows import Rows
 from .split import SplitRows
+from .room import LoadBus, LoadWord, RoomKinds, RoomRows, TableRam
 from .run_port import RunPort
 from .sequencer import Sequencer, signal_widths
 from .store import ANSWER, PortShape, StoreModule
@@ -148,6 +150,8 @@ class Core:
         True if memory ports write and read during runs, in other sections than that of the run.
     nodes : sequence of int, optional
         The nodes that are built; by default all. Arcs from and to others end in link ports.
+    room : sequence of Program, optional
+        Programs that can be loaded in place of this one; see `torusfabric.rtl.core.room`.
 
     Attributes
     ----------
@@ -174,13 +178,18 @@ class Core:
         sections: int = 1,
         concurrent: bool = False,
         nodes: Sequence[int] | None = None,
+        room: Sequence[Program] | None = None,
     ) -> None:
+        if beat != 1:
+            raise InputError("Beat must be 1; this core does not move several flits a cycle yet")
+        if room is not None and (concurrent or program.by_offset):
+            raise InputError("Room needs a fixed root, and ports that wait for the end of runs")
         self.program, self.width, self.beat = program, width, beat
         self.sections, self.concurrent = sections, concurrent
         every = range(program.topology.nodes) if nodes is None else nodes
         self.nodes: IntArray = np.array(every)
-        self.rows = SplitRows(program) if concurrent else Rows(program)
-        self.kinds, self._columns = NodeKinds(self.rows), Columns()
+        self.rows, self.kinds = self._plan_rows(room)
+        self._columns = Columns(writable=room is not None)
         unit = OperatorUnit(program.operators) if program.operators else None
         self._settings = NodeSettings(width, program.ports, unit)
         self.run_port = RunPort.from_program(program, sections=sections)
@@ -196,6 +205,14 @@ class Core:
         )
         self._fill()
 
+    def _plan_rows(self, room: Sequence[Program] | None) -> tuple[Rows, NodeKinds]:
+        """Return the rows of the core, and the kinds of its nodes."""
+        if room is not None:
+            of_room = RoomRows([self.program, *room])
+            return of_room, RoomKinds(of_room)
+        rows = SplitRows(self.program) if self.concurrent else Rows(self.program)
+        return rows, NodeKinds(rows)
+
     @cached_property
     def netlist(self) -> Netlist:
         """The netlist of the core alone: its ports are those of the whole."""
@@ -209,6 +226,8 @@ class Core:
             build.add_input(name, width)
         for name, width in port.outputs.items():
             build.add_output(name, width)
+        for name, width in (self.load_bus.inputs if self.load_bus else {}).items():
+            build.add_input(name, width)
         for number, _ in enumerate(self.links_in):
             build.add_input(f"link_rx_{number}", self.width)
         node_of = {int(node): number for number, node in enumerate(self.nodes)}
@@ -305,6 +324,9 @@ class Core:
             rows, kinds, columns, idles=idles, concurrent=self.concurrent
         )
         self._widths = signal_widths(rows, columns)
+        placers = [each.placer for each in (*stores, *operators, *routers)]
+        self.load_bus = self._plan_load_bus(placers) if columns.writable else None
+        self._node_tables: list[NodeTable] = []
         self._add_sequencer()
         self._add_choices()
         for number, store in enumerate(stores):
@@ -332,13 +354,16 @@ class Core:
     def _add_sequencer(self) -> None:
         """Add the sequencer and the run port."""
         build, port = self._build, self.run_port
-        make = partial(Sequencer, self.rows, port, self._columns, self._settings.unit)
+        make = partial(
+            Sequencer, self.rows, port, self._columns, self._settings.unit, self.load_bus
+        )
+        given = port.inputs | (self.load_bus.inputs if self.load_bus else {})
         members = make().signature.members
         build.add_module("sequencer", make, role=Role.SEQUENCER)
         build.add(
             "sequencer",
             "sequencer",
-            inputs={name: (Part(name, 0, width),) for name, width in port.inputs.items()},
+            inputs={name: (Part(name, 0, width),) for name, width in given.items()},
             outputs={
                 name: (name, member.shape)
                 for name, member in members.items()
@@ -348,7 +373,7 @@ class Core:
 
     def _add_choices(self) -> None:
         """Add the tables by which nodes find their variant, given the root."""
-        if self.kinds.choices == 1:
+        if self.kinds.choices == 1 or self._columns.writable:
             return
         build, nodes = self._build, np.arange(len(self.nodes))
         choice = self.kinds.choice_by_root(self.nodes)
@@ -451,6 +476,9 @@ class Core:
         found: dict[str, Sequence[Source]] = {}
         for number, table in enumerate(placer.tables):
             width, bits = len(table.columns), self._row_bits
+            if self.load_bus is not None:
+                found[f"table_{number}"] = (self._add_ram(table, nodes),)
+                continue
             contents, of_member = table.contents(bits)
             which = of_member[member]
             if not (table.by_row or table.by_choice):
@@ -475,6 +503,55 @@ class Core:
             )
             found[f"table_{number}"] = (Slice(name, nodes, 0, width),)
         return found
+
+    def _plan_load_bus(self, placers: Sequence[BitPlacer]) -> LoadBus:
+        """Return the load bus: there is one family of each module."""
+        tables = [table for placer in placers for table in placer.tables]
+        columns = self._columns
+        widths = [len(table.columns) for table in tables]
+        widths.append(sum(each.bits for each in columns.addresses) + len(columns.bits))
+        return LoadBus(
+            owners=len(self.nodes) + 1,
+            kinds=max(len(tables), len(columns.addresses) + len(columns.bits), 1),
+            rows=self.rows.count,
+            bits=max(widths),
+        )
+
+    def _add_ram(self, table: NodeTable, nodes: IntArray) -> Slice:
+        """Add a table at each node that the load bus writes."""
+        build, bus, kind = self._build, self.load_bus, len(self._node_tables)
+        assert bus is not None
+        self._node_tables.append(table)
+        width, module = len(table.columns), f"table_{kind}"
+        make = partial(TableRam, bus, self.rows.count, width)
+        build.add_module(module, make, role=Role.TABLE)
+        row = self._columns.rows.index(table.delays)
+        numbers = np.array([bus.number(node, kind) for node in nodes.tolist()])
+        inputs: dict[str, Sequence[Source]] = {
+            name: (Slice(name, None, 0, bits),) for name, bits in bus.inputs.items()
+        }
+        address = build.distribution.near_each(f"row_{row}", nodes)
+        inputs |= {
+            "number": (Numbers(numbers, bus.inputs["load_table"]),),
+            "address": (address._replace(width=address_width(self.rows.count)),),
+        }
+        name = f"{module}_row_{{}}"
+        build.add_array(f"{module}_at_{{}}", module, nodes, inputs=inputs,
+                        outputs={"data": (name, width)})  # fmt: skip
+        return Slice(name, nodes, 0, width)
+
+    def load_words(self, program: int = 0) -> Iterator[LoadWord]:
+        """Yield the words that load the tables of all nodes with a program of the room.
+
+        Columns of the sequencer are the same for all programs of the room.
+        """
+        bus, kinds = self.load_bus, self.kinds
+        if bus is None or not isinstance(kinds, RoomKinds):
+            raise InputError("Core must have room for tables to be loaded")
+        for node, choice in enumerate(kinds.choice(program, self.nodes).tolist()):
+            for kind, table in enumerate(self._node_tables):
+                rows = table.rows_of(choice)
+                yield from bus.words(bus.number(node, kind), rows, len(table.columns))
 
     @property
     def _row_bits(self) -> int:

@@ -98,9 +98,15 @@ class Columns:
         The number of the row, for tables of nodes.
     valids : list of Delays
         High while words of a row are under way.
+
+    Parameters
+    ----------
+    writable : bool
+        True if columns may be loaded: then no two bits, and no two addresses, share one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, writable: bool = False) -> None:
+        self.writable = writable
         self.bits: list[_Column] = []
         self.addresses: list[AddressColumn] = []
         self.words: list[tuple[Delays, Delays]] = []
@@ -110,7 +116,9 @@ class Columns:
     def add_bit(self, values: IntArray, delays: Delays) -> int:
         """Return the number of a column for a bit; a column serves all bits that agree with it."""
         for number, column in enumerate(self.bits):
-            if column.delays == delays and column.merge(values):
+            if self.writable or column.delays != delays:
+                continue
+            if column.merge(values):
                 return number
         self.bits.append(_Column(values, delays))
         return len(self.bits) - 1
@@ -118,7 +126,9 @@ class Columns:
     def add_address(self, first: IntArray, delays: Delays, pitch: Delays, bits: int) -> int:
         """Return the number of a column of addresses."""
         for number, known in enumerate(self.addresses):
-            if (known.delays, known.pitch) == (delays, pitch) and _compatible(known.first, first):
+            if self.writable or (known.delays, known.pitch) != (delays, pitch):
+                continue
+            if _compatible(known.first, first):
                 both = np.maximum(known.first, first)
                 self.addresses[number] = AddressColumn(both, delays, pitch, max(known.bits, bits))
                 return number
@@ -188,6 +198,14 @@ class NodeTable:
         words = (whole.astype(object) * shifts).sum(axis=-1)
         return [tuple(map(int, each.T.ravel())) for each in words], np.asarray(which).ravel()
 
+    def rows_of(self, choice: int) -> list[int]:
+        """Return the rows of a table that is loaded, for the choice of a node."""
+        found = [0] * self.columns[0].shape[1]
+        for bit, values in enumerate(self.columns):
+            of_choice = np.maximum(values[0, :, choice], 0).tolist()
+            found = [row | value << bit for row, value in zip(found, of_choice, strict=True)]
+        return found
+
 
 class BitPlacer:
     """Finds the places of the bits that a module of a family is given.
@@ -195,13 +213,11 @@ class BitPlacer:
     Parameters
     ----------
     columns : Columns
-    writable : bool
-        True if contents may change: then nothing follows from them, and each bit has a place of
-        its own.
+        If these are writable, nothing follows from contents, and each bit has a place of its own.
     """
 
-    def __init__(self, columns: Columns, *, writable: bool = False) -> None:
-        self.columns, self._writable = columns, writable
+    def __init__(self, columns: Columns) -> None:
+        self.columns, self._writable = columns, columns.writable
         self.tables: list[NodeTable] = []
         self.used_bits: set[int] = set()
         self.used_addresses: set[int] = set()
@@ -228,7 +244,7 @@ class BitPlacer:
             number = self.columns.add_bit(values.max(axis=(0, 2)), delays)
             self.used_bits.add(number)
             return Bit(Place.COLUMN, number)
-        by_row, by_choice = True, values.shape[2] > 1
+        by_row, by_choice = True, False
         if not self._writable:
             # One after the other: a value may depend on either of the two, but not on both.
             by_choice = _depends(values, 2)

@@ -18,9 +18,11 @@ from ...program.timing import DISTRIBUTION
 from ..memories import choose, constant_at
 from ..memories import Columns as RomColumns
 from ..modules import Leaf, delayed, pulsed
+from ...topology import IntArray
 from ..operator_unit import OperatorUnit
 from .places import Columns
 from .rows import Delays, Rows, later
+from .room import LoadBus, RamColumns
 from .run_port import RunPort
 from .slots import Chosen, Slots
 
@@ -32,7 +34,8 @@ def signal_widths(rows: Rows, columns: Columns) -> dict[str, int]:
     found = {"columns": len(columns.bits)}
     for number, address in enumerate(columns.addresses):
         most = max(int(address.first.max()), 0) + rows.most_word(address.pitch)
-        found[f"address_{number}"] = max(min(most.bit_length(), address.bits), 1)
+        bits = address.bits if columns.writable else min(most.bit_length(), address.bits)
+        found[f"address_{number}"] = max(bits, 1)
     for number, (_, pitch) in enumerate(columns.words):
         found[f"word_{number}"] = max(rows.most_word(pitch).bit_length(), 1)
     for number in range(len(columns.valids)):
@@ -60,9 +63,15 @@ class Sequencer(Leaf):
     """
 
     def __init__(
-        self, rows: Rows, port: RunPort, columns: Columns, unit: OperatorUnit | None
+        self,
+        rows: Rows,
+        port: RunPort,
+        columns: Columns,
+        unit: OperatorUnit | None,
+        bus: LoadBus | None = None,
     ) -> None:
         self._rows, self._port, self._columns, self._unit = rows, port, columns, unit
+        self._bus = bus
         self._timings = [form.timing for form in rows.program.forms]
         inputs, outputs = port.inputs, port.outputs
         held = {
@@ -73,6 +82,7 @@ class Sequencer(Leaf):
         }
         super().__init__(
             {name: In(bits) for name, bits in inputs.items()}
+            | {name: In(bits) for name, bits in (bus.inputs if bus else {}).items()}
             | {name: Out(bits) for name, bits in outputs.items()}
             | {name: Out(bits) for name, bits in held.items()}
             | {name: Out(bits) for name, bits in signal_widths(rows, columns).items()}
@@ -233,24 +243,28 @@ class Sequencer(Leaf):
     def _send(self) -> None:
         """Send everything that nodes are given, `DISTRIBUTION` cycles before it counts."""
         m, columns = self._m, self._columns
-        roms: dict[Delays, RomColumns] = {}
+        roms: dict[Delays, RomColumns | RamColumns] = {}
 
-        def rom(ages: Delays) -> RomColumns:
-            """Return the ROM whose rows are there a cycle after the row has an age."""
-            return roms.setdefault(ages, RomColumns(self._aged("row", ages)))
+        def read(ages: Delays, values: IntArray, bits: int = 1) -> Value:
+            """Return a value that is there a cycle after the row has an age."""
+            if ages not in roms:
+                row = self._aged("row", ages)
+                roms[ages] = RamColumns(row) if columns.writable else RomColumns(row)
+            table = roms[ages]
+            if isinstance(table, RamColumns):
+                return table.read(values, bits)
+            return table.read(values)
 
         for number, bit in enumerate(columns.bits):
             ages = later(bit.delays, -DISTRIBUTION)
-            m.d.comb += self.columns[number].eq(rom(ages).read(np.maximum(bit.values, 0)))
-        for number, (first, delays, pitch, _) in enumerate(columns.addresses):
+            m.d.comb += self.columns[number].eq(read(ages, np.maximum(bit.values, 0)))
+        for number, (first, delays, pitch, bits) in enumerate(columns.addresses):
             ages = later(delays, -DISTRIBUTION - 1)
-            base = rom(ages)
+            address = read(ages, np.maximum(first, 0), bits)
             word = self._word(later(ages, 1), pitch)
-            address = base.address(first, word) if word is not None else base.read(
-                np.maximum(first, 0)
-            )  # fmt: skip
-            shown = getattr(self, f"address_{number}")
-            m.d.sync += shown.eq(address)
+            if word is not None:
+                address = address + word
+            m.d.sync += getattr(self, f"address_{number}").eq(address)
         for number, (delays, pitch) in enumerate(columns.words):
             found = self._word(later(delays, 1 - DISTRIBUTION), pitch)
             m.d.comb += getattr(self, f"word_{number}").eq(Const(0) if found is None else found)
@@ -260,8 +274,14 @@ class Sequencer(Leaf):
         for number, delays in enumerate(columns.rows):
             ages = later(delays, 1 - DISTRIBUTION)
             m.d.comb += getattr(self, f"row_{number}").eq(self._aged("row", ages))
-        for number, each in enumerate(roms.values()):
-            each.build(m, f"table_{number}", alone=self.alone)
+        for number, table in enumerate(roms.values()):
+            if isinstance(table, RomColumns):
+                table.build(m, f"table_{number}", alone=self.alone)
+            elif self._bus is not None:
+                load = {name: self.value(name) for name in self._bus.inputs}
+                owner = self._bus.owners - 1
+                mine = load["load_table"] == self._bus.number(owner, number)
+                table.build(m, f"table_{number}", chosen=load["load_valid"] & mine, load=load)
 
     def _word(self, ages: Delays, pitch: Delays) -> Value | None:
         """Return the word counter times the pitch, or None if rows have one word."""

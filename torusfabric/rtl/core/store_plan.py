@@ -296,7 +296,11 @@ class _StorePlanner:
             for number in np.unique(at[at >= 0]).tolist():
                 whole = np.where(memory.values == number, first.values, -1)
                 wanted = _CopyPlan(self._at(whole), whole, first.delays, [reader])
-                self._copy_of[reader, number] = _add_copy(copies[number], wanted)
+                if self._columns.writable:
+                    self._copy_of[reader, number] = len(copies[number])
+                    copies[number].append(wanted)
+                else:
+                    self._copy_of[reader, number] = _add_copy(copies[number], wanted)
         return copies
 
     def _key(self, number: int, copies: list[_CopyPlan]) -> object:
@@ -322,6 +326,8 @@ class _StorePlanner:
         for number, own in copies.items():
             for members in banks:
                 first = copies[members[0]]
+                if self._columns.writable:
+                    continue
                 if len(own) < 2 and self._key(number, own) == self._key(members[0], first):
                     both = [a.merge(b) for a, b in zip(first, own, strict=True)]
                     if all(both):
@@ -365,9 +371,8 @@ class _StorePlanner:
             column = self._columns.add_address(whole.max(axis=1), delays, pitch, bits)
             self.placer.used_addresses.add(column)
             return Address(column=column)
-        first = self.placer.number(
-            values, max(int(values.max()), 0).bit_length(), delays, alike=False
-        )
+        most_first = (1 << bits) - 1 if self._columns.writable else max(int(values.max()), 0)
+        first = self.placer.number(values, most_first.bit_length(), delays, alike=False)
         if not most:
             return Address(first=first)
         counter = self._columns.add_word(delays, pitch)
