@@ -278,6 +278,12 @@ class NodePart(Leaf):
     def select(self, choice: Choice, inputs: Sequence[Value], name: str) -> Value:
         """Return the input that the select bits of a choice pass."""
         code = Cat(*map(self.early_bit, choice.bits))
+        return self.select_by(code, inputs, name, branched=choice.branched)
+
+    def select_by(
+        self, code: Value, inputs: Sequence[Value], name: str, *, branched: bool
+    ) -> Value:
+        """Return the input that select bits pass, given these a cycle before they count."""
         if not self.alone and len(code):
             code = apart(self.m, code, name=f"{name}_select", alone=False)
         return multiplexed(
@@ -286,7 +292,7 @@ class NodePart(Leaf):
             code,
             self.settings.width,
             name=name if self.alone else None,
-            branched=choice.branched,
+            branched=branched,
         )
 
 

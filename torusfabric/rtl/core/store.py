@@ -16,7 +16,9 @@ Cycles of a read of the memory port:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member
@@ -24,16 +26,20 @@ from amaranth.lib.wiring import In, Member
 from ...collective import combine_in_tree
 from ..memories import Cell, ReadPort, WritePort, add_memory, address_width, fitting, look_up
 from ..memories import memory_cell
-from ..modules import delayed
+from ..modules import apart, delayed
 from ..multiplexer import multiplexed, select_code
 from ..operator_unit import add_pair
 from .part import NodeInputs, NodePart, NodeSettings, operator_code_input, word_outputs
+from .places import Bit, Place
 from .store_plan import Address, Arrival, Bank, Reader, StoreShape
 
 __all__ = ["ANSWER", "PortShape", "StoreModule"]
 
 #: Cycles from an address of the memory port to its word.
 ANSWER = 2
+
+#: The bit of words that are stored in all rows.
+ALWAYS = Bit(Place.CONSTANT, 1)
 
 
 class PortShape:
@@ -129,6 +135,7 @@ class StoreModule(NodePart):
         }
         self._words_of: dict[tuple[int, int], Value] = {}
         self._shown: dict[int, Value] = {}
+        self._addresses: dict[object, Value] = {}
 
     def elaborate(self, platform: object) -> Module:
         """Build memories, readers, and the memory port."""
@@ -151,19 +158,33 @@ class StoreModule(NodePart):
         where = self.here(section) if section == "section" else self.value(section)
         return Cat(fitting(address, bits), where)
 
+    def _early_address(self, address: Address | None) -> Value:
+        """Return an address of the run a cycle before it counts."""
+        if address is None:
+            return Const(0, 1)
+        if address.column is not None:
+            return self.value(f"address_{address.column}")
+        first = Cat(*map(self.early_bit, address.first))
+        if address.counter is None:
+            return first
+        return first + self.value(f"word_{address.counter}")
+
     def _run_address(self, address: Address | None, bank: Bank) -> Value:
-        """Return an address of the run."""
+        """Return an address of the run, in a register that all banks share."""
         if address is None:
             found: Value = Const(0, 1)
         elif address.column is not None:
             found = self.here(f"address_{address.column}")
         else:
-            first = self.number(address.first)
-            found = first
-            if address.counter is not None:
-                counter = self.here(f"word_{address.counter}")
-                found = first + counter
+            early = self._early_address(address)
+            found = self._register(early, f"address_of_{len(self._addresses)}", address)
         return self._in_section(found, bank, "section")
+
+    def _register(self, value: Value, name: str, key: object) -> Value:
+        """Return a register of this node for a value; there is one for a key."""
+        if key not in self._addresses:
+            self._addresses[key] = apart(self.m, value, name=name, alone=self.alone)
+        return self._addresses[key]
 
     def _port_address(self, way: str, bank: Bank) -> Value:
         """Return the address of a write, or a read, of the memory port."""
@@ -205,13 +226,8 @@ class StoreModule(NodePart):
         enable: Value = Const(0, 1)
         address: Value = Const(0, 1)
         data: list[Value] = [Const(0, self.settings.width)] * len(bank.members)
-        for number, arrival in enumerate(bank.arrivals):
-            acts = self.bit(arrival.enable) & self.here(f"valid_{arrival.strobe}")
-            where, words = self._run_address(arrival.address, bank), self._arriving(bank, arrival)
-            if number:
-                where = Mux(acts, where, address)
-                words = [Mux(acts, new, old) for new, old in zip(words, data, strict=True)]
-            enable, address, data = enable | acts, where, words
+        if bank.arrivals:
+            enable, address, data = self._arriving(bank)
         if not bank.own:
             return WritePort(address, Cat(*data), enable)
         asked, given = self._port_address("write", bank), self.value("write_data")
@@ -225,12 +241,49 @@ class StoreModule(NodePart):
                  for member in bank.members]  # fmt: skip
         return WritePort(address, Cat(*data), Cat(*(enable | load for load in loads)))
 
-    def _arriving(self, bank: Bank, arrival: Arrival) -> list[Value]:
-        """Return the word that each member of a bank stores."""
-        return [
-            self.chosen(choice, f"to_memory_{member}_{arrival.strobe}")
-            for member, choice in zip(bank.members, arrival.words, strict=True)
-        ]
+    def _arriving(self, bank: Bank) -> tuple[Value, Value, list[Value]]:
+        """Return the write enable, the address and the words that a bank stores in a run.
+
+        Where words arrive by links of several lengths, the strobe of one says a cycle before whose
+        address and select bits count: one multiplexer serves all.
+        """
+        number, arrivals = bank.members[0], bank.arrivals
+        acts = [self._acts(arrival) for arrival in arrivals]
+        enable: Value = self._enable(arrivals, acts, number)
+        if len(arrivals) == 1:
+            address = self._run_address(arrivals[0].address, bank)
+        else:
+            early = self._early_address(arrivals[0].address)
+            for act, arrival in zip(acts[1:], arrivals[1:], strict=True):
+                early = Mux(act, self._early_address(arrival.address), early)
+            early = fitting(early, max((bank.size - 1).bit_length(), 1))
+            held = self._register(early, f"stores_at_{number}", ("stores at", number))
+            address = self._in_section(held, bank, "section")
+        words = []
+        for place, (member, choice) in enumerate(zip(bank.members, bank.words, strict=True)):
+            codes = [[self.early_bit(bit) for bit in each.codes[place]] for each in arrivals]
+            code = Cat(*codes[0])
+            if len(arrivals) > 1:
+                gated = [[act & bit for bit in each]
+                         for act, each in zip(acts, codes, strict=True)]  # fmt: skip
+                code = Cat(*(reduce(or_, bits) for bits in zip(*gated, strict=True)))
+            inputs = [self.word(word) for word in choice.words]
+            words.append(self.select_by(code, inputs, f"to_memory_{member}", branched=True))
+        return enable, address, words
+
+    def _acts(self, arrival: Arrival) -> Value:
+        """Return a signal that is high a cycle before a word of an arrival is stored."""
+        strobe = self.value(f"valid_{arrival.strobe}")
+        if arrival.enable == ALWAYS:
+            return strobe
+        return self.early_bit(arrival.enable) & strobe
+
+    def _enable(self, arrivals: Sequence[Arrival], acts: list[Value], number: int) -> Value:
+        """Return the write enable of a bank during runs."""
+        if len(arrivals) == 1 and arrivals[0].enable == ALWAYS:
+            return self.here(f"valid_{arrivals[0].strobe}")
+        key = tuple((arrival.enable, arrival.strobe) for arrival in arrivals)
+        return self._register(reduce(or_, acts), f"store_{number}", key)
 
     # Readers
 

@@ -26,7 +26,6 @@ from .crossbar import (
     SourceWords,
     input_numbers,
     local_word,
-    place_choice,
     used_sources,
     used_words,
 )
@@ -86,14 +85,14 @@ class Arrival:
         High in rows with such words.
     strobe : int
         The strobe of the sequencer.
-    words : tuple of Choice
-        The word for each member of the bank.
+    codes : tuple of (tuple of Bit)
+        For each member of the bank, the select bits of its word.
     """
 
     enable: Bit
     strobe: int
     address: Address | None
-    words: tuple[Choice, ...]
+    codes: tuple[tuple[Bit, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -108,12 +107,15 @@ class Bank:
         Words of each section: a power of two.
     own : bool
         True if the memory port writes it.
+    words : tuple of Choice
+        The words that each member stores, without select bits.
     """
 
     members: tuple[int, ...]
     size: int
     own: bool
     copies: tuple[Copy, ...]
+    words: tuple[Choice, ...]
     arrivals: tuple[Arrival, ...]
 
 
@@ -194,6 +196,26 @@ class _CopyPlan:
 def _compatible(a: IntArray, b: IntArray) -> bool:
     """Return True if two arrays agree wherever both are known."""
     return bool(((a == b) | (a < 0) | (b < 0)).all())
+
+
+class _Arriving(NamedTuple):
+    """The words that a memory stores.
+
+    Parameters
+    ----------
+    source : ndarray of int, shape (rows, variants)
+        -1 where it stores nothing.
+    numbers : ndarray of int, shape (members, sources + 1)
+        The input that each source is at each member.
+    inputs : tuple of LocalWord
+    codes : list of (list of int)
+        The select bits of each input.
+    """
+
+    source: IntArray
+    numbers: IntArray
+    inputs: tuple[LocalWord, ...]
+    codes: list[list[int]]
 
 
 class _StorePlanner:
@@ -352,12 +374,16 @@ class _StorePlanner:
         elif shown:
             of_bank[0] = replace(of_bank[0], shown=True)
         own = self._rows.memories[number].own
+        if number not in self._stored():
+            return Bank(tuple(members), size, own, tuple(of_bank), (), ())
+        words = [self._arriving(member) for member in members]
         return Bank(
             tuple(members),
             size,
             own,
             tuple(of_bank),
-            tuple(self._arrivals(members, pitch, size)) if number in self._stored() else (),
+            tuple(Choice(each.inputs) for each in words),
+            tuple(self._arrivals(members, words, pitch, size)),
         )
 
     def _address(
@@ -372,14 +398,26 @@ class _StorePlanner:
             self.placer.used_addresses.add(column)
             return Address(column=column)
         most_first = (1 << bits) - 1 if self._columns.writable else max(int(values.max()), 0)
-        first = self.placer.number(values, most_first.bit_length(), delays, alike=False)
+        first = self.placer.number(
+            values, most_first.bit_length(), delays, alike=False, early=True
+        )
         if not most:
             return Address(first=first)
         counter = self._columns.add_word(delays, pitch)
         self.placer.used_words.add(counter)
         return Address(first=first, counter=counter)
 
-    def _arrivals(self, members: list[int], pitch: Delays, size: int) -> list[Arrival]:
+    def _arriving(self, number: int) -> _Arriving:
+        """Return the words that a memory stores."""
+        source = self._source(number)
+        inputs = [used_sources(self._words, self._at(source, [kind])) for kind in self._first]
+        local = [local_word(self._words, self.used[0], each) for each in inputs[0]]
+        given, codes = plan_choice(local, idles=self._idles)
+        return _Arriving(source, input_numbers(self._words, inputs)[self._pattern], given, codes)
+
+    def _arrivals(
+        self, members: list[int], words: list[_Arriving], pitch: Delays, size: int
+    ) -> list[Arrival]:
         """Return what a bank stores: for each length of links the words that arrive by it."""
         write, tap = (
             self._rows.field(action, members[0]) for action in (Action.WRITE, Action.TAP)
@@ -393,32 +431,21 @@ class _StorePlanner:
             delays = later(write.delays, links)
             strobes = np.where(self._rows.blocks[:, None] > 0, acts, -1)
             agrees = RowField(strobes, delays).agrees
-            enable = self.placer.bit(self._at(strobes), delays, alike=agrees)
+            enable = self.placer.bit(self._at(strobes), delays, alike=agrees, early=True)
             strobe = self._columns.add_valid(delays)
             self.placer.used_valids.add(strobe)
             first = np.where(acts, write.values, -1)
             address = self._address(self._at(first), first, delays, pitch, size)
-            words = tuple(self._word(number, acts, delays) for number in members)
-            found.append(Arrival(enable, strobe, address, words))
+            codes = tuple(self._code(each, acts, delays) for each in words)
+            found.append(Arrival(enable, strobe, address, codes))
         return found
 
-    def _word(self, number: int, acts: IntArray, delays: Delays) -> Choice:
-        """Return the word that a memory stores in some rows."""
-        source = RowField(np.where(acts, self._source(number), -1), delays)
+    def _code(self, words: _Arriving, acts: IntArray, delays: Delays) -> tuple[Bit, ...]:
+        """Return the select bits of the word that a memory stores in some rows."""
+        source = RowField(np.where(acts, words.source, -1), delays)
         values = self._at(source.values)
-        inputs = [
-            used_sources(self._words, self._at(source.values, [kind])) for kind in self._first
-        ]
-        if not inputs[0]:
-            return Choice()
-        return place_choice(
-            self.placer,
-            values,
-            input_numbers(self._words, inputs)[self._pattern],
-            source,
-            local=[local_word(self._words, self.used[0], each) for each in inputs[0]],
-            idles=self._idles,
-        )
+        index = words.numbers[np.arange(len(values))[:, None, None], values]
+        return self.placer.code(index, words.codes, delays, alike=source.agrees)
 
     def _reader(self, reader: int) -> Reader | None:
         """Return the memories of a reader, and where its select bits lie."""
