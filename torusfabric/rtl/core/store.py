@@ -268,7 +268,7 @@ class StoreModule(NodePart):
                          for act, each in zip(acts, codes, strict=True)]  # fmt: skip
                 code = Cat(*(reduce(or_, bits) for bits in zip(*gated, strict=True)))
             inputs = [self.word(word) for word in choice.words]
-            words.append(self.select_by(code, inputs, f"to_memory_{member}", branched=True))
+            words.append(self.select_by(code, inputs, f"to_memory_{member}", branched=False))
         return enable, address, words
 
     def _acts(self, arrival: Arrival) -> Value:

@@ -412,7 +412,7 @@ class _StorePlanner:
         source = self._source(number)
         inputs = [used_sources(self._words, self._at(source, [kind])) for kind in self._first]
         local = [local_word(self._words, self.used[0], each) for each in inputs[0]]
-        given, codes = plan_choice(local, idles=self._idles)
+        given, codes = plan_choice(local, idles=self._idles, branched=False)
         return _Arriving(source, input_numbers(self._words, inputs)[self._pattern], given, codes)
 
     def _arrivals(
@@ -460,7 +460,7 @@ class _StorePlanner:
             words.append(NEUTRAL_WORD)
         if not words:
             return None
-        given, codes = plan_choice(words, idles=self._idles)
+        given, codes = plan_choice(words, idles=self._idles, branched=False)
         index = np.full(values.shape, -1)
         for number, each in enumerate([*known, NEUTRAL]):
             index[values == each] = number
@@ -470,7 +470,7 @@ class _StorePlanner:
                           delays).agrees  # fmt: skip
         bits = self.placer.code(index, codes, delays, alike=agrees)
         inputs = tuple((number, self._copy_of[reader, number]) for number in known)
-        return Reader(inputs, Choice(given, bits))
+        return Reader(inputs, Choice(given, bits, branched=False))
 
 
 def _add_copy(copies: list[_CopyPlan], wanted: _CopyPlan) -> int:
