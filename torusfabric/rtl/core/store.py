@@ -27,7 +27,7 @@ from ...collective import combine_in_tree
 from ..memories import Cell, ReadPort, WritePort, add_memory, address_width, fitting, look_up
 from ..memories import memory_cell
 from ..modules import apart, delayed
-from ..multiplexer import multiplexed, select_code
+from ..multiplexer import bit_count, select_code
 from ..operator_unit import add_pair
 from .part import NodeInputs, NodePart, NodeSettings, operator_code_input, word_outputs
 from .places import Bit, Place
@@ -145,7 +145,7 @@ class StoreModule(NodePart):
         for number, readers in enumerate(self.shape.injections):
             word = self._combined([read[reader] for reader in readers], number)
             self.m.d.comb += self.inject.word_select(number, self.settings.width).eq(word)
-        self._show()
+        self._show(read)
         return self.m
 
     # Addresses
@@ -295,7 +295,11 @@ class StoreModule(NodePart):
             self.neutral() if word.position < 0 else self._words_of[reader.inputs[word.position]]
             for word in reader.choice.words
         ]
-        return self.select(reader.choice, words, f"of_reader_{number}")
+        code = Cat(*map(self.early_bit, reader.choice.bits))
+        if number == self.shape.port_reader:
+            memories = [memory for memory, _ in reader.inputs]
+            code = Mux(self._busy(), code, self._asked_code(memories))
+        return self.select_by(code, words, f"of_reader_{number}", branched=False)
 
     def _combined(self, words: list[Value], injection: int) -> Value:
         """Return the word of an injection port: its readers' words, combined in a tree."""
@@ -317,27 +321,27 @@ class StoreModule(NodePart):
 
     # The memory port
 
-    def _show(self) -> None:
+    def _show(self, read: list[Value]) -> None:
         """Show the word that the memory port asked for, 0 if it did not ask."""
         banks = [number for number in self.shape.received if number in self._shown]
         if not banks:
             return
-        code: Value = Const(0, 0)
-        if len(banks) > 1:
-            asked = self.value("read_bank")
-            codes = [select_code(len(banks), banks.index(number) if number in banks else 0)
-                     for number in range(1 << len(asked))]  # fmt: skip
-            code = look_up(codes, asked)
-        if not self.alone and len(code):
-            code = delayed(self.m, code, 1, "read_select")
-        word = multiplexed(
-            self.m,
-            [self._shown[number] for number in banks],
-            code,
-            self.settings.width,
-            name="read_of_bank" if self.alone else None,
-        )
+        if self.shape.port_reader is not None:
+            word = read[self.shape.port_reader]
+        else:
+            shown = [self._shown[number] for number in banks]
+            code = self._asked_code(banks)
+            word = self.select_by(code, shown, "read_of_bank", branched=False)
         enabled = delayed(self.m, self.value("read_enable"), 1, "asked")
         self.m.d.sync += self.read_data.eq(word)
         with self.m.If(~enabled):
             self.m.d.sync += self.read_data.eq(0)
+
+    def _asked_code(self, banks: list[int]) -> Value:
+        """Return the select bits of the word that the memory port asks for."""
+        if len(banks) < 2:
+            return Const(0, 0)
+        asked = self.value("read_bank")
+        codes = [select_code(len(banks), banks.index(number) if number in banks else 0)
+                 for number in range(1 << len(asked))]  # fmt: skip
+        return fitting(look_up(codes, asked), bit_count(len(banks)))

@@ -147,6 +147,8 @@ class StoreShape:
         The memories that the memory port reads.
     injection_delay : int
         Cycles by which words of injection ports come later.
+    port_reader : int or None
+        The reader whose multiplexer also passes the words that the memory port asks for.
     """
 
     banks: tuple[Bank, ...]
@@ -154,6 +156,7 @@ class StoreShape:
     injections: tuple[tuple[int, ...], ...]
     received: tuple[int, ...]
     injection_delay: int
+    port_reader: int | None = None
 
 
 class Store(NamedTuple):
@@ -283,6 +286,7 @@ class _StorePlanner:
         """Return the structure of the stores."""
         sources = self._rows.loops[0].sources
         copies = self._plan_copies()
+        self._port_reader = self._find_port_reader()
         banks = tuple(
             self._bank(members, copies) for members in self._wide_banks(copies)
         )
@@ -293,6 +297,7 @@ class _StorePlanner:
             sources.injections,
             self._received,
             sources.injection_delay,
+            self._port_reader,
         )
 
     def _reads(self, reader: int) -> tuple[RowField, RowField] | None:
@@ -324,6 +329,28 @@ class _StorePlanner:
                 else:
                     self._copy_of[reader, number] = _add_copy(copies[number], wanted)
         return copies
+
+    def _known(self, reader: int) -> tuple[list[int], bool]:
+        """Return the memories of a reader, and whether it reads the word that changes nothing."""
+        reads = self._reads(reader)
+        if reads is None:
+            return [], False
+        values = self._at(reads[0].values)
+        return np.unique(values[values >= 0]).tolist(), bool((values == NEUTRAL).any())
+
+    def _find_port_reader(self) -> int | None:
+        """Return a reader that reads all memories of received words.
+
+        While no run is under way its multiplexer passes the word that the memory port asks for, so
+        that the port needs none of its own.
+        """
+        if self._concurrent or len(self._received) < 2:
+            return None
+        wanted = {*self._received}
+        for reader in range(self._rows.loops[0].sources.readers):
+            if wanted <= {*self._known(reader)[0]}:
+                return reader
+        return None
 
     def _key(self, number: int, copies: list[_CopyPlan]) -> object:
         """Return a value that is equal for memories that can be members of one bank."""
@@ -372,7 +399,10 @@ class _StorePlanner:
         if shown and (self._concurrent or not of_bank):
             of_bank.append(Copy(None, shown=True))
         elif shown:
-            of_bank[0] = replace(of_bank[0], shown=True)
+            copy = 0
+            if len(members) == 1 and self._port_reader is not None:
+                copy = self._copy_of.get((self._port_reader, number), 0)
+            of_bank[copy] = replace(of_bank[copy], shown=True)
         own = self._rows.memories[number].own
         if number not in self._stored():
             return Bank(tuple(members), size, own, tuple(of_bank), (), ())
@@ -454,9 +484,9 @@ class _StorePlanner:
             return None
         memory, _ = reads
         values = self._at(memory.values)
-        known = np.unique(values[values >= 0]).tolist()
+        known, waits = self._known(reader)
         words = [LocalWord(k) for k in range(len(known))]
-        if (values == NEUTRAL).any():
+        if waits:
             words.append(NEUTRAL_WORD)
         if not words:
             return None
