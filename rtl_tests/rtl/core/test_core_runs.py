@@ -71,6 +71,12 @@ def test_runs_choose_their_root(collective):
     assert not core_faults(program, [CoreJob(length=3, root=root) for root in (0, 4, 7)])
 
 
+@pytest.mark.parametrize("collective", ["reduce", "scatter"])
+def test_a_run_of_a_fixed_length_knows_its_root_in_time(collective):
+    program = tf.compile(plan("3x3", collective), flits=2, root="any")
+    assert not core_faults(program, [CoreJob(root=root) for root in (5, 4, 0)])
+
+
 def test_chunks_of_sums_for_any_root():
     program = tf.compile(plan("4x4", "reduce"), max_flits=4, root="any")
     assert not core_faults(program, [CoreJob(length=4, root=5)])

@@ -175,6 +175,10 @@ class StoreModule(NodePart):
             found: Value = Const(0, 1)
         elif address.column is not None:
             found = self.here(f"address_{address.column}")
+        elif not address.early:
+            found = self.number(address.first)
+            if address.counter is not None:
+                found = found + self.here(f"word_{address.counter}")
         else:
             early = self._early_address(address)
             found = self._register(early, f"address_of_{len(self._addresses)}", address)

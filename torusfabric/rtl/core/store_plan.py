@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...program.fields import NEUTRAL, Action
-from ...program.timing import ADDRESS, SETTING
+from ...program.timing import ADDRESS, DISTRIBUTION, SETTING
 from ...topology import IntArray
 from .crossbar import (
     Family,
@@ -37,6 +37,10 @@ from .split import SplitRows
 
 __all__ = ["Address", "Arrival", "Bank", "Copy", "Reader", "Store", "StoreShape", "plan_stores"]
 
+#: Cycles from a start to the row of a table that is addressed by the choice of the node: the
+#: registers on the way to the node, the table of choices, and the table itself.
+CHOICE_DELAY = DISTRIBUTION + 1
+
 assert SETTING == ADDRESS + 1, "a word is there a cycle after its address"
 
 
@@ -52,11 +56,14 @@ class Address:
         The first address of the row.
     counter : int or None
         The word counter of the sequencer; None if rows have one word.
+    early : bool
+        True if a register of the node holds the sum of both.
     """
 
     column: int | None = None
     first: tuple[Bit, ...] = ()
     counter: int | None = None
+    early: bool = True
 
 
 @dataclass(frozen=True)
@@ -428,14 +435,17 @@ class _StorePlanner:
             self.placer.used_addresses.add(column)
             return Address(column=column)
         most_first = (1 << bits) - 1 if self._columns.writable else max(int(values.max()), 0)
+        # A node knows its choice three cycles after the start.
+        setup = self._rows.program.form.timing.run_setup
+        early = self._kinds.choices == 1 or min(delays) + setup > CHOICE_DELAY
         first = self.placer.number(
-            values, most_first.bit_length(), delays, alike=False, early=True
+            values, most_first.bit_length(), delays, alike=False, early=early
         )
         if not most:
-            return Address(first=first)
+            return Address(first=first, early=early)
         counter = self._columns.add_word(delays, pitch)
         self.placer.used_words.add(counter)
-        return Address(first=first, counter=counter)
+        return Address(first=first, counter=counter, early=early)
 
     def _arriving(self, number: int) -> _Arriving:
         """Return the words that a memory stores."""
