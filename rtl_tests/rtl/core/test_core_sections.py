@@ -19,8 +19,7 @@ class Pipeline:
         self.jobs = [CoreJob(section=number % 2) for number in range(MESSAGES)]
         self.words = [driver.random_words(job, rng) for job in self.jobs]
         self.expected = [
-            driver.expected(job, words)
-            for job, words in zip(self.jobs, self.words, strict=True)
+            driver.expected(job, words) for job, words in zip(self.jobs, self.words, strict=True)
         ]
         self.received = [np.zeros_like(each) for each in self.expected]
 
@@ -56,7 +55,7 @@ class Pipeline:
         for cycle in range(max(words, program.cycles() + 1)):
             if number + 1 < MESSAGES:
                 self.load(number + 1, cycle)
-            if 0 <= number - 1:
+            if number - 1 >= 0:
                 self.unload(number - 1, cycle)
             await ctx.tick()
             driver.set("start", 0)

@@ -27,12 +27,12 @@ from .crossbar import Crossbar, Family, plan_crossbars
 from .kinds import NodeKinds
 from .part import NodeInputs, NodeSettings
 from .places import BitPlacer, Columns, NodeTable
+from .room import LoadBus, LoadWord, RoomKinds, RoomRows, TableRam
 from .router import Operators, Router
 from .rows import Rows
-from .split import SplitRows
-from .room import LoadBus, LoadWord, RoomKinds, RoomRows, TableRam
 from .run_port import RunPort
 from .sequencer import Sequencer, signal_widths
+from .split import SplitRows
 from .store import ANSWER, PortShape, StoreModule
 from .store_plan import plan_stores
 
@@ -125,9 +125,7 @@ class CoreBuilder(NetlistBuilder):
             which = np.where(here, len(came.nets) + place, which)
             number = np.where(here, nodes[:, None], number)
             start = np.where(here, numbers * self.settings.width, start)
-        return Words([*came.nets, *own.values()], which, number, start).slices(
-            self.settings.width
-        )
+        return Words([*came.nets, *own.values()], which, number, start).slices(self.settings.width)
 
     def arriving(self, nodes: IntArray) -> list[Slice | OneOf]:
         """Return the words at the in-ports of some nodes."""
@@ -200,9 +198,7 @@ class Core:
             sections=sections,
             concurrent=concurrent,
         )
-        self._build = CoreBuilder(
-            program, self.nodes, settings=self._settings, port=self.run_port
-        )
+        self._build = CoreBuilder(program, self.nodes, settings=self._settings, port=self.run_port)
         self._fill()
 
     def _plan_rows(self, room: Sequence[Program] | None) -> tuple[Rows, NodeKinds]:
@@ -315,16 +311,13 @@ class Core:
         idles = self._settings.zero_is_neutral
         fast = False
         routers = plan_crossbars(rows, kinds, columns, Action.SELECT, idles=idles, fast=fast)
-        operators = []
+        operators: list[Crossbar] = []
         if self._build.sources.results:
-            operators = plan_crossbars(
-                rows, kinds, columns, Action.OPERAND, idles=idles, fast=True
-            )
-        stores = plan_stores(
-            rows, kinds, columns, idles=idles, concurrent=self.concurrent
-        )
+            operators = plan_crossbars(rows, kinds, columns, Action.OPERAND, idles=idles, fast=True)
+        stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=self.concurrent)
         self._widths = signal_widths(rows, columns)
-        placers = [each.placer for each in (*stores, *operators, *routers)]
+        placers = [store.placer for store in stores]
+        placers += [each.placer for each in (*operators, *routers)]
         self.load_bus = self._plan_load_bus(placers) if columns.writable else None
         self._node_tables: list[NodeTable] = []
         self._add_sequencer()
@@ -365,9 +358,7 @@ class Core:
             "sequencer",
             inputs={name: (Part(name, 0, width),) for name, width in given.items()},
             outputs={
-                name: (name, member.shape)
-                for name, member in members.items()
-                if member.flow is Out
+                name: (name, member.shape) for name, member in members.items() if member.flow is Out
             },
         )
 
@@ -437,9 +428,7 @@ class Core:
             if port in members
         }
         outputs = {
-            port: (f"{port}_{{}}", each.shape)
-            for port, each in members.items()
-            if each.flow is Out
+            port: (f"{port}_{{}}", each.shape) for port, each in members.items() if each.flow is Out
         }
         build.add_array(
             f"{name}_at_{{}}",
@@ -482,8 +471,9 @@ class Core:
             contents, of_member = table.contents(bits)
             which = of_member[member]
             if not (table.by_row or table.by_choice):
-                found[f"table_{number}"] = (_constants(
-                    np.array([row[0] for row in contents], object)[which], width),)
+                found[f"table_{number}"] = (
+                    _constants(np.array([row[0] for row in contents], object)[which], width),
+                )
                 continue
             address: list[Slice] = []
             if table.by_row:

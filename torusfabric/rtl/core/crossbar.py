@@ -15,7 +15,7 @@ import numpy as np
 from ...program.fields import Action, Sources, Stage
 from ...topology import IntArray
 from .kinds import NodeKinds, Patterns
-from .part import Choice, LocalWord, NEUTRAL_WORD, is_branched, plan_choice
+from .part import NEUTRAL_WORD, Choice, LocalWord, is_branched, plan_choice
 from .places import BitPlacer, Columns
 from .rows import RowField, Rows
 
@@ -43,9 +43,7 @@ class SourceWords:
     def __init__(self, sources: Sources) -> None:
         self._listed = sources.listed
         numbers = {source: number for number, source in enumerate(self._listed)}
-        self._base = [
-            numbers[BEHIND.get(stage, stage), number] for stage, number in self._listed
-        ]
+        self._base = [numbers[BEHIND.get(stage, stage), number] for stage, number in self._listed]
         self.neutral = sources.identity
 
     def base(self, source: int) -> int:

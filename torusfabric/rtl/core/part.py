@@ -29,8 +29,18 @@ from ..multiplexer import branch_bits, branch_luts, lut_count, multiplexed, sele
 from ..operator_unit import OperatorUnit
 from .places import Bit, BitPlacer, Place
 
-__all__ = ["NEUTRAL_WORD", "Choice", "LocalWord", "NodeInputs", "NodePart", "NodeSettings",
-           "is_branched", "operator_code_input", "plan_choice", "word_outputs"]
+__all__ = [
+    "NEUTRAL_WORD",
+    "Choice",
+    "LocalWord",
+    "NodeInputs",
+    "NodePart",
+    "NodeSettings",
+    "is_branched",
+    "operator_code_input",
+    "plan_choice",
+    "word_outputs",
+]
 
 #: Words from which on a multiplexer passes 0 where all its select bits are 0.
 LEAST_TO_IDLE = 4

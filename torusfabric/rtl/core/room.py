@@ -299,4 +299,3 @@ class RoomKinds(NodeKinds):
             rows.used, rows.program.variant_of[nodes]
         )
         return found
-

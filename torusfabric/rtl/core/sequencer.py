@@ -10,19 +10,18 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ...program.fields import Order
 from ...program.timing import DISTRIBUTION
-from ..memories import choose, constant_at
-from ..memories import Columns as RomColumns
-from ..modules import Leaf, delayed, pulsed
 from ...topology import IntArray
+from ..memories import Columns as RomColumns
+from ..memories import choose, constant_at
+from ..modules import Leaf, delayed
 from ..operator_unit import OperatorUnit
 from .places import Columns
-from .rows import Delays, Rows, later
 from .room import LoadBus, RamColumns
+from .rows import Delays, Rows, later
 from .run_port import RunPort
 from .slots import Chosen, Slots
 
@@ -115,9 +114,7 @@ class Sequencer(Leaf):
         self._clears = self.value("reset") | (last if rows.several else 0)
         self._slots = slots
         self._send()
-        m.d.sync += self.round.eq(
-            slots.row - constant_at(rows.starts.tolist(), self._form)
-        )
+        m.d.sync += self.round.eq(slots.row - constant_at(rows.starts.tolist(), self._form))
         with m.If(self.value("reset")):
             m.d.sync += [counter.eq(counter.init) for counter in slots.counters]
         return m

@@ -326,9 +326,7 @@ class Slots:
             m.d.sync += rest.eq(Mux(flits + pause < least, short, pause))
         return _Lengths(left, single, skip, rest)
 
-    def _pass_flit(
-        self, m: Module, lengths: _Lengths, next_row: Value, next_last: Value
-    ) -> None:
+    def _pass_flit(self, m: Module, lengths: _Lengths, next_row: Value, next_last: Value) -> None:
         """Pass a row of a form by flit; behind its last row comes the next flit."""
         m.d.sync += [self.row.eq(next_row), self._last_row.eq(next_last), self.running.eq(1)]
         with m.If(self._last_row):

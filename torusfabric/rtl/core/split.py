@@ -56,7 +56,7 @@ class SplitRows(Rows):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.splits: tuple[Split, ...] = ()
-        splits = []
+        splits: list[Split] = []
         for number, memory in enumerate(program.memories):
             write = super().field(Action.WRITE, number)
             if memory.own and write is not None and (write.values >= 0).any():

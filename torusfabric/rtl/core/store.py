@@ -19,13 +19,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Value
 from amaranth.lib.wiring import In, Member
 
 from ...collective import combine_in_tree
-from ..memories import Cell, ReadPort, WritePort, add_memory, address_width, fitting, look_up
-from ..memories import memory_cell
+from ..memories import (
+    Cell,
+    ReadPort,
+    WritePort,
+    add_memory,
+    address_width,
+    fitting,
+    look_up,
+    memory_cell,
+)
 from ..modules import apart, delayed
 from ..multiplexer import bit_count, select_code
 from ..operator_unit import add_pair
@@ -77,6 +86,33 @@ class PortShape:
                         for name, bits in place.items() if bits}  # fmt: skip
 
 
+class CellBits(NamedTuple):
+    """The bits of a memory cell that hold the words of a memory.
+
+    Parameters
+    ----------
+    name : str
+        The name of the cell in its module.
+    low : int
+        The first of the bits.
+    width, depth : int
+        Bits of a word of the cell, and its words: those of all sections, one after another.
+    parts : int
+        Parts of a word that are written one by one.
+    """
+
+    name: str
+    low: int
+    width: int
+    depth: int
+    parts: int
+
+
+def bank_name(bank: Bank, copy: int) -> str:
+    """Return the name of the cell of a copy of a bank."""
+    return f"bank_{bank.members[0]}" + (f"_copy_{copy}" if copy else "")
+
+
 class StoreModule(NodePart):
     """The store of a node.
 
@@ -99,8 +135,10 @@ class StoreModule(NodePart):
 
     Attributes
     ----------
-    cells : dict of (int, int) to Cell
-        What holds the words of each copy of each bank.
+    banks : dict of int to (list of CellBits)
+        The back door: where the words of each memory are, in all copies.
+    cells : dict of str to Cell
+        The memory cells, by name.
     """
 
     def __init__(
@@ -123,24 +161,40 @@ class StoreModule(NodePart):
             {"read_data": width, "inject": max(len(shape.injections), 1) * width}
         )
         super().__init__(inputs, settings, words, members)
-        self.cells: dict[tuple[int, int], Cell] = {
-            (number, copy): memory_cell(
-                f"bank_{bank.members[0]}_{copy}",
-                width=len(bank.members) * width,
-                depth=bank.size * port.sections,
-                parts=len(bank.members) if bank.own else 1,
+        self.banks = self._plan_cells()
+        self.cells: dict[str, Cell] = {
+            bits.name: memory_cell(
+                bits.name, width=bits.width, depth=bits.depth, parts=bits.parts
             )
-            for number, bank in enumerate(shape.banks)
-            for copy in range(len(bank.copies))
+            for copies in self.banks.values()
+            for bits in copies
         }
         self._words_of: dict[tuple[int, int], Value] = {}
         self._shown: dict[int, Value] = {}
         self._addresses: dict[object, Value] = {}
 
+    def _plan_cells(self) -> dict[int, list[CellBits]]:
+        """Return where the words of each memory are."""
+        width, sections = self.settings.width, self._port.sections
+        return {
+            member: [
+                CellBits(
+                    bank_name(bank, copy),
+                    place * width,
+                    len(bank.members) * width,
+                    bank.size * sections,
+                    len(bank.members) if bank.own else 1,
+                )
+                for copy in range(len(bank.copies))
+            ]
+            for bank in self.shape.banks
+            for place, member in enumerate(bank.members)
+        }
+
     def elaborate(self, platform: object) -> Module:
         """Build memories, readers, and the memory port."""
-        for number, bank in enumerate(self.shape.banks):
-            self._add_bank(number, bank)
+        for bank in self.shape.banks:
+            self._add_bank(bank)
         read = [self._read(number, reader) for number, reader in enumerate(self.shape.readers)]
         for number, readers in enumerate(self.shape.injections):
             word = self._combined([read[reader] for reader in readers], number)
@@ -200,23 +254,22 @@ class StoreModule(NodePart):
 
     # Memories
 
-    def _add_bank(self, number: int, bank: Bank) -> None:
+    def _add_bank(self, bank: Bank) -> None:
         """Add the copies of a bank."""
         write = self._write(bank)
         for copy, of_copy in enumerate(bank.copies):
-            address: Value = Const(0, 1)
-            if of_copy.address is not None or not of_copy.shown:
-                address = self._run_address(of_copy.address, bank)
+            run_reads = of_copy.address is not None or not of_copy.shown
+            address, enable = self._run_address(of_copy.address, bank), self._busy()
             if of_copy.shown:
-                asked = self._port_address("read", bank)
-                run_reads = of_copy.address is not None
+                asked, asks = self._port_address("read", bank), self.value("read_enable")
                 address = Mux(self._busy(), address, asked) if run_reads else asked
+                enable = self._busy() | asks if run_reads else asks
             word = add_memory(
                 self.m,
-                f"bank_{bank.members[0]}_{copy}",
-                self.cells[number, copy],
+                bank_name(bank, copy),
+                self.cells[bank_name(bank, copy)],
                 write=write,
-                read=ReadPort(address, Const(1, 1)),
+                read=ReadPort(address, enable),
                 many=self._many,
             )
             for place, member in enumerate(bank.members):

@@ -30,7 +30,7 @@ from .crossbar import (
     used_words,
 )
 from .kinds import NodeKinds, Patterns
-from .part import Choice, LocalWord, NEUTRAL_WORD, plan_choice
+from .part import NEUTRAL_WORD, Choice, LocalWord, plan_choice
 from .places import Bit, BitPlacer, Columns
 from .rows import Delays, RowField, Rows, later
 from .split import SplitRows
@@ -294,9 +294,7 @@ class _StorePlanner:
         sources = self._rows.loops[0].sources
         copies = self._plan_copies()
         self._port_reader = self._find_port_reader()
-        banks = tuple(
-            self._bank(members, copies) for members in self._wide_banks(copies)
-        )
+        banks = tuple(self._bank(members, copies) for members in self._wide_banks(copies))
         readers = tuple(self._reader(k) for k in range(sources.readers))
         return StoreShape(
             banks,
@@ -459,9 +457,7 @@ class _StorePlanner:
         self, members: list[int], words: list[_Arriving], pitch: Delays, size: int
     ) -> list[Arrival]:
         """Return what a bank stores: for each length of links the words that arrive by it."""
-        write, tap = (
-            self._rows.field(action, members[0]) for action in (Action.WRITE, Action.TAP)
-        )
+        write, tap = (self._rows.field(action, members[0]) for action in (Action.WRITE, Action.TAP))
         assert write is not None and tap is not None
         found = []
         for links in np.unique(tap.values[write.values >= 0]).tolist():
@@ -577,9 +573,7 @@ def _patterns(rows: Rows, kinds: NodeKinds) -> Patterns:
             continue
         stores = write.values >= 0
         for links in np.unique(tap.values[stores]).tolist():
-            columns.append(
-                kinds.used(np.where(stores & (tap.values == links), source.values, -1))
-            )
+            columns.append(kinds.used(np.where(stores & (tap.values == links), source.values, -1)))
     return Patterns.from_columns(columns, kinds.count)
 
 

@@ -15,7 +15,6 @@ from amaranth.lib import wiring
 
 from ...errors import WorkFailed
 from ...rtl.amaranth_private import make_netlist, nir
-from ...rtl.endpoint import EndpointPorts
 from ...rtl.endpoint_shape import Bank
 from ...rtl.netlist import Leaf
 from .expressions import NATIVE
@@ -169,7 +168,7 @@ class Elaborated:
         self.cells: list[Any] = [None, *map(_plain, netlist.cells[1:])]
         self.inputs = dict(netlist.top.ports_i)
         self.outputs = {port: _plain(nets) for port, nets in netlist.top.ports_o.items()}
-        self.banks: dict[int, list[Bank]] = leaf.banks if isinstance(leaf, EndpointPorts) else {}
+        self.banks: dict[int, list[Bank]] = getattr(leaf, "banks", {})
         names = {bank.name for copies in self.banks.values() for bank in copies}
         self.signals = {signal.name: _plain(nets) for signal, nets in netlist.signals.items()
                         if signal.name in names}  # fmt: skip
