@@ -9,6 +9,7 @@ from core_runs import CoreDriver, CoreJob
 import torusfabric as tf
 from torusfabric.rtl.core import Core
 from torusfabric.simulation.engines.compiled_cells import CompiledCells
+from torusfabric.simulation.engines.host_port import CTask, Step
 from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.engines.session import Session
 
@@ -27,19 +28,13 @@ def carried_out(core, words, job, expected):
         there = (address >= 0) & cells.exists[node, bank]
         nodes = np.broadcast_to(node, there.shape)[there]
         cells.put(nodes, bank[there], address[there], words[core.nodes][there])
-        done, cycles = session.shown("done"), session.shown("cycles")
-        session.inputs["start"][0] = 1
-        session._library.model_tick(session.handle)
-        session.inputs["start"][0] = 0
-        edges = 0
-        while not done[0] and edges < 1000:
-            session._library.model_tick(session.handle)
-            edges += 1
+        task = CTask(step=Step.RUN, patience=1000)
+        assert not session.run(task)
         bank, address = driver.places(job, received=True)
         there, found = address >= 0, np.zeros_like(expected)
         nodes = np.broadcast_to(node, there.shape)[there]
         found[there] = cells.take(nodes, bank[there], address[there])
-    return found, edges, int(cycles[0])
+    return found, task.edges, task.cycles
 
 
 @pytest.mark.parametrize("collective", ["allgather", "alltoall", "allreduce", "broadcast"])
