@@ -31,7 +31,7 @@ from .room import LoadBus, LoadWord, RoomKinds, RoomRows, TableRam
 from .router import Operators, Router
 from .rows import Rows
 from .run_port import RunPort
-from .sequencer import Sequencer, signal_widths
+from .sequencer import Sequencer, address_bits, row_bits, word_bits
 from .split import SplitRows
 from .store import ANSWER, PortShape, StoreModule
 from .store_plan import plan_stores
@@ -72,6 +72,7 @@ class CoreBuilder(NetlistBuilder):
         self.port = port
         self.distribution = Distribution(self, len(nodes))
         self.sources = program.forms[0].loop.sources
+        self.injection_places: IntArray = np.zeros((0, 0), int)
 
     @cached_property
     def senders(self) -> tuple[IntArray, IntArray]:
@@ -120,11 +121,14 @@ class CoreBuilder(NetlistBuilder):
         port = np.where(stages == Stage.PORT, numbers, 0)
         own = {Stage.RESULT: "result_{}", Stage.MADE: "made_{}", Stage.INJECTION: "inject_{}"}
         which, number, start = (np.take_along_axis(each[nodes], port, 1) for each in came[1:])
-        for place, stage in enumerate(own):
+        for net, stage in enumerate(own):
             here = stages == stage
-            which = np.where(here, len(came.nets) + place, which)
+            which = np.where(here, len(came.nets) + net, which)
             number = np.where(here, nodes[:, None], number)
-            start = np.where(here, numbers * self.settings.width, start)
+            place = numbers
+            if stage is Stage.INJECTION:
+                place = self.injection_places[nodes[:, None], np.where(here, numbers, 0)]
+            start = np.where(here, place * self.settings.width, start)
         return Words([*came.nets, *own.values()], which, number, start).slices(self.settings.width)
 
     def arriving(self, nodes: IntArray) -> list[Slice | OneOf]:
@@ -315,11 +319,16 @@ class Core:
         if self._build.sources.results:
             operators = plan_crossbars(rows, kinds, columns, Action.OPERAND, idles=idles, fast=True)
         stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=self.concurrent)
-        self._widths = signal_widths(rows, columns)
+        self._address_bits = address_bits(rows, columns)
+        self._word_bits = word_bits(rows, columns)
         placers = [store.placer for store in stores]
         placers += [each.placer for each in (*operators, *routers)]
         self.load_bus = self._plan_load_bus(placers) if columns.writable else None
         self._node_tables: list[NodeTable] = []
+        places = np.full((self.kinds.count, len(self._build.sources.injections)), -1)
+        for store in stores:
+            places[store.family.kinds] = store.injection_places
+        self._build.injection_places = np.maximum(places, 0)[self.kinds.kind_of[self.nodes]]
         self._add_sequencer()
         self._add_choices()
         for number, store in enumerate(stores):
@@ -342,7 +351,7 @@ class Core:
 
     def _inputs(self, placer: BitPlacer) -> NodeInputs:
         """Return the inputs of a module, given where its bits lie."""
-        return NodeInputs.from_placer(placer, self._widths)
+        return NodeInputs.from_placer(placer, self._address_bits, self._word_bits)
 
     def _add_sequencer(self) -> None:
         """Add the sequencer and the run port."""
@@ -420,7 +429,7 @@ class Core:
             "rx": build.arriving(nodes),
             "given": build.words(nodes, family.sources[member[nodes]]),
         }
-        given |= self._signals(placer, nodes)
+        given |= self._signals(placer, placer.pattern[member[nodes]], nodes)
         given |= self._tables(module, placer, member[nodes], nodes)
         given |= {
             port: (Slice(f"{port}_{{}}", nodes, 0, width),)
@@ -438,7 +447,9 @@ class Core:
             outputs=outputs,
         )
 
-    def _signals(self, placer: BitPlacer, nodes: IntArray) -> Mapping[str, Sequence[Source]]:
+    def _signals(
+        self, placer: BitPlacer, pattern: IntArray, nodes: IntArray
+    ) -> Mapping[str, Sequence[Source]]:
         """Return the signals of the sequencer that a module of some nodes may be given."""
         near = self._build.distribution.near_each
         known = self._build.nets
@@ -447,15 +458,29 @@ class Core:
             found["section"] = (near("node_section", nodes),)
         if "operator_code" in known:
             found["operator_code"] = (near("operator_code", nodes),)
-        if placer.used_bits:
+        strides = {
+            "address": ("addresses", max(self._address_bits, default=0)),
+            "word": ("counters", max(self._word_bits, default=0)),
+            "valid": ("valids", 1),
+        }
+        slots = {
+            "address": placer.address_slots,
+            "word": placer.word_slots,
+            "valid": placer.valid_slots,
+        }
+        widths = dict(self._inputs(placer).widths)
+        for name, (net, stride) in strides.items():
+            for slot, numbers in enumerate(slots[name]):
+                whole, start = near(net, nodes), np.array(numbers)[pattern] * stride
+                port = f"{name}_{slot}"
+                found[port] = (Slice.made(whole.net, whole.number, start, widths[port]),)
+        if placer.bit_slots:
             whole = near("columns", nodes)
             found["columns"] = [
-                Slice(whole.net, whole.number, number, 1) for number in sorted(placer.used_bits)
+                Slice.made(whole.net, whole.number, np.array(numbers)[pattern], 1)
+                for numbers in placer.bit_slots
             ]
-        names = [f"address_{k}" for k in placer.used_addresses]
-        names += [f"word_{k}" for k in placer.used_words]
-        names += [f"valid_{k}" for k in placer.used_valids]
-        return found | {name: (near(name, nodes),) for name in names}
+        return found
 
     def _tables(
         self, module: str, placer: BitPlacer, member: IntArray, nodes: IntArray
@@ -466,7 +491,8 @@ class Core:
         for number, table in enumerate(placer.tables):
             width, bits = len(table.columns), self._row_bits
             if self.load_bus is not None:
-                found[f"table_{number}"] = (self._add_ram(table, nodes),)
+                row = self._row(table, placer.pattern[member], nodes)
+                found[f"table_{number}"] = (self._add_ram(table, row, nodes),)
                 continue
             contents, of_member = table.contents(bits)
             which = of_member[member]
@@ -477,8 +503,7 @@ class Core:
                 continue
             address: list[Slice] = []
             if table.by_row:
-                row = self._columns.rows.index(table.delays)
-                address.append(build.distribution.near_each(f"row_{row}", nodes))
+                address.append(self._row(table, placer.pattern[member], nodes))
             if table.by_choice:
                 address.append(Slice("choice_{}", nodes, 0, address_width(self.kinds.choices)))
             name = f"{module}_table_{number}_{{}}"
@@ -507,7 +532,14 @@ class Core:
             bits=max(widths),
         )
 
-    def _add_ram(self, table: NodeTable, nodes: IntArray) -> Slice:
+    def _row(self, table: NodeTable, pattern: IntArray, nodes: IntArray) -> Slice:
+        """Return the row that addresses a table at some nodes."""
+        numbers = np.array([self._columns.rows.index(each) for each in table.delays])
+        whole = self._build.distribution.near_each("rows", nodes)
+        start = numbers[pattern] * self._row_bits
+        return Slice.made(whole.net, whole.number, start, self._row_bits)
+
+    def _add_ram(self, table: NodeTable, row: Slice, nodes: IntArray) -> Slice:
         """Add a table at each node that the load bus writes."""
         build, bus, kind = self._build, self.load_bus, len(self._node_tables)
         assert bus is not None
@@ -515,15 +547,13 @@ class Core:
         width, module = len(table.columns), f"table_{kind}"
         make = partial(TableRam, bus, self.rows.count, width)
         build.add_module(module, make, role=Role.TABLE)
-        row = self._columns.rows.index(table.delays)
         numbers = np.array([bus.number(node, kind) for node in nodes.tolist()])
         inputs: dict[str, Sequence[Source]] = {
             name: (Slice(name, None, 0, bits),) for name, bits in bus.inputs.items()
         }
-        address = build.distribution.near_each(f"row_{row}", nodes)
         inputs |= {
             "number": (Numbers(numbers, bus.inputs["load_table"]),),
-            "address": (address._replace(width=address_width(self.rows.count)),),
+            "address": (row._replace(width=address_width(self.rows.count)),),
         }
         name = f"{module}_row_{{}}"
         build.add_array(f"{module}_at_{{}}", module, nodes, inputs=inputs,
@@ -546,7 +576,7 @@ class Core:
     @property
     def _row_bits(self) -> int:
         """Bits of the number of a row."""
-        return max((self.rows.count - 1).bit_length(), 1)
+        return row_bits(self.rows)
 
     def _add_links(self) -> None:
         """Add links of several cycles, and link ports."""

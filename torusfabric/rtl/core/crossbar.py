@@ -142,7 +142,8 @@ def plan_crossbars(
         counts = [len(inputs) for inputs in first.inputs]
         own = sum(source >= rows.program.ports for source in first.used)
         branched = [True] * len(counts) if fast else is_branched(counts, own)
-        placer = BitPlacer(columns)
+        # All patterns of a crossbar have the same delays.
+        placer = BitPlacer(columns, np.zeros(len(members), int))
         choices = tuple(
             None
             if field is None or not counts[port]
@@ -215,5 +216,5 @@ def place_choice(
     """
     given, codes = plan_choice(local, idles=idles, branched=branched)
     index = numbers[np.arange(len(values))[:, None, None], values]
-    bits = placer.code(index, codes, field.delays, alike=field.agrees)
+    bits = placer.code(index, codes, placer.each(field.delays), alike=field.agrees)
     return Choice(given, bits, branched)

@@ -163,43 +163,45 @@ class NodeInputs:
 
     Parameters
     ----------
-    columns, addresses, strobes : tuple of int
-        Numbers of select columns, address columns and strobes of the sequencer, in order.
-    counters : tuple of int
-        Numbers of word counters.
+    columns : int
+        Select bits of the sequencer.
     tables : tuple of int
         Bits of each table.
     widths : tuple of (str, int)
-        Bits of each signal of the sequencer, by its name in the module.
+        Bits of each other signal of the sequencer, by its name in the module.
     """
 
-    columns: tuple[int, ...] = ()
-    addresses: tuple[int, ...] = ()
-    counters: tuple[int, ...] = ()
-    strobes: tuple[int, ...] = ()
+    columns: int = 0
     tables: tuple[int, ...] = ()
     widths: tuple[tuple[str, int], ...] = ()
 
     @classmethod
-    def from_placer(cls, placer: BitPlacer, bits: Mapping[str, int]) -> NodeInputs:
-        """Return the inputs that places of a placer need, given the bits of all signals."""
-        addresses, counters = sorted(placer.used_addresses), sorted(placer.used_words)
-        strobes = sorted(placer.used_valids)
-        names = [f"address_{k}" for k in addresses]
-        names += [f"word_{k}" for k in counters] + [f"valid_{k}" for k in strobes]
-        return cls(
-            columns=tuple(sorted(placer.used_bits)),
-            addresses=tuple(addresses),
-            counters=tuple(counters),
-            strobes=tuple(strobes),
-            tables=tuple(len(table.columns) for table in placer.tables),
-            widths=tuple((name, bits[name]) for name in names),
-        )
+    def from_placer(
+        cls, placer: BitPlacer, address_bits: Sequence[int], word_bits: Sequence[int]
+    ) -> NodeInputs:
+        """Return the inputs that places of a placer need.
+
+        Parameters
+        ----------
+        address_bits, word_bits : sequence of int
+            Bits of each address column, and of each word counter, of the sequencer.
+        """
+        widths = [
+            (f"address_{slot}", max(address_bits[number] for number in numbers))
+            for slot, numbers in enumerate(placer.address_slots)
+        ]
+        widths += [
+            (f"word_{slot}", max(word_bits[number] for number in numbers))
+            for slot, numbers in enumerate(placer.word_slots)
+        ]
+        widths += [(f"valid_{slot}", 1) for slot in range(len(placer.valid_slots))]
+        tables = tuple(len(table.columns) for table in placer.tables)
+        return cls(len(placer.bit_slots), tables, tuple(widths))
 
     @property
     def members(self) -> dict[str, Member]:
         """The members of a module with these inputs."""
-        found = {"columns": In(len(self.columns))}
+        found = {"columns": In(self.columns)}
         found |= {name: In(bits) for name, bits in self.widths}
         return found | {f"table_{k}": In(bits) for k, bits in enumerate(self.tables)}
 
@@ -241,12 +243,12 @@ class NodePart(Leaf):
             return Const(bit.number, 1)
         if bit.place is Place.TABLE:
             return self.value(f"table_{bit.table}")[bit.number]
-        return self.value("columns")[self.inputs.columns.index(bit.number)]
+        return self.value("columns")[bit.number]
 
     def bit(self, bit: Bit) -> Value:
         """Return a bit in the cycle in which it counts."""
         if bit.place is Place.COLUMN:
-            return self.here("columns")[self.inputs.columns.index(bit.number)]
+            return self.here("columns")[bit.number]
         return self.early_bit(bit)
 
     def number(self, bits: Sequence[Bit]) -> Value:

@@ -12,14 +12,17 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...topology import IntArray
 from .rows import Delays, later
 
-__all__ = ["AddressColumn", "Bit", "BitPlacer", "Columns", "NodeTable", "Place"]
+__all__ = ["AddressColumn", "Bit", "BitPlacer", "Columns", "EachDelays", "NodeTable", "Place"]
+
+#: Delays for each pattern of a family.
+EachDelays: TypeAlias = tuple[Delays, ...]
 
 
 class Place(enum.Enum):
@@ -36,7 +39,7 @@ class Bit(NamedTuple):
     Parameters
     ----------
     number : int
-        The constant itself, the number of the column, or the bit of the table.
+        The constant itself, the slot of the column, or the bit of the table.
     table : int
         The number of the table.
     """
@@ -161,15 +164,15 @@ class NodeTable:
 
     Parameters
     ----------
-    delays : tuple of int
-        From the slot of a row to the cycle in which the table shows it.
+    delays : tuple of Delays
+        From the slot of a row to the cycle in which the table shows it, for each pattern.
     by_row, by_choice : bool
         True if its contents depend on the row, and on the choice of the node.
     columns : list of ndarray of int, shape (members, rows, choices)
         Its bits, -1 where they do not matter; one row, or choice, where these do not count.
     """
 
-    delays: Delays
+    delays: EachDelays
     by_row: bool
     by_choice: bool
     columns: list[IntArray] = field(default_factory=list)
@@ -210,21 +213,66 @@ class NodeTable:
 class BitPlacer:
     """Finds the places of the bits that a module of a family is given.
 
+    Kinds of a family may be of several *patterns*: where the module has one address, say, it may
+    come from another column of the sequencer, with other delays, in each pattern. So a signal of
+    the sequencer is a *slot* of the module, with the number of a column for each pattern.
+
     Parameters
     ----------
     columns : Columns
         If these are writable, nothing follows from contents, and each bit has a place of its own.
+    pattern : ndarray of int, shape (members,)
+        The pattern of each kind of the family.
+
+    Attributes
+    ----------
+    bit_slots, address_slots, word_slots, valid_slots : list of (tuple of int)
+    tables : list of NodeTable
     """
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, pattern: IntArray) -> None:
         self.columns, self._writable = columns, columns.writable
+        self.pattern = pattern
+        self.patterns = int(pattern.max()) + 1
         self.tables: list[NodeTable] = []
-        self.used_bits: set[int] = set()
-        self.used_addresses: set[int] = set()
-        self.used_words: set[int] = set()
-        self.used_valids: set[int] = set()
+        self.bit_slots: list[tuple[int, ...]] = []
+        self.address_slots: list[tuple[int, ...]] = []
+        self.word_slots: list[tuple[int, ...]] = []
+        self.valid_slots: list[tuple[int, ...]] = []
 
-    def bit(self, values: IntArray, delays: Delays, *, alike: bool, early: bool = False) -> Bit:
+    def each(self, delays: Delays) -> EachDelays:
+        """Return the same delays for each pattern."""
+        return (delays,) * self.patterns
+
+    def of_pattern(self, values: IntArray, pattern: int) -> IntArray:
+        """Return the values of all members of a pattern by row, -1 where they do not matter."""
+        found: IntArray = values[self.pattern == pattern].max(axis=(0, 2))
+        return found
+
+    def address(
+        self, values: IntArray, delays: EachDelays, pitch: Delays, bits: int
+    ) -> int:
+        """Return the slot of an address that the sequencer sends."""
+        return _add(
+            self.address_slots,
+            tuple(
+                self.columns.add_address(self.of_pattern(values, k), each, pitch, bits)
+                for k, each in enumerate(delays)
+            ),
+        )
+
+    def word(self, delays: EachDelays, pitch: Delays) -> int:
+        """Return the slot of a word counter."""
+        numbers = tuple(self.columns.add_word(each, pitch) for each in delays)
+        return _add(self.word_slots, numbers)
+
+    def valid(self, delays: EachDelays) -> int:
+        """Return the slot of a strobe."""
+        return _add(self.valid_slots, tuple(map(self.columns.add_valid, delays)))
+
+    def bit(
+        self, values: IntArray, delays: EachDelays, *, alike: bool, early: bool = False
+    ) -> Bit:
         """Return the place of a bit.
 
         Parameters
@@ -241,9 +289,11 @@ class BitPlacer:
             if len(known) < 2:
                 return Bit(Place.CONSTANT, int(known[0]) if len(known) else 0)
         if alike:
-            number = self.columns.add_bit(values.max(axis=(0, 2)), delays)
-            self.used_bits.add(number)
-            return Bit(Place.COLUMN, number)
+            numbers = tuple(
+                self.columns.add_bit(self.of_pattern(values, k), each)
+                for k, each in enumerate(delays)
+            )
+            return Bit(Place.COLUMN, _add(self.bit_slots, numbers))
         by_row, by_choice = True, False
         if not self._writable:
             # One after the other: a value may depend on either of the two, but not on both.
@@ -251,7 +301,7 @@ class BitPlacer:
             values = values if by_choice else values.max(axis=2, keepdims=True)
             by_row = _depends(values, 1)
             values = values if by_row else values.max(axis=1, keepdims=True)
-        shown = later(delays, -int(early)) if by_row else (0,)
+        shown = tuple(later(each, -int(early)) for each in delays) if by_row else ()
         for number, table in enumerate(self.tables):
             if (table.delays, table.by_row, table.by_choice) == (shown, by_row, by_choice):
                 break
@@ -259,19 +309,20 @@ class BitPlacer:
             number = len(self.tables)
             self.tables.append(NodeTable(shown, by_row, by_choice))
             if by_row:
-                self.columns.add_row(shown)
+                for each in shown:
+                    self.columns.add_row(each)
         bit = self.tables[number].add(values, merge=not self._writable)
         return Bit(Place.TABLE, bit, number)
 
     def number(
-        self, values: IntArray, bits: int, delays: Delays, *, alike: bool, early: bool = False
+        self, values: IntArray, bits: int, delays: EachDelays, *, alike: bool, early: bool = False
     ) -> tuple[Bit, ...]:
         """Return the places of the bits of a number, least significant bit first."""
         each = [np.where(values >= 0, values >> k & 1, -1) for k in range(bits)]
         return tuple(self.bit(bit, delays, alike=alike, early=early) for bit in each)
 
     def code(
-        self, index: IntArray, codes: Sequence[Sequence[int]], delays: Delays, *, alike: bool
+        self, index: IntArray, codes: Sequence[Sequence[int]], delays: EachDelays, *, alike: bool
     ) -> tuple[Bit, ...]:
         """Return the places of select bits, which a register behind them holds.
 

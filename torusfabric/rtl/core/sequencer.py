@@ -25,22 +25,43 @@ from .rows import Delays, Rows, later
 from .run_port import RunPort
 from .slots import Chosen, Slots
 
-__all__ = ["Sequencer", "signal_widths"]
+__all__ = ["Sequencer", "address_bits", "row_bits", "signal_widths", "word_bits"]
+
+
+def address_bits(rows: Rows, columns: Columns) -> list[int]:
+    """Return the bits of each address column."""
+    found = []
+    for address in columns.addresses:
+        most = max(int(address.first.max()), 0) + rows.most_word(address.pitch)
+        bits = address.bits if columns.writable else min(most.bit_length(), address.bits)
+        found.append(max(bits, 1))
+    return found
+
+
+def word_bits(rows: Rows, columns: Columns) -> list[int]:
+    """Return the bits of each word counter."""
+    return [max(rows.most_word(pitch).bit_length(), 1) for _, pitch in columns.words]
+
+
+def row_bits(rows: Rows) -> int:
+    """Return the bits of the number of a row."""
+    return max((rows.count - 1).bit_length(), 1)
 
 
 def signal_widths(rows: Rows, columns: Columns) -> dict[str, int]:
-    """Return the widths of the signals that the sequencer sends to all nodes."""
-    found = {"columns": len(columns.bits)}
-    for number, address in enumerate(columns.addresses):
-        most = max(int(address.first.max()), 0) + rows.most_word(address.pitch)
-        bits = address.bits if columns.writable else min(most.bit_length(), address.bits)
-        found[f"address_{number}"] = max(bits, 1)
-    for number, (_, pitch) in enumerate(columns.words):
-        found[f"word_{number}"] = max(rows.most_word(pitch).bit_length(), 1)
-    for number in range(len(columns.valids)):
-        found[f"valid_{number}"] = 1
-    for number in range(len(columns.rows)):
-        found[f"row_{number}"] = max((rows.count - 1).bit_length(), 1)
+    """Return the widths of the signals that the sequencer sends to all nodes.
+
+    Addresses lie side by side, each in as many bits as the widest has, and so do word counters and
+    rows.
+    """
+    addresses, words = address_bits(rows, columns), word_bits(rows, columns)
+    found = {
+        "columns": len(columns.bits),
+        "addresses": len(addresses) * max(addresses, default=0),
+        "counters": len(words) * max(words, default=0),
+        "valids": len(columns.valids),
+        "rows": len(columns.rows) * row_bits(rows),
+    }
     return {name: width for name, width in found.items() if width}
 
 
@@ -57,7 +78,7 @@ class Sequencer(Leaf):
         High while memories are given addresses of the run.
     operator_code, node_root, node_section : Out
         The control bits of the operator, the root and the section of a run, if there is a choice.
-    columns, address_K, word_K, valid_K, row_K : Out
+    columns, addresses, counters, valids, rows : Out
         See `Columns` of `places`.
     """
 
@@ -240,6 +261,8 @@ class Sequencer(Leaf):
     def _send(self) -> None:
         """Send everything that nodes are given, `DISTRIBUTION` cycles before it counts."""
         m, columns = self._m, self._columns
+        address_stride = max(address_bits(self._rows, columns), default=0)
+        word_stride = max(word_bits(self._rows, columns), default=0)
         roms: dict[Delays, RomColumns | RamColumns] = {}
 
         def read(ages: Delays, values: IntArray, bits: int = 1) -> Value:
@@ -261,16 +284,19 @@ class Sequencer(Leaf):
             word = self._word(later(ages, 1), pitch)
             if word is not None:
                 address = address + word
-            m.d.sync += getattr(self, f"address_{number}").eq(address)
+            m.d.sync += self.addresses.word_select(number, address_stride).eq(address)
         for number, (delays, pitch) in enumerate(columns.words):
             found = self._word(later(delays, 1 - DISTRIBUTION), pitch)
-            m.d.comb += getattr(self, f"word_{number}").eq(Const(0) if found is None else found)
+            value = Const(0) if found is None else found
+            m.d.comb += self.counters.word_select(number, word_stride).eq(value)
         for number, delays in enumerate(columns.valids):
             ages = later(delays, 1 - DISTRIBUTION)
-            m.d.comb += getattr(self, f"valid_{number}").eq(self._aged("valid", ages))
+            m.d.comb += self.valids[number].eq(self._aged("valid", ages))
         for number, delays in enumerate(columns.rows):
             ages = later(delays, 1 - DISTRIBUTION)
-            m.d.comb += getattr(self, f"row_{number}").eq(self._aged("row", ages))
+            m.d.comb += self.rows.word_select(number, row_bits(self._rows)).eq(
+                self._aged("row", ages)
+            )
         for number, table in enumerate(roms.values()):
             if isinstance(table, RomColumns):
                 table.build(m, f"table_{number}", alone=self.alone)

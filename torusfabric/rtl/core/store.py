@@ -344,10 +344,8 @@ class StoreModule(NodePart):
 
     # Readers
 
-    def _read(self, number: int, reader: Reader | None) -> Value:
+    def _read(self, number: int, reader: Reader) -> Value:
         """Return the word of a reader."""
-        if reader is None:
-            return Const(0, self.settings.width)
         words = [
             self.neutral() if word.position < 0 else self._words_of[reader.inputs[word.position]]
             for word in reader.choice.words

@@ -31,7 +31,7 @@ from .crossbar import (
 )
 from .kinds import NodeKinds, Patterns
 from .part import NEUTRAL_WORD, Choice, LocalWord, plan_choice
-from .places import Bit, BitPlacer, Columns
+from .places import Bit, BitPlacer, Columns, EachDelays
 from .rows import Delays, RowField, Rows, later
 from .split import SplitRows
 
@@ -159,7 +159,7 @@ class StoreShape:
     """
 
     banks: tuple[Bank, ...]
-    readers: tuple[Reader | None, ...]
+    readers: tuple[Reader, ...]
     injections: tuple[tuple[int, ...], ...]
     received: tuple[int, ...]
     injection_delay: int
@@ -167,11 +167,18 @@ class StoreShape:
 
 
 class Store(NamedTuple):
-    """The plan of the stores of a family."""
+    """The plan of the stores of a family.
+
+    Parameters
+    ----------
+    injection_places : ndarray of int, shape (kinds, injections)
+        The place of each injection port in the module, -1 for none.
+    """
 
     family: Family
     shape: StoreShape
     placer: BitPlacer
+    injection_places: IntArray
 
 
 @dataclass
@@ -182,30 +189,50 @@ class _CopyPlan:
     ----------
     values : ndarray of int, shape (members, rows, choices)
         First addresses at the nodes of the family.
-    whole : ndarray of int, shape (rows, variants), or None
-        First addresses in all variants; None where two readers differ outside of the family.
+    agrees : bool
+        True if all nodes, those of other families included, have the same first addresses.
+    readers : list of int
+        The readers that use the copy, by their places among those of a node.
     """
 
     values: IntArray
-    whole: IntArray | None
-    delays: Delays
+    agrees: bool
+    delays: EachDelays
     readers: list[int] = field(default_factory=list)
 
     def merge(self, other: _CopyPlan) -> _CopyPlan | None:
         """Return a copy that serves both, or None."""
         if self.delays != other.delays or not _compatible(self.values, other.values):
             return None
-        whole = None
-        if self.whole is not None and other.whole is not None:
-            if _compatible(self.whole, other.whole):
-                whole = np.maximum(self.whole, other.whole)
         values = np.maximum(self.values, other.values)
-        return _CopyPlan(values, whole, self.delays, self.readers + other.readers)
+        agrees = self.agrees and other.agrees
+        return _CopyPlan(values, agrees, self.delays, self.readers + other.readers)
 
 
 def _compatible(a: IntArray, b: IntArray) -> bool:
     """Return True if two arrays agree wherever both are known."""
     return bool(((a == b) | (a < 0) | (b < 0)).all())
+
+
+class _Reads(NamedTuple):
+    """What the readers at a place among those of a node read.
+
+    Parameters
+    ----------
+    memory, first : ndarray of int, shape (members, rows, choices)
+    delays : tuple of Delays
+        For each pattern.
+    memory_agrees : bool
+        True if all nodes read the same memories.
+    fields : tuple of (RowField, RowField)
+        Memory and first address, for each pattern.
+    """
+
+    memory: IntArray
+    first: IntArray
+    delays: EachDelays
+    memory_agrees: bool
+    fields: tuple[tuple[RowField, RowField], ...]
 
 
 class _Arriving(NamedTuple):
@@ -248,7 +275,8 @@ class _StorePlanner:
         self._idles, self._concurrent = idles, concurrent
         splits = rows.splits if isinstance(rows, SplitRows) else ()
         self._words = SourceWords(rows.loops[0].sources)
-        self.placer = BitPlacer(columns)
+        self.placer = BitPlacer(columns, pattern)
+        self._readers = [self._active_readers(kind) for kind in first.tolist()]
         self._depth = kinds.depth[members].max(axis=0)
         received = kinds.received[members[0]]
         split = {each.received for each in splits if each.memory in received}
@@ -295,17 +323,36 @@ class _StorePlanner:
         copies = self._plan_copies()
         self._port_reader = self._find_port_reader()
         banks = tuple(self._bank(members, copies) for members in self._wide_banks(copies))
-        readers = tuple(self._reader(k) for k in range(sources.readers))
+        readers = tuple(self._reader(place) for place in range(len(self._readers[0])))
         return StoreShape(
             banks,
             readers,
-            sources.injections,
+            self._injections(self._readers[0]),
             self._received,
             sources.injection_delay,
             self._port_reader,
         )
 
-    def _reads(self, reader: int) -> tuple[RowField, RowField] | None:
+    def _injections(self, readers: list[int]) -> tuple[tuple[int, ...], ...]:
+        """Return the readers of each injection port that has any, by their places."""
+        found = []
+        for each in self._rows.loops[0].sources.injections:
+            places = tuple(readers.index(reader) for reader in each if reader in readers)
+            if places:
+                found.append(places)
+        return tuple(found)
+
+    @property
+    def injection_places(self) -> IntArray:
+        """The place of each injection port in the module, -1 for none, for each pattern."""
+        injections = self._rows.loops[0].sources.injections
+        found = np.full((len(self._readers), len(injections)), -1)
+        for pattern, readers in enumerate(self._readers):
+            active = [k for k, each in enumerate(injections) if {*each} & {*readers}]
+            found[pattern, active] = np.arange(len(active))
+        return found
+
+    def _field_reads(self, reader: int) -> tuple[RowField, RowField] | None:
         """Return the memory of a reader, -1 where it reads nothing, and the first address."""
         memory = self._rows.field(Action.MEMORY, reader)
         first = self._rows.field(Action.READ, reader)
@@ -314,33 +361,57 @@ class _StorePlanner:
         counts = (first.values >= 0) | (memory.values == NEUTRAL)
         return RowField(np.where(counts, memory.values, -1), memory.delays), first
 
+    def _active_readers(self, kind: int) -> list[int]:
+        """Return the readers that read anything at a kind."""
+        found = []
+        for reader in range(self._rows.loops[0].sources.readers):
+            reads = self._field_reads(reader)
+            if reads is not None and (self._at(reads[0].values, [kind]) != -1).any():
+                found.append(reader)
+        return found
+
+    def _reads(self, place: int) -> _Reads:
+        """Return what the readers at a place among those of a node read."""
+        memory = np.full((len(self._members), self._rows.count, self._kinds.choices), -1)
+        first, agrees, delays = memory.copy(), [], []
+        same_memory = []
+        for pattern, readers in enumerate(self._readers):
+            reads = self._field_reads(readers[place])
+            assert reads is not None
+            of_memory, of_first = reads
+            here = np.flatnonzero(self._pattern == pattern)
+            memory[here] = self._kinds.values(of_memory.values, self._members[here])
+            first[here] = self._kinds.values(of_first.values, self._members[here])
+            delays.append(of_first.delays)
+            plain = np.where(of_memory.values == NEUTRAL, len(self._depth), of_memory.values)
+            same_memory.append(RowField(plain, of_first.delays).agrees)
+            agrees.append(reads)
+        return _Reads(memory, first, tuple(delays), all(same_memory), tuple(agrees))
+
     def _plan_copies(self) -> dict[int, list[_CopyPlan]]:
         """Return the copies of each memory: readers whose addresses agree share one."""
         copies: dict[int, list[_CopyPlan]] = {
             number: [] for number, depth in enumerate(self._depth.tolist()) if depth
         }
-        for reader in range(self._rows.loops[0].sources.readers):
-            reads = self._reads(reader)
-            if reads is None:
-                continue
-            memory, first = reads
-            at = self._at(memory.values)
-            for number in np.unique(at[at >= 0]).tolist():
-                whole = np.where(memory.values == number, first.values, -1)
-                wanted = _CopyPlan(self._at(whole), whole, first.delays, [reader])
+        for place in range(len(self._readers[0])):
+            reads = self._reads(place)
+            for number in np.unique(reads.memory[reads.memory >= 0]).tolist():
+                values = np.where(reads.memory == number, reads.first, -1)
+                agrees = all(
+                    RowField(np.where(memory.values == number, first.values, -1), ()).agrees
+                    for memory, first in reads.fields
+                )
+                wanted = _CopyPlan(values, agrees, reads.delays, [place])
                 if self._columns.writable:
-                    self._copy_of[reader, number] = len(copies[number])
+                    self._copy_of[place, number] = len(copies[number])
                     copies[number].append(wanted)
                 else:
-                    self._copy_of[reader, number] = _add_copy(copies[number], wanted)
+                    self._copy_of[place, number] = _add_copy(copies[number], wanted)
         return copies
 
     def _known(self, reader: int) -> tuple[list[int], bool]:
         """Return the memories of a reader, and whether it reads the word that changes nothing."""
-        reads = self._reads(reader)
-        if reads is None:
-            return [], False
-        values = self._at(reads[0].values)
+        values = self._reads(reader).memory
         return np.unique(values[values >= 0]).tolist(), bool((values == NEUTRAL).any())
 
     def _find_port_reader(self) -> int | None:
@@ -352,7 +423,7 @@ class _StorePlanner:
         if self._concurrent or len(self._received) < 2:
             return None
         wanted = {*self._received}
-        for reader in range(self._rows.loops[0].sources.readers):
+        for reader in range(len(self._readers[0])):
             if wanted <= {*self._known(reader)[0]}:
                 return reader
         return None
@@ -398,7 +469,7 @@ class _StorePlanner:
         shown = bool({*members} & {*self._received})
         pitch, size = self._rows.pitch(number), self._size(number)
         of_bank = [
-            Copy(self._address(each.values, each.whole, each.delays, pitch, size), shown=False)
+            Copy(self._address(each.values, each.delays, pitch, size, each.agrees), shown=False)
             for each in copies[number]
         ]
         if shown and (self._concurrent or not of_bank):
@@ -422,27 +493,25 @@ class _StorePlanner:
         )
 
     def _address(
-        self, values: IntArray, whole: IntArray | None, delays: Delays, pitch: Delays, size: int
+        self, values: IntArray, delays: EachDelays, pitch: Delays, size: int, agrees: bool
     ) -> Address | None:
         """Return where an address comes from, given first addresses."""
         if size == 1:
             return None
         bits, most = (size - 1).bit_length(), self._rows.most_word(pitch)
-        if whole is not None and RowField(whole, delays).agrees:
-            column = self._columns.add_address(whole.max(axis=1), delays, pitch, bits)
-            self.placer.used_addresses.add(column)
-            return Address(column=column)
+        if agrees and not _depends_on_member(values):
+            return Address(column=self.placer.address(values, delays, pitch, bits))
         most_first = (1 << bits) - 1 if self._columns.writable else max(int(values.max()), 0)
         # A node knows its choice three cycles after the start.
         setup = self._rows.program.form.timing.run_setup
-        early = self._kinds.choices == 1 or min(delays) + setup > CHOICE_DELAY
+        least = min(min(each) for each in delays)
+        early = self._kinds.choices == 1 or least + setup > CHOICE_DELAY
         first = self.placer.number(
             values, most_first.bit_length(), delays, alike=False, early=early
         )
         if not most:
             return Address(first=first, early=early)
-        counter = self._columns.add_word(delays, pitch)
-        self.placer.used_words.add(counter)
+        counter = self.placer.word(delays, pitch)
         return Address(first=first, counter=counter, early=early)
 
     def _arriving(self, number: int) -> _Arriving:
@@ -464,49 +533,47 @@ class _StorePlanner:
             acts = (write.values >= 0) & (tap.values == links)
             if not self._at(acts).any():
                 continue
-            delays = later(write.delays, links)
+            delays = self.placer.each(later(write.delays, links))
             strobes = np.where(self._rows.blocks[:, None] > 0, acts, -1)
-            agrees = RowField(strobes, delays).agrees
+            agrees = RowField(strobes, ()).agrees
             enable = self.placer.bit(self._at(strobes), delays, alike=agrees, early=True)
-            strobe = self._columns.add_valid(delays)
-            self.placer.used_valids.add(strobe)
+            strobe = self.placer.valid(delays)
             first = np.where(acts, write.values, -1)
-            address = self._address(self._at(first), first, delays, pitch, size)
+            same = RowField(first, ()).agrees
+            address = self._address(self._at(first), delays, pitch, size, same)
             codes = tuple(self._code(each, acts, delays) for each in words)
             found.append(Arrival(enable, strobe, address, codes))
         return found
 
-    def _code(self, words: _Arriving, acts: IntArray, delays: Delays) -> tuple[Bit, ...]:
+    def _code(self, words: _Arriving, acts: IntArray, delays: EachDelays) -> tuple[Bit, ...]:
         """Return the select bits of the word that a memory stores in some rows."""
-        source = RowField(np.where(acts, words.source, -1), delays)
+        source = RowField(np.where(acts, words.source, -1), ())
         values = self._at(source.values)
         index = words.numbers[np.arange(len(values))[:, None, None], values]
         return self.placer.code(index, words.codes, delays, alike=source.agrees)
 
-    def _reader(self, reader: int) -> Reader | None:
+    def _reader(self, reader: int) -> Reader:
         """Return the memories of a reader, and where its select bits lie."""
         reads = self._reads(reader)
-        if reads is None:
-            return None
-        memory, _ = reads
-        values = self._at(memory.values)
         known, waits = self._known(reader)
         words = [LocalWord(k) for k in range(len(known))]
         if waits:
             words.append(NEUTRAL_WORD)
-        if not words:
-            return None
         given, codes = plan_choice(words, idles=self._idles, branched=False)
-        index = np.full(values.shape, -1)
+        index = np.full(reads.memory.shape, -1)
         for number, each in enumerate([*known, NEUTRAL]):
-            index[values == each] = number
+            index[reads.memory == each] = number
         # The word is there a cycle after its address.
-        delays = later(memory.delays, SETTING - ADDRESS)
-        agrees = RowField(np.where(memory.values == NEUTRAL, len(self._depth), memory.values),
-                          delays).agrees  # fmt: skip
-        bits = self.placer.code(index, codes, delays, alike=agrees)
+        delays = tuple(later(each, SETTING - ADDRESS) for each in reads.delays)
+        bits = self.placer.code(index, codes, delays, alike=reads.memory_agrees)
         inputs = tuple((number, self._copy_of[reader, number]) for number in known)
         return Reader(inputs, Choice(given, bits, branched=False))
+
+
+def _depends_on_member(values: IntArray) -> bool:
+    """Return True if known values of a row differ between members or choices."""
+    most = values.max(axis=(0, 2), keepdims=True)
+    return not bool(((values == most) | (values < 0)).all())
 
 
 def _add_copy(copies: list[_CopyPlan], wanted: _CopyPlan) -> int:
@@ -548,7 +615,8 @@ def plan_stores(
         )
         shape = planner.plan()
         sources = np.array(planner.used, int)[pattern]
-        found.append(Store(Family(members, sources), shape, planner.placer))
+        places = planner.injection_places[pattern]
+        found.append(Store(Family(members, sources), shape, planner.placer, places))
     return found
 
 
@@ -583,12 +651,19 @@ def _signature(rows: Rows, kinds: NodeKinds, kind: int) -> object:
     depth = kinds.depth[kind].tolist()
     found: list[object] = [tuple((d - 1).bit_length() if d else -1 for d in depth)]
     found.append(tuple(sorted(kinds.received[kind])))
+    active, injections = [], []
     for reader in range(rows.loops[0].sources.readers):
         memory, first = (rows.field(action, reader) for action in (Action.MEMORY, Action.READ))
         if memory is not None and first is not None:
             counts = (first.values >= 0) | (memory.values == NEUTRAL)
             reads = kinds.values(np.where(counts, memory.values, -1), one)
-            found.append(tuple(np.unique(reads).tolist()))
+            if (reads != -1).any():
+                active.append(reader)
+                found.append(tuple(np.unique(reads[reads != -1]).tolist()))
+    for each in rows.loops[0].sources.injections:
+        if {*each} & {*active}:
+            injections.append(tuple(active.index(k) for k in each if k in active))
+    found.append(tuple(injections))
     sources: list[tuple[int, ...]] = []
     for number, words_held in enumerate(depth):
         write, tap, source = (
