@@ -111,8 +111,9 @@ def local_word(words: SourceWords, used: Sequence[int], source: int) -> LocalWor
 
 
 def used_words(words: SourceWords, sources: Sequence[int]) -> tuple[int, ...]:
-    """Return the words that a module has to be given for some sources."""
-    return tuple(sorted({words.base(source) for source in sources if source != words.neutral}))
+    """Return the words that a module has to be given for some sources, in order of first use."""
+    found = (words.base(source) for source in sources if source != words.neutral)
+    return tuple(dict.fromkeys(found))
 
 
 def plan_crossbars(

@@ -12,7 +12,7 @@ addresses, and read at the same addresses, are members of one *bank*, a wide mem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -340,7 +340,7 @@ class _StorePlanner:
             places = tuple(readers.index(reader) for reader in each if reader in readers)
             if places:
                 found.append(places)
-        return tuple(found)
+        return tuple(sorted(found))
 
     @property
     def injection_places(self) -> IntArray:
@@ -348,8 +348,13 @@ class _StorePlanner:
         injections = self._rows.loops[0].sources.injections
         found = np.full((len(self._readers), len(injections)), -1)
         for pattern, readers in enumerate(self._readers):
-            active = [k for k, each in enumerate(injections) if {*each} & {*readers}]
-            found[pattern, active] = np.arange(len(active))
+            places = {
+                k: tuple(readers.index(reader) for reader in each if reader in readers)
+                for k, each in enumerate(injections)
+                if {*each} & {*readers}
+            }
+            for place, number in enumerate(sorted(places, key=lambda k: places[k])):
+                found[pattern, number] = place
         return found
 
     def _field_reads(self, reader: int) -> tuple[RowField, RowField] | None:
@@ -362,13 +367,15 @@ class _StorePlanner:
         return RowField(np.where(counts, memory.values, -1), memory.delays), first
 
     def _active_readers(self, kind: int) -> list[int]:
-        """Return the readers that read anything at a kind."""
+        """Return the readers that read anything at a kind, by the memories that they read."""
         found = []
         for reader in range(self._rows.loops[0].sources.readers):
             reads = self._field_reads(reader)
-            if reads is not None and (self._at(reads[0].values, [kind]) != -1).any():
-                found.append(reader)
-        return found
+            if reads is not None:
+                memories = np.unique(self._at(reads[0].values, [kind]))
+                if (memories != -1).any():
+                    found.append((memories.tolist(), reader))
+        return [reader for _, reader in sorted(found)]
 
     def _reads(self, place: int) -> _Reads:
         """Return what the readers at a place among those of a node read."""
@@ -527,30 +534,41 @@ class _StorePlanner:
     ) -> list[Arrival]:
         """Return what a bank stores: for each length of links the words that arrive by it."""
         write, tap = (self._rows.field(action, members[0]) for action in (Action.WRITE, Action.TAP))
-        assert write is not None and tap is not None
+        assert write is not None
+        assert tap is not None
+        stores, at_tap = self._at(write.values) >= 0, self._at(tap.values)
+        firsts, sources = self._at(write.values), [self._at(each.source) for each in words]
+        links_of = [
+            np.unique(at_tap[self._pattern == pattern][stores[self._pattern == pattern]])
+            for pattern in range(len(self._first))
+        ]
         found = []
-        for links in np.unique(tap.values[write.values >= 0]).tolist():
-            acts = (write.values >= 0) & (tap.values == links)
-            if not self._at(acts).any():
-                continue
-            delays = self.placer.each(later(write.delays, links))
-            strobes = np.where(self._rows.blocks[:, None] > 0, acts, -1)
-            agrees = RowField(strobes, ()).agrees
-            enable = self.placer.bit(self._at(strobes), delays, alike=agrees, early=True)
+        for place in range(len(links_of[0])):
+            links = np.array([each[place] for each in links_of])
+            acts = stores & (at_tap == links[self._pattern][:, None, None])
+            delays = tuple(later(write.delays, each) for each in links.tolist())
+            everywhere = [
+                (write.values >= 0) & (tap.values == each) for each in np.unique(links)
+            ]
+            moves = self._rows.blocks[:, None] > 0
+            enable = self.placer.bit(
+                np.where(moves[None], acts, -1),
+                delays,
+                alike=_all_agree(np.where(moves, each, -1) for each in everywhere),
+                early=True,
+            )
             strobe = self.placer.valid(delays)
-            first = np.where(acts, write.values, -1)
-            same = RowField(first, ()).agrees
-            address = self._address(self._at(first), delays, pitch, size, same)
-            codes = tuple(self._code(each, acts, delays) for each in words)
-            found.append(Arrival(enable, strobe, address, codes))
+            same = _all_agree(np.where(each, write.values, -1) for each in everywhere)
+            first = np.where(acts, firsts, -1)
+            address = self._address(first, delays, pitch, size, same)
+            codes = []
+            for each, source in zip(words, sources, strict=True):
+                values = np.where(acts, source, -1)
+                index = each.numbers[np.arange(len(values))[:, None, None], values]
+                alike = _all_agree(np.where(act, each.source, -1) for act in everywhere)
+                codes.append(self.placer.code(index, each.codes, delays, alike=alike))
+            found.append(Arrival(enable, strobe, address, tuple(codes)))
         return found
-
-    def _code(self, words: _Arriving, acts: IntArray, delays: EachDelays) -> tuple[Bit, ...]:
-        """Return the select bits of the word that a memory stores in some rows."""
-        source = RowField(np.where(acts, words.source, -1), ())
-        values = self._at(source.values)
-        index = words.numbers[np.arange(len(values))[:, None, None], values]
-        return self.placer.code(index, words.codes, delays, alike=source.agrees)
 
     def _reader(self, reader: int) -> Reader:
         """Return the memories of a reader, and where its select bits lie."""
@@ -568,6 +586,11 @@ class _StorePlanner:
         bits = self.placer.code(index, codes, delays, alike=reads.memory_agrees)
         inputs = tuple((number, self._copy_of[reader, number]) for number in known)
         return Reader(inputs, Choice(given, bits, branched=False))
+
+
+def _all_agree(values: Iterable[IntArray]) -> bool:
+    """Return True if all nodes agree on each of some values by row and variant."""
+    return all(RowField(each, ()).agrees for each in values)
 
 
 def _depends_on_member(values: IntArray) -> bool:
@@ -651,19 +674,22 @@ def _signature(rows: Rows, kinds: NodeKinds, kind: int) -> object:
     depth = kinds.depth[kind].tolist()
     found: list[object] = [tuple((d - 1).bit_length() if d else -1 for d in depth)]
     found.append(tuple(sorted(kinds.received[kind])))
-    active, injections = [], []
+    active: list[tuple[list[int], int]] = []
+    injections: list[tuple[int, ...]] = []
     for reader in range(rows.loops[0].sources.readers):
         memory, first = (rows.field(action, reader) for action in (Action.MEMORY, Action.READ))
         if memory is not None and first is not None:
             counts = (first.values >= 0) | (memory.values == NEUTRAL)
             reads = kinds.values(np.where(counts, memory.values, -1), one)
             if (reads != -1).any():
-                active.append(reader)
-                found.append(tuple(np.unique(reads[reads != -1]).tolist()))
+                active.append((np.unique(reads).tolist(), reader))
+    active.sort()
+    found += [tuple(memories) for memories, _ in active]
+    readers = [reader for _, reader in active]
     for each in rows.loops[0].sources.injections:
-        if {*each} & {*active}:
-            injections.append(tuple(active.index(k) for k in each if k in active))
-    found.append(tuple(injections))
+        if {*each} & {*readers}:
+            injections.append(tuple(readers.index(k) for k in each if k in readers))
+    found.append(tuple(sorted(injections)))
     sources: list[tuple[int, ...]] = []
     for number, words_held in enumerate(depth):
         write, tap, source = (
@@ -674,8 +700,8 @@ def _signature(rows: Rows, kinds: NodeKinds, kind: int) -> object:
         stores = kinds.values(write.values, one) >= 0
         taps = kinds.values(tap.values, one)
         of_rows = kinds.values(source.values, one)
-        for links in np.unique(taps[stores]).tolist():
-            found.append((number, links))
+        for place, links in enumerate(np.unique(taps[stores]).tolist()):
+            found.append((number, place))
             sources.append(used_sources(words, np.where(stores & (taps == links), of_rows, -1)))
     used = used_words(words, [source for each in sources for source in each])
     found.append(
