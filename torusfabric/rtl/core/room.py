@@ -262,9 +262,9 @@ class RoomRows(Rows):
         if rows.memories != self.memories:
             raise InputError("Programs of a room must have equal memories")
 
-    def field(self, action: Action, number: int) -> RowField | None:
+    def _joined(self, action: Action, number: int) -> RowField | None:
         """Return the values of a control point in all variants of all programs."""
-        fields = [Rows.field(rows, action, number) for rows in self.each]
+        fields = [rows.field(action, number) for rows in self.each]
         delays = {field.delays for field in fields if field is not None}
         if not delays:
             return None

@@ -78,6 +78,7 @@ class Rows:
         self.form_of_row: IntArray = np.repeat(np.arange(len(counts)), counts)
         known = [program.variant_of] + ([program.variant_at] if program.by_offset else [])
         self.used: IntArray = np.unique(np.concatenate(known))
+        self._known: dict[tuple[Action, int], RowField | None] = {}
         self.memories: tuple[Memory, ...] = program.memories
         self.depth: IntArray = program.depth[self.used]
 
@@ -125,6 +126,13 @@ class Rows:
 
     def field(self, action: Action, number: int) -> RowField | None:
         """Return the values of a control point, or None if it does nothing in any form."""
+        key = action, number
+        if key not in self._known:
+            self._known[key] = self._joined(action, number)
+        return self._known[key]
+
+    def _joined(self, action: Action, number: int) -> RowField | None:
+        """Return the values of a control point in all forms."""
         fields = [loop.field(action, number) for loop in self.loops]
         delay = next((field.delay for field in fields if field is not None), None)
         if delay is None:

@@ -58,7 +58,7 @@ class SplitRows(Rows):
         self.splits: tuple[Split, ...] = ()
         splits: list[Split] = []
         for number, memory in enumerate(program.memories):
-            write = super().field(Action.WRITE, number)
+            write = super()._joined(Action.WRITE, number)
             if memory.own and write is not None and (write.values >= 0).any():
                 received = len(program.memories) + len(splits)
                 splits.append(self._planned(number, received, write))
@@ -82,7 +82,7 @@ class SplitRows(Rows):
         above = arrives[:, boundary:].any(axis=1)
         sent = 0
         for reader in range(self.loops[0].sources.readers):
-            memory, first = (super(SplitRows, self).field(action, reader)
+            memory, first = (super(SplitRows, self)._joined(action, reader)
                              for action in (Action.MEMORY, Action.READ))  # fmt: skip
             if memory is None or first is None:
                 continue
@@ -137,15 +137,15 @@ class SplitRows(Rows):
         sent = {each.received: each.memory for each in self.splits}
         return super().pitch(sent.get(memory, memory))
 
-    def field(self, action: Action, number: int) -> RowField | None:
-        """Return the values of a control point, or None if it does nothing in any form."""
+    def _joined(self, action: Action, number: int) -> RowField | None:
+        """Return the values of a control point in all forms."""
         if action in (Action.WRITE, Action.SOURCE, Action.TAP):
             return self._stored(action, number)
-        found = super().field(action, number)
+        found = super()._joined(action, number)
         if found is None or action not in (Action.MEMORY, Action.READ):
             return found
         memory, first = (
-            super(SplitRows, self).field(each, number) for each in (Action.MEMORY, Action.READ)
+            super(SplitRows, self)._joined(each, number) for each in (Action.MEMORY, Action.READ)
         )
         if memory is None or first is None:
             return found
@@ -163,7 +163,7 @@ class SplitRows(Rows):
         if any(split.memory == number for split in self.splits):
             return None
         behind = next((each for each in self.splits if each.received == number), None)
-        found = super().field(action, behind.memory if behind else number)
+        found = super()._joined(action, behind.memory if behind else number)
         if found is None or behind is None or action is not Action.WRITE:
             return found
         values = np.where(found.values >= 0, found.values - behind.shift, IDLE)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -42,6 +42,10 @@ __all__ = ["Address", "Arrival", "Bank", "Copy", "Reader", "Store", "StoreShape"
 CHOICE_DELAY = DISTRIBUTION + 1
 
 assert SETTING == ADDRESS + 1, "a word is there a cycle after its address"
+
+
+#: For each kind of nodes, the readers that read anything: the memories and the number of each.
+_ActiveReaders: TypeAlias = list[list[tuple[tuple[int, ...], int]]]
 
 
 @dataclass(frozen=True)
@@ -266,6 +270,7 @@ class _StorePlanner:
         members: IntArray,
         pattern: IntArray,
         first: IntArray,
+        active: _ActiveReaders,
         *,
         idles: bool,
         concurrent: bool,
@@ -276,7 +281,7 @@ class _StorePlanner:
         splits = rows.splits if isinstance(rows, SplitRows) else ()
         self._words = SourceWords(rows.loops[0].sources)
         self.placer = BitPlacer(columns, pattern)
-        self._readers = [self._active_readers(kind) for kind in first.tolist()]
+        self._readers = [[reader for _, reader in active[kind]] for kind in first.tolist()]
         self._depth = kinds.depth[members].max(axis=0)
         received = kinds.received[members[0]]
         split = {each.received for each in splits if each.memory in received}
@@ -365,17 +370,6 @@ class _StorePlanner:
             return None
         counts = (first.values >= 0) | (memory.values == NEUTRAL)
         return RowField(np.where(counts, memory.values, -1), memory.delays), first
-
-    def _active_readers(self, kind: int) -> list[int]:
-        """Return the readers that read anything at a kind, by the memories that they read."""
-        found = []
-        for reader in range(self._rows.loops[0].sources.readers):
-            reads = self._field_reads(reader)
-            if reads is not None:
-                memories = np.unique(self._at(reads[0].values, [kind]))
-                if (memories != -1).any():
-                    found.append((memories.tolist(), reader))
-        return [reader for _, reader in sorted(found)]
 
     def _reads(self, place: int) -> _Reads:
         """Return what the readers at a place among those of a node read."""
@@ -624,7 +618,9 @@ def plan_stores(
     """
     patterns = _patterns(rows, kinds)
     found = []
-    for members in patterns.join([_signature(rows, kinds, kind) for kind in patterns.first]):
+    active = _active_readers(rows, kinds)
+    signatures = [_signature(rows, kinds, kind, active[kind]) for kind in patterns.first.tolist()]
+    for members in patterns.join(signatures):
         here, pattern = np.unique(patterns.of_kind[members], return_inverse=True)
         planner = _StorePlanner(
             rows,
@@ -633,6 +629,7 @@ def plan_stores(
             members,
             np.asarray(pattern).ravel(),
             patterns.first[here],
+            active,
             idles=idles,
             concurrent=concurrent,
         )
@@ -668,23 +665,41 @@ def _patterns(rows: Rows, kinds: NodeKinds) -> Patterns:
     return Patterns.from_columns(columns, kinds.count)
 
 
-def _signature(rows: Rows, kinds: NodeKinds, kind: int) -> object:
+def _active_readers(rows: Rows, kinds: NodeKinds) -> _ActiveReaders:
+    """Return the readers that read anything at each kind, by the memories that they read.
+
+    Each comes with the numbers of its memories.
+    """
+    found: _ActiveReaders = [[] for _ in range(kinds.count)]
+    memories = len(rows.memories)
+    for reader in range(rows.loops[0].sources.readers):
+        memory, first = (rows.field(action, reader) for action in (Action.MEMORY, Action.READ))
+        if memory is None or first is None:
+            continue
+        # The last number stands for the word that changes nothing.
+        plain = np.where(memory.values == NEUTRAL, memories, memory.values)
+        counts = (first.values >= 0) | (memory.values == NEUTRAL)
+        used = kinds.used(np.where(counts, plain, -1))[:, :-1]
+        different, which = np.unique(used, axis=0, return_inverse=True)
+        sets = [tuple(np.flatnonzero(each).tolist()) for each in different]
+        for kind, number in enumerate(np.asarray(which).ravel().tolist()):
+            if sets[number]:
+                found[kind].append((sets[number], reader))
+    for readers in found:
+        readers.sort()
+    return found
+
+
+def _signature(
+    rows: Rows, kinds: NodeKinds, kind: int, active: list[tuple[tuple[int, ...], int]]
+) -> object:
     """Return what kinds of nodes must have in common for a store of one structure."""
     words, one = SourceWords(rows.loops[0].sources), np.array([kind])
     depth = kinds.depth[kind].tolist()
     found: list[object] = [tuple((d - 1).bit_length() if d else -1 for d in depth)]
     found.append(tuple(sorted(kinds.received[kind])))
-    active: list[tuple[list[int], int]] = []
     injections: list[tuple[int, ...]] = []
-    for reader in range(rows.loops[0].sources.readers):
-        memory, first = (rows.field(action, reader) for action in (Action.MEMORY, Action.READ))
-        if memory is not None and first is not None:
-            counts = (first.values >= 0) | (memory.values == NEUTRAL)
-            reads = kinds.values(np.where(counts, memory.values, -1), one)
-            if (reads != -1).any():
-                active.append((np.unique(reads).tolist(), reader))
-    active.sort()
-    found += [tuple(memories) for memories, _ in active]
+    found += [memories for memories, _ in active]
     readers = [reader for _, reader in active]
     for each in rows.loops[0].sources.injections:
         if {*each} & {*readers}:
