@@ -25,7 +25,7 @@ FIXED = [
 ]
 
 
-@pytest.mark.parametrize("topology, collective, flits", FIXED)
+@pytest.mark.parametrize(("topology", "collective", "flits"), FIXED)
 def test_runs_of_a_fixed_length_are_right(topology, collective, flits):
     program = tf.compile(plan(topology, collective), flits=flits)
     assert not core_faults(program, [CoreJob()] * 2)
@@ -41,7 +41,7 @@ ANY = [
 ]
 
 
-@pytest.mark.parametrize("topology, collective", ANY)
+@pytest.mark.parametrize(("topology", "collective"), ANY)
 def test_runs_choose_their_length(topology, collective):
     program = tf.compile(plan(topology, collective), max_flits=8)
     assert not core_faults(program, [CoreJob(length=length) for length in (8, 1, 2, 5, 7)])

@@ -64,7 +64,7 @@ class Pipeline:
 
 
 @pytest.mark.parametrize(
-    "topology, collective, options",
+    ("topology", "collective", "options"),
     [
         ("2", "allgather", {}),
         ("2", "alltoall", {}),

@@ -249,9 +249,7 @@ class BitPlacer:
         found: IntArray = values[self.pattern == pattern].max(axis=(0, 2))
         return found
 
-    def address(
-        self, values: IntArray, delays: EachDelays, pitch: Delays, bits: int
-    ) -> int:
+    def address(self, values: IntArray, delays: EachDelays, pitch: Delays, bits: int) -> int:
         """Return the slot of an address that the sequencer sends."""
         return _add(
             self.address_slots,
@@ -270,9 +268,7 @@ class BitPlacer:
         """Return the slot of a strobe."""
         return _add(self.valid_slots, tuple(map(self.columns.add_valid, delays)))
 
-    def bit(
-        self, values: IntArray, delays: EachDelays, *, alike: bool, early: bool = False
-    ) -> Bit:
+    def bit(self, values: IntArray, delays: EachDelays, *, alike: bool, early: bool = False) -> Bit:
         """Return the place of a bit.
 
         Parameters
@@ -302,17 +298,20 @@ class BitPlacer:
             by_row = _depends(values, 1)
             values = values if by_row else values.max(axis=1, keepdims=True)
         shown = tuple(later(each, -int(early)) for each in delays) if by_row else ()
-        for number, table in enumerate(self.tables):
-            if (table.delays, table.by_row, table.by_choice) == (shown, by_row, by_choice):
-                break
-        else:
-            number = len(self.tables)
-            self.tables.append(NodeTable(shown, by_row, by_choice))
-            if by_row:
-                for each in shown:
-                    self.columns.add_row(each)
+        number = self._table(NodeTable(shown, by_row, by_choice))
         bit = self.tables[number].add(values, merge=not self._writable)
         return Bit(Place.TABLE, bit, number)
+
+    def _table(self, wanted: NodeTable) -> int:
+        """Return the number of a table with the same address; it is added if there is none."""
+        key = wanted.delays, wanted.by_row, wanted.by_choice
+        for number, table in enumerate(self.tables):
+            if (table.delays, table.by_row, table.by_choice) == key:
+                return number
+        self.tables.append(wanted)
+        for delays in wanted.delays:
+            self.columns.add_row(delays)
+        return len(self.tables) - 1
 
     def number(
         self, values: IntArray, bits: int, delays: EachDelays, *, alike: bool, early: bool = False

@@ -103,16 +103,23 @@ class LoadBus:
                 yield LoadWord(table, row, piece, value >> WORD * piece & (1 << WORD) - 1)
 
 
+class TableShape(NamedTuple):
+    """A table that the load bus writes.
+
+    Parameters
+    ----------
+    rows : sequence of int
+        The rows that are there at first; 0 for those that follow.
+    """
+
+    name: str
+    rows: Sequence[int]
+    depth: int
+    bits: int
+
+
 def add_ram(
-    m: Module,
-    name: str,
-    rows: Sequence[int],
-    bits: int,
-    *,
-    depth: int,
-    address: Value,
-    chosen: Value,
-    load: dict[str, Value],
+    m: Module, shape: TableShape, *, address: Value, chosen: Value, load: dict[str, Value]
 ) -> Value:
     """Add a table that the load bus writes; return the row, a cycle after its address.
 
@@ -123,10 +130,10 @@ def add_ram(
     load : dict of str to Value
         The signals of the bus.
     """
-    pieces = -(-bits // WORD)
-    ram = memory.Memory(shape=pieces * WORD, depth=depth, init=list(rows))
-    ram.data.name = name
-    m.submodules[name] = ram
+    pieces = -(-shape.bits // WORD)
+    ram = memory.Memory(shape=pieces * WORD, depth=max(shape.depth, 2), init=[*shape.rows])
+    ram.data.name = shape.name
+    m.submodules[shape.name] = ram
     read, write = ram.read_port(), ram.write_port(granularity=WORD)
     enables = [chosen & (load["load_piece"] == piece) for piece in range(pieces)]
     m.d.comb += [
@@ -135,7 +142,7 @@ def add_ram(
         write.data.eq(load["load_word"].replicate(pieces)),
         write.en.eq(Cat(*enables)),
     ]
-    return read.data[:bits]
+    return read.data[: shape.bits]
 
 
 class TableRam(Leaf):
@@ -168,10 +175,7 @@ class TableRam(Leaf):
         )
         row = add_ram(
             m,
-            "rows",
-            [],
-            self._bits,
-            depth=max(self._rows, 2),
+            TableShape("rows", (), self._rows, self._bits),
             address=self.value("address"),
             chosen=load["load_valid"] & mine,
             load=load,
@@ -216,16 +220,8 @@ class RamColumns:
     def build(self, m: Module, name: str, *, chosen: Value, load: dict[str, Value]) -> None:
         """Add the table."""
         rows = self.rows
-        row = add_ram(
-            m,
-            name,
-            rows,
-            self.bits,
-            depth=max(len(rows), 2),
-            address=self._address,
-            chosen=chosen,
-            load=load,
-        )
+        shape = TableShape(name, rows, len(rows), self.bits)
+        row = add_ram(m, shape, address=self._address, chosen=chosen, load=load)
         m.d.comb += Cat(*(signal for _, signal in self.columns)).eq(row)
 
 

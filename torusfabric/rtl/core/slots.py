@@ -232,8 +232,10 @@ class Slots:
             no_pause = Mux(rests, lengths.rest == 0, no_pause)
             short_pause = Mux(rests, lengths.rest == 1, short_pause)
         first_row = self._of_form(rows.starts.tolist(), self._form)
-        before_last = [start if loop.rows == 1 else start + loop.rows - 2
-                       for start, loop in zip(rows.starts.tolist(), loops, strict=True)]  # fmt: skip
+        before_last = [
+            start if loop.rows == 1 else start + loop.rows - 2
+            for start, loop in zip(rows.starts.tolist(), loops, strict=True)
+        ]
         only = self._of_form([loop.rows == 1 for loop in loops], self._form)
         next_row = Mux(self._last_row, first_row, self.row + 1)
         next_last = Mux(self._last_row, only, self.row == self._of_form(before_last, self._form))

@@ -163,9 +163,7 @@ class StoreModule(NodePart):
         super().__init__(inputs, settings, words, members)
         self.banks = self._plan_cells()
         self.cells: dict[str, Cell] = {
-            bits.name: memory_cell(
-                bits.name, width=bits.width, depth=bits.depth, parts=bits.parts
-            )
+            bits.name: memory_cell(bits.name, width=bits.width, depth=bits.depth, parts=bits.parts)
             for copies in self.banks.values()
             for bits in copies
         }

@@ -259,6 +259,25 @@ class _Arriving(NamedTuple):
     codes: list[list[int]]
 
 
+class _StoreKinds(NamedTuple):
+    """The kinds of a family.
+
+    Parameters
+    ----------
+    members, pattern : ndarray of int, shape (kinds,)
+        The number of each kind, and its pattern in the family.
+    first : ndarray of int, shape (patterns,)
+        A kind of each pattern.
+    readers : list of (list of int)
+        The readers that read anything, for each pattern.
+    """
+
+    members: IntArray
+    pattern: IntArray
+    first: IntArray
+    readers: list[list[int]]
+
+
 class _StorePlanner:
     """Plans the stores of a family."""
 
@@ -267,23 +286,19 @@ class _StorePlanner:
         rows: Rows,
         kinds: NodeKinds,
         columns: Columns,
-        members: IntArray,
-        pattern: IntArray,
-        first: IntArray,
-        active: _ActiveReaders,
+        family: _StoreKinds,
         *,
         idles: bool,
         concurrent: bool,
     ) -> None:
-        self._rows, self._kinds, self._columns, self._members = rows, kinds, columns, members
-        self._first, self._pattern = first, pattern
+        self._rows, self._kinds, self._columns = rows, kinds, columns
+        self._members, self._pattern, self._first, self._readers = family
         self._idles, self._concurrent = idles, concurrent
         splits = rows.splits if isinstance(rows, SplitRows) else ()
         self._words = SourceWords(rows.loops[0].sources)
-        self.placer = BitPlacer(columns, pattern)
-        self._readers = [[reader for _, reader in active[kind]] for kind in first.tolist()]
-        self._depth = kinds.depth[members].max(axis=0)
-        received = kinds.received[members[0]]
+        self.placer = BitPlacer(columns, family.pattern)
+        self._depth = kinds.depth[family.members].max(axis=0)
+        received = kinds.received[family.members[0]]
         split = {each.received for each in splits if each.memory in received}
         self._received = tuple(sorted(k for k in received | split if self._depth[k]))
         self._copy_of: dict[tuple[int, int], int] = {}
@@ -306,7 +321,8 @@ class _StorePlanner:
         write, source = (
             self._rows.field(action, number) for action in (Action.WRITE, Action.SOURCE)
         )
-        assert write is not None and source is not None
+        assert write is not None
+        assert source is not None
         return np.where(write.values >= 0, source.values, -1)
 
     def _at(self, values: IntArray, kinds: Sequence[int] | None = None) -> IntArray:
@@ -470,7 +486,10 @@ class _StorePlanner:
         shown = bool({*members} & {*self._received})
         pitch, size = self._rows.pitch(number), self._size(number)
         of_bank = [
-            Copy(self._address(each.values, each.delays, pitch, size, each.agrees), shown=False)
+            Copy(
+                self._address(each.values, each.delays, pitch, size, agrees=each.agrees),
+                shown=False,
+            )
             for each in copies[number]
         ]
         if shown and (self._concurrent or not of_bank):
@@ -494,9 +513,17 @@ class _StorePlanner:
         )
 
     def _address(
-        self, values: IntArray, delays: EachDelays, pitch: Delays, size: int, agrees: bool
+        self, values: IntArray, delays: EachDelays, pitch: Delays, size: int, *, agrees: bool
     ) -> Address | None:
-        """Return where an address comes from, given first addresses."""
+        """Return where an address comes from, given first addresses.
+
+        Parameters
+        ----------
+        size : int
+            Words of the memory.
+        agrees : bool
+            True if all nodes have the same first addresses.
+        """
         if size == 1:
             return None
         bits, most = (size - 1).bit_length(), self._rows.most_word(pitch)
@@ -541,9 +568,7 @@ class _StorePlanner:
             links = np.array([each[place] for each in links_of])
             acts = stores & (at_tap == links[self._pattern][:, None, None])
             delays = tuple(later(write.delays, each) for each in links.tolist())
-            everywhere = [
-                (write.values >= 0) & (tap.values == each) for each in np.unique(links)
-            ]
+            everywhere = [(write.values >= 0) & (tap.values == each) for each in np.unique(links)]
             moves = self._rows.blocks[:, None] > 0
             enable = self.placer.bit(
                 np.where(moves[None], acts, -1),
@@ -554,7 +579,7 @@ class _StorePlanner:
             strobe = self.placer.valid(delays)
             same = _all_agree(np.where(each, write.values, -1) for each in everywhere)
             first = np.where(acts, firsts, -1)
-            address = self._address(first, delays, pitch, size, same)
+            address = self._address(first, delays, pitch, size, agrees=same)
             codes = []
             for each, source in zip(words, sources, strict=True):
                 values = np.where(acts, source, -1)
@@ -622,17 +647,10 @@ def plan_stores(
     signatures = [_signature(rows, kinds, kind, active[kind]) for kind in patterns.first.tolist()]
     for members in patterns.join(signatures):
         here, pattern = np.unique(patterns.of_kind[members], return_inverse=True)
-        planner = _StorePlanner(
-            rows,
-            kinds,
-            columns,
-            members,
-            np.asarray(pattern).ravel(),
-            patterns.first[here],
-            active,
-            idles=idles,
-            concurrent=concurrent,
-        )
+        first = patterns.first[here]
+        readers = [[reader for _, reader in active[kind]] for kind in first.tolist()]
+        family = _StoreKinds(members, np.asarray(pattern).ravel(), first, readers)
+        planner = _StorePlanner(rows, kinds, columns, family, idles=idles, concurrent=concurrent)
         shape = planner.plan()
         sources = np.array(planner.used, int)[pattern]
         places = planner.injection_places[pattern]
