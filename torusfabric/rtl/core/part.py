@@ -232,7 +232,7 @@ class NodePart(Leaf):
         """Return the register of this node for a signal of the sequencer."""
         if name not in self._held:
             value = self.value(name)
-            held = apart(self.m, value, name=f"{name}_here", alone=self.alone)
+            held = apart(self.m, value, name=f"{name}_here")
             assert isinstance(held, Signal)
             self._held[name] = held
         return self._held[name]
@@ -297,7 +297,7 @@ class NodePart(Leaf):
     ) -> Value:
         """Return the input that select bits pass, given these a cycle before they count."""
         if not self.alone and len(code):
-            code = apart(self.m, code, name=f"{name}_select", alone=False)
+            code = apart(self.m, code, name=f"{name}_select")
         return multiplexed(
             self.m,
             inputs,

@@ -239,7 +239,7 @@ class StoreModule(NodePart):
     def _register(self, value: Value, name: str, key: object) -> Value:
         """Return a register of this node for a value; there is one for a key."""
         if key not in self._addresses:
-            self._addresses[key] = apart(self.m, value, name=name, alone=self.alone)
+            self._addresses[key] = apart(self.m, value, name=name)
         return self._addresses[key]
 
     def _port_address(self, way: str, bank: Bank) -> Value:
