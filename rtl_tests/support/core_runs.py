@@ -84,13 +84,14 @@ class CoreDriver:
         flits = program.length_of(job.length)
         entry = program.form_of(job.mode, flits, job.root)
         self.set("entry", entry)
-        self.set("length", program.forms[entry].block_of(flits))
+        # It is sampled with the start, or with several forms a cycle later.
+        self.set("last", program.forms[entry].block_of(flits) - 1)
         self.set("root", job.root or 0)
         self.set("operation", job.operation or 0)
         self.set("section", job.section)
         self.set("start", 1)
         await self.ctx.tick()
-        for name in ("start", "entry", "length", "root", "operation", "section"):
+        for name in ("start", "entry", "root", "operation", "section"):
             self.set(name, 0)
 
     async def run(self, job):
@@ -105,7 +106,7 @@ class CoreDriver:
     async def read(self, job, expected):
         """Read what has arrived, word by word, a word each cycle."""
         memory, address = self.places(job, received=True)
-        found, answer = np.zeros_like(expected[self.core.nodes]), self.core.answer
+        found, answer = np.zeros_like(expected[self.core.nodes]), self.core.memory_port.answer
         count = expected.shape[1]
         for index in range(count + answer):
             for node in range(len(self.core.nodes)):

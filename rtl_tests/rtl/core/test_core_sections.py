@@ -32,7 +32,7 @@ class Pipeline:
         """Ask for the word of a cycle, and take that which was asked for some cycles ago."""
         driver, job = self.driver, self.jobs[number]
         memory, address = driver.places(job, received=True)
-        asked = cycle - driver.core.answer
+        asked = cycle - driver.core.memory_port.answer
         for node in range(len(driver.core.nodes)):
             there = cycle < memory.shape[1] and address[node, cycle] >= 0
             driver.set(f"read_enable_{node}", there)
@@ -51,7 +51,9 @@ class Pipeline:
             driver.set("section", self.jobs[number].section)
             driver.set("start", 1)
         program = driver.program
-        words = max(self.words[0].shape[1], self.expected[0].shape[1] + driver.core.answer)
+        words = max(
+            self.words[0].shape[1], self.expected[0].shape[1] + driver.core.memory_port.answer
+        )
         for cycle in range(max(words, program.cycles() + 1)):
             if number + 1 < MESSAGES:
                 self.load(number + 1, cycle)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +22,11 @@ from ..fabric_builder import Distribution, Words
 from ..links import Link
 from ..memories import address_width
 from ..modules import Leaf
-from ..netlist import Netlist, NetlistBuilder, Role
+from ..netlist import Netlist, NetlistBuilder, Parts, Role
 from ..operator_unit import OperatorUnit
 from .crossbar import Crossbar, Family, plan_crossbars
 from .kinds import NodeKinds
+from .memory_port import MemoryPort
 from .part import NodeInputs, NodeSettings
 from .places import BitPlacer, Columns, NodeTable
 from .room import LoadBus, LoadWord, RoomKinds, RoomRows, TableRam
@@ -33,7 +35,7 @@ from .rows import Rows
 from .run_port import RunPort
 from .sequencer import Sequencer, address_bits, row_bits, word_bits
 from .split import SplitRows
-from .store import ANSWER, PortShape, StoreModule
+from .store import StoreModule
 from .store_plan import plan_stores
 
 __all__ = ["Core"]
@@ -64,29 +66,32 @@ class CoreBuilder(NetlistBuilder):
         The nodes that are built; in the netlist they are numbered in this order.
     """
 
-    def __init__(
-        self, program: Program, nodes: IntArray, *, settings: NodeSettings, port: RunPort
-    ) -> None:
+    def __init__(self, program: Program, nodes: IntArray, *, settings: NodeSettings) -> None:
         super().__init__()
-        self.program, self.nodes, self.settings = program, nodes, settings
-        self.port = port
-        self.distribution = Distribution(self, len(nodes))
+        self.program, self.here, self.settings = program, nodes, settings
+        self.nodes, self.word = len(nodes), settings.width
+        self.distribution = Distribution(self, self.nodes)
         self.sources = program.forms[0].loop.sources
         self.injection_places: IntArray = np.zeros((0, 0), int)
+
+    @property
+    def read_net(self) -> str:
+        """The net of the word read at each node."""
+        return "read_data_{}"
 
     @cached_property
     def senders(self) -> tuple[IntArray, IntArray]:
         """The node, -1 outside of the core, and the out-port behind each in-port of each node."""
-        there, port = (each[self.nodes] for each in self.program.topology.upstream)
+        there, port = (each[self.here] for each in self.program.topology.upstream)
         number = np.full(self.program.topology.nodes + 1, -1)
-        number[self.nodes] = np.arange(len(self.nodes))
+        number[self.here] = np.arange(self.nodes)
         return number[there], port
 
     @cached_property
     def cut(self) -> list[tuple[int, int]]:
         """The in-ports behind which words come from outside: node and port."""
         there, _ = self.senders
-        known = self.program.topology.upstream[0][self.nodes] >= 0
+        known = self.program.topology.upstream[0][self.here] >= 0
         return [(int(node), int(port)) for node, port in np.argwhere((there < 0) & known)]
 
     @cached_property
@@ -94,7 +99,7 @@ class CoreBuilder(NetlistBuilder):
         """The words at the in-ports of each node."""
         there, port = self.senders
         cycles = self.program.topology.cycles_of_arc[
-            np.where(there < 0, 0, self.nodes[there]), np.where(there < 0, 0, port)
+            np.where(there < 0, 0, self.here[there]), np.where(there < 0, 0, port)
         ]
         ports = self.settings.ports
         nets = ["tx_{}", "link_rx_{}", *(f"arrived_{k}_{{}}" for k in range(ports))]
@@ -154,22 +159,25 @@ class Core:
         The nodes that are built; by default all. Arcs from and to others end in link ports.
     room : sequence of Program, optional
         Programs that can be loaded in place of this one; see `torusfabric.rtl.core.room`.
+    run_port : RunPort, optional
+        How runs are started; by default with everything that the program has a choice of.
+    memory_port : MemoryPort, optional
+        How memories are written and read; by default each node has a port of its own.
 
     Attributes
     ----------
     netlist : Netlist
-    answer : int
-        Cycles from an address of a memory port to its word.
+        The core alone, with its ports as those of the whole.
+    build : CoreBuilder
+        Takes the parts of an adapter, and then, by `add`, those of the core.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> core = Core(tf.compile(tf.plan("3x3", "allgather", algorithm="matching")), width=8)
     >>> sorted(core.netlist.modules)
-    ['control_stage', 'router_0', 'sequencer', 'store_0']
+    ['control_stage', 'endpoint_0', 'router_0', 'sequencer']
     """
-
-    answer = ANSWER
 
     def __init__(
         self,
@@ -181,6 +189,8 @@ class Core:
         concurrent: bool = False,
         nodes: Sequence[int] | None = None,
         room: Sequence[Program] | None = None,
+        run_port: RunPort | None = None,
+        memory_port: MemoryPort | None = None,
     ) -> None:
         if beat != 1:
             raise InputError("Beat must be 1; this core does not move several flits a cycle yet")
@@ -194,16 +204,15 @@ class Core:
         self._columns = Columns(writable=room is not None)
         unit = OperatorUnit(program.operators) if program.operators else None
         self._settings = NodeSettings(width, program.ports, unit)
-        self.run_port = RunPort.from_program(program, sections=sections)
-        self.memory_port = PortShape(
-            memories=len(self.rows.memories),
-            depth=int(self.rows.depth.max()),
-            width=width,
+        self.run_port = run_port or RunPort.from_program(program, sections=sections)
+        self.memory_port = memory_port or MemoryPort(
+            self.rows.memories,
+            int(self.rows.depth.max()),
+            width,
             sections=sections,
             concurrent=concurrent,
         )
-        self._build = CoreBuilder(program, self.nodes, settings=self._settings, port=self.run_port)
-        self._fill()
+        self.build = CoreBuilder(program, self.nodes, settings=self._settings)
 
     def _plan_rows(self, room: Sequence[Program] | None) -> tuple[Rows, NodeKinds]:
         """Return the rows of the core, and the kinds of its nodes."""
@@ -216,12 +225,13 @@ class Core:
     @cached_property
     def netlist(self) -> Netlist:
         """The netlist of the core alone: its ports are those of the whole."""
+        self.add()
         self._expose_ports()
-        return self._build.done()
+        return self.build.done()
 
     def _expose_ports(self) -> None:
         """Make the ports of the core the ports of the netlist."""
-        build, port = self._build, self.run_port
+        build, port = self.build, self.run_port
         for name, width in port.inputs.items():
             build.add_input(name, width)
         for name, width in port.outputs.items():
@@ -245,7 +255,7 @@ class Core:
         there, port = self.program.topology.upstream
         return [
             self._link(int(there[self.nodes[node], at]), int(port[self.nodes[node], at]))
-            for node, at in self._build.cut
+            for node, at in self.build.cut
         ]
 
     @cached_property
@@ -309,14 +319,26 @@ class Core:
 
     # The netlist
 
-    def _fill(self) -> None:
-        """Plan all modules, and add them and their instances."""
+    def add(
+        self,
+        inputs: Mapping[str, Parts] = MappingProxyType({}),
+        renamed: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Plan all modules, and add them and their instances.
+
+        Parameters
+        ----------
+        inputs : dict of str to tuple of (Part or Fixed)
+            What drives inputs of the run port; by default nets of their names.
+        renamed : dict of str to str
+            Names of nets that outputs of the run port drive; by default their own.
+        """
         rows, kinds, columns = self.rows, self.kinds, self._columns
         idles = self._settings.zero_is_neutral
         fast = False
         routers = plan_crossbars(rows, kinds, columns, Action.SELECT, idles=idles, fast=fast)
         operators: list[Crossbar] = []
-        if self._build.sources.results:
+        if self.build.sources.results:
             operators = plan_crossbars(rows, kinds, columns, Action.OPERAND, idles=idles, fast=True)
         stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=self.concurrent)
         self._address_bits = address_bits(rows, columns)
@@ -325,11 +347,11 @@ class Core:
         placers += [each.placer for each in (*operators, *routers)]
         self.load_bus = self._plan_load_bus(placers) if columns.writable else None
         self._node_tables: list[NodeTable] = []
-        places = np.full((self.kinds.count, len(self._build.sources.injections)), -1)
+        places = np.full((self.kinds.count, len(self.build.sources.injections)), -1)
         for store in stores:
             places[store.family.kinds] = store.injection_places
-        self._build.injection_places = np.maximum(places, 0)[self.kinds.kind_of[self.nodes]]
-        self._add_sequencer()
+        self.build.injection_places = np.maximum(places, 0)[self.kinds.kind_of[self.nodes]]
+        self._add_sequencer(inputs, renamed)
         self._add_choices()
         for number, store in enumerate(stores):
             make = partial(
@@ -341,41 +363,49 @@ class Core:
                 words=store.family.sources.shape[1],
                 many=self.rows.several,
             )
-            self._add_part("store", number, store.family, store.placer, make, Role.ENDPOINT)
+            self._add_part("endpoint", number, store.family, store.placer, make, Role.ENDPOINT)
         for number, each in enumerate(operators):
-            self._add_crossbar("operators", number, each, Operators, Role.COMBINER)
+            self._add_crossbar("combiner", number, each, Operators, Role.COMBINER)
         for number, each in enumerate(routers):
             self._add_crossbar("router", number, each, Router, Role.ROUTER)
         self._add_links()
-        self._build.distribution.add()
+        self.build.distribution.add()
 
     def _inputs(self, placer: BitPlacer) -> NodeInputs:
         """Return the inputs of a module, given where its bits lie."""
         return NodeInputs.from_placer(placer, self._address_bits, self._word_bits)
 
-    def _add_sequencer(self) -> None:
+    def _add_sequencer(self, inputs: Mapping[str, Parts], renamed: Mapping[str, str]) -> None:
         """Add the sequencer and the run port."""
-        build, port = self._build, self.run_port
         make = partial(
-            Sequencer, self.rows, port, self._columns, self._settings.unit, self.load_bus
+            Sequencer,
+            self.rows,
+            self.run_port,
+            self._columns,
+            self._settings.unit,
+            self.load_bus,
+            shared=self.memory_port.shared,
+            by_root=self.kinds.choices > 1,
         )
-        given = port.inputs | (self.load_bus.inputs if self.load_bus else {})
         members = make().signature.members
-        build.add_module("sequencer", make, role=Role.SEQUENCER)
-        build.add(
-            "sequencer",
-            "sequencer",
-            inputs={name: (Part(name, 0, width),) for name, width in given.items()},
-            outputs={
-                name: (name, member.shape) for name, member in members.items() if member.flow is Out
-            },
-        )
+        given = {
+            name: inputs.get(name, (Part(name, 0, each.shape),))
+            for name, each in members.items()
+            if each.flow is not Out
+        }
+        outputs = {
+            name: (renamed.get(name, name), each.shape)
+            for name, each in members.items()
+            if each.flow is Out
+        }
+        self.build.add_module("sequencer", make, role=Role.SEQUENCER)
+        self.build.add("the_sequencer", "sequencer", inputs=given, outputs=outputs)
 
     def _add_choices(self) -> None:
         """Add the tables by which nodes find their variant, given the root."""
         if self.kinds.choices == 1 or self._columns.writable:
             return
-        build, nodes = self._build, np.arange(len(self.nodes))
+        build, nodes = self.build, np.arange(len(self.nodes))
         choice = self.kinds.choice_by_root(self.nodes)
         contents, which = np.unique(choice, axis=0, return_inverse=True)
         build.add_roms(
@@ -416,7 +446,7 @@ class Core:
         role: Role,
     ) -> None:
         """Add a module, its instances and their tables."""
-        build = self._build
+        build = self.build
         place = np.full(self.kinds.count, -1)
         place[family.kinds] = np.arange(len(family.kinds))
         member = place[self.kinds.kind_of[self.nodes]]
@@ -432,13 +462,15 @@ class Core:
         given |= self._signals(placer, placer.pattern[member[nodes]], nodes)
         given |= self._tables(module, placer, member[nodes], nodes)
         given |= {
-            port: (Slice(f"{port}_{{}}", nodes, 0, width),)
+            port: (self._asked(port, width, nodes),)
             for port, width in self.memory_port.inputs.items()
             if port in members
         }
         outputs = {
             port: (f"{port}_{{}}", each.shape) for port, each in members.items() if each.flow is Out
         }
+        if "read_data" in outputs:
+            outputs["read_data"] = build.read_net, self.width
         build.add_array(
             f"{name}_at_{{}}",
             module,
@@ -447,12 +479,20 @@ class Core:
             outputs=outputs,
         )
 
+    def _asked(self, port: str, width: int, nodes: IntArray) -> Source:
+        """Return an input of the memory ports of some nodes."""
+        if not self.memory_port.shared:
+            return Slice(f"{port}_{{}}", nodes, 0, width)
+        if port == "node":
+            return Numbers(nodes, width)
+        return self.build.distribution.near_each(port, nodes, width)
+
     def _signals(
         self, placer: BitPlacer, pattern: IntArray, nodes: IntArray
     ) -> Mapping[str, Sequence[Source]]:
         """Return the signals of the sequencer that a module of some nodes may be given."""
-        near = self._build.distribution.near_each
-        known = self._build.nets
+        near = self.build.distribution.near_each
+        known = self.build.nets
         found: dict[str, Sequence[Source]] = {"busy": (near("node_busy", nodes),)}
         if "node_section" in known:
             found["section"] = (near("node_section", nodes),)
@@ -486,7 +526,7 @@ class Core:
         self, module: str, placer: BitPlacer, member: IntArray, nodes: IntArray
     ) -> Mapping[str, Sequence[Source]]:
         """Add the tables of a module at some nodes."""
-        build = self._build
+        build = self.build
         found: dict[str, Sequence[Source]] = {}
         for number, table in enumerate(placer.tables):
             width, bits = len(table.columns), self._row_bits
@@ -535,13 +575,13 @@ class Core:
     def _row(self, table: NodeTable, pattern: IntArray, nodes: IntArray) -> Slice:
         """Return the row that addresses a table at some nodes."""
         numbers = np.array([self._columns.rows.index(each) for each in table.delays])
-        whole = self._build.distribution.near_each("rows", nodes)
+        whole = self.build.distribution.near_each("rows", nodes)
         start = numbers[pattern] * self._row_bits
         return Slice.made(whole.net, whole.number, start, self._row_bits)
 
     def _add_ram(self, table: NodeTable, row: Slice, nodes: IntArray) -> Slice:
         """Add a table at each node that the load bus writes."""
-        build, bus, kind = self._build, self.load_bus, len(self._node_tables)
+        build, bus, kind = self.build, self.load_bus, len(self._node_tables)
         assert bus is not None
         self._node_tables.append(table)
         width, module = len(table.columns), f"table_{kind}"
@@ -580,7 +620,7 @@ class Core:
 
     def _add_links(self) -> None:
         """Add links of several cycles, and link ports."""
-        build, width = self._build, self.width
+        build, width = self.build, self.width
         cycles_of = self.program.topology.cycles_of_arc[self.nodes]
         there, port = build.senders
         used = np.zeros((len(self.nodes), self._settings.ports), bool)

@@ -101,6 +101,8 @@ class Columns:
         The number of the row, for tables of nodes.
     valids : list of Delays
         High while words of a row are under way.
+    asked : set of int
+        Addresses by which the memory port may read while no run is under way.
 
     Parameters
     ----------
@@ -115,6 +117,7 @@ class Columns:
         self.words: list[tuple[Delays, Delays]] = []
         self.rows: list[Delays] = []
         self.valids: list[Delays] = []
+        self.asked: set[int] = set()
 
     def add_bit(self, values: IntArray, delays: Delays) -> int:
         """Return the number of a column for a bit; a column serves all bits that agree with it."""

@@ -11,6 +11,7 @@ from ...program.timing import COMBINE, LINK, SETTING
 from ..combiner import ChosenSum
 from ..modules import Use
 from ..multiplexer import held_slices
+from ..operator_unit import add_pair
 from .part import (
     NEUTRAL_WORD,
     Choice,
@@ -125,7 +126,8 @@ class Operators(NodePart):
         if self.alone and unit.adds and len(choice.words) > 1:
             return self._sum(word, choice, name)
         operand = self.chosen(choice, name)
-        return unit.combine(self.m, word, operand, self.run_operator(), width)
+        pair_name = name if self.alone else None
+        return add_pair(self.m, unit, (word, operand), self.run_operator(), name=pair_name)
 
     def _sum(self, word: Value, choice: Choice, name: str) -> Value:
         """Return a sum in the emitted text, where a module chooses one of its operands."""

@@ -4,9 +4,11 @@ An adapter drives the inputs of the run port and reads its outputs; it may offer
 another adapter. A start is accepted in a cycle in which `idle` is high: at rest, or in the last
 cycle of a run. Everything else that a run chooses is sampled with it.
 
-Inputs: ``start``; ``entry``, the number of a form; ``length``, the flits of a block; ``root``;
-``operation``, the number of an operator; ``section``; ``reset``, which ends a run, so that memories
-keep their words. Those that a program has no choice of are left out.
+Inputs: ``start``; ``entry``, the number of a form; ``last``, the number of the last flit of a
+block, from 0; ``root``; ``operation``, the number of an operator; ``section``; ``settling``, which
+holds a run that was started; ``reset``, which ends a run, so that memories keep their words. Those
+that a program has no choice of are left out. With several forms, ``last`` is sampled in the cycle
+in which the run begins to count, at least a cycle after its start.
 
 Outputs: ``idle``; ``ending``, high in the cycle before the last one of a run; ``ends``, high `lead`
 cycles before the last one; ``busy``; ``done``, high from the end of a run to the start of the next;
@@ -46,14 +48,18 @@ class RunPort:
     cycles : int
         Clock edges of the longest run.
     lead : int
-        Cycles from `ends` to the last cycle of a run.
+        Cycles from `ends` to the last cycle of a run; 0 if no run follows another at once.
+    holds : bool
+        True if an input holds runs that were started.
+    resets : bool
+        True if an input ends runs.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "broadcast"), max_flits=8, root="any")
     >>> RunPort.from_program(program, sections=2).inputs
-    {'start': 1, 'reset': 1, 'length': 4, 'root': 4, 'section': 1}
+    {'start': 1, 'last': 3, 'root': 4, 'section': 1, 'reset': 1}
     """
 
     entries: int
@@ -64,44 +70,60 @@ class RunPort:
     rows: int
     cycles: int
     lead: int = 2
+    holds: bool = False
+    resets: bool = True
 
     @classmethod
-    def from_program(cls, program: Program, *, sections: int = 1, lead: int = 2) -> RunPort:
+    def from_program(
+        cls,
+        program: Program,
+        *,
+        sections: int = 1,
+        lead: int = 2,
+        holds: bool = False,
+        resets: bool = True,
+    ) -> RunPort:
         """Return the run port of a program."""
         loops = Rows(program).loops
         longest = (form.timing_of(form.block_of(program.flits)) for form in program.forms)
         return cls(
             entries=len(program.forms),
             flits=max(loop.flits for loop in loops) if program.any_length else 0,
-            roots=program.root_groups.size if program.by_offset else 0,
+            roots=max([mode.groups.size for mode in program.modes if mode.any_root], default=0),
             operations=len(program.operators),
             sections=sections,
             rows=max(loop.rows for loop in loops),
             cycles=max(timing.cycles for timing in longest),
             lead=lead,
+            holds=holds,
+            resets=resets,
         )
 
     @property
     def inputs(self) -> dict[str, int]:
         """The inputs, each with its width."""
-        found = {"start": 1, "reset": 1}
+        found = {"start": 1}
         if self.entries > 1:
             found["entry"] = address_width(self.entries)
         if self.flits:
-            found["length"] = self.flits.bit_length()
+            found["last"] = address_width(self.flits)
         if self.roots > 1:
             found["root"] = address_width(self.roots)
         if self.operations > 1:
             found["operation"] = address_width(self.operations)
         if self.sections > 1:
             found["section"] = address_width(self.sections)
+        if self.holds:
+            found["settling"] = 1
+        if self.resets:
+            found["reset"] = 1
         return found
 
     @property
     def outputs(self) -> dict[str, int]:
         """The outputs, each with its width."""
-        found = {"idle": 1, "ending": 1, "ends": 1, "busy": 1, "done": 1}
-        found |= {"cycles": self.cycles.bit_length(), "round": address_width(self.rows)}
+        found = dict.fromkeys(("idle", "ending", "ends") if self.lead else (), 1)
+        found |= {"busy": 1, "done": 1, "cycles": 32, "round": address_width(self.rows)}
         if self.entries > 1:
             found["last_entry"] = address_width(self.entries)
         if self.roots > 1:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...program.timing import DISTRIBUTION
 from ...topology import IntArray
 from ..memories import Columns as RomColumns
 from ..memories import choose, constant_at
-from ..modules import Leaf, delayed
+from ..modules import Leaf, delayed, pulsed
 from ..operator_unit import OperatorUnit
 from .places import Columns
 from .room import LoadBus, RamColumns
@@ -31,10 +31,10 @@ __all__ = ["Sequencer", "address_bits", "row_bits", "signal_widths", "word_bits"
 def address_bits(rows: Rows, columns: Columns) -> list[int]:
     """Return the bits of each address column."""
     found = []
-    for address in columns.addresses:
+    for number, address in enumerate(columns.addresses):
         most = max(int(address.first.max()), 0) + rows.most_word(address.pitch)
-        bits = address.bits if columns.writable else min(most.bit_length(), address.bits)
-        found.append(max(bits, 1))
+        whole = columns.writable or number in columns.asked
+        found.append(max(address.bits if whole else min(most.bit_length(), address.bits), 1))
     return found
 
 
@@ -70,8 +70,10 @@ class Sequencer(Leaf):
 
     Members
     -------
-    start, reset, entry, length, root, operation, section : In
+    start, entry, last, root, operation, section, settling, reset : In
         See `RunPort`.
+    idle_address : In
+        The address by which a shared memory port reads.
     idle, ending, ends, busy, done, cycles, round, last_entry, last_root : Out
         See `RunPort`.
     node_busy : Out(1)
@@ -89,26 +91,35 @@ class Sequencer(Leaf):
         columns: Columns,
         unit: OperatorUnit | None,
         bus: LoadBus | None = None,
+        *,
+        shared: bool = False,
+        by_root: bool = False,
     ) -> None:
         self._rows, self._port, self._columns, self._unit = rows, port, columns, unit
         self._bus = bus
+        bits = address_bits(rows, columns)
+        asked = [bits[number] for number in columns.asked if shared]
         self._timings = [form.timing for form in rows.program.forms]
         inputs, outputs = port.inputs, port.outputs
         held = {
             "node_busy": 1,
             "operator_code": unit.bits if unit else 0,
-            "node_root": inputs.get("root", 0),
+            "node_root": inputs.get("root", 0) * by_root,
             "node_section": inputs.get("section", 0),
         }
         super().__init__(
             {name: In(bits) for name, bits in inputs.items()}
+            | {"idle_address": In(max(asked, default=0))}
             | {name: In(bits) for name, bits in (bus.inputs if bus else {}).items()}
             | {name: Out(bits) for name, bits in outputs.items()}
             | {name: Out(bits) for name, bits in held.items()}
             | {name: Out(bits) for name, bits in signal_widths(rows, columns).items()}
         )
-        self.idle = Signal(init=1, name="idle")
+        if port.lead:
+            self.idle = Signal(init=1, name="idle")
         self._accepted = Signal(name="accepted")
+        self._waits: Value = self._accepted
+        self._clears: Value | None = None
         self._lines: dict[tuple[str, Delays], list[Value]] = {}
         self._form: Value = Const(0, 1)
 
@@ -117,64 +128,59 @@ class Sequencer(Leaf):
         """The module that is built."""
         return Module()
 
-    def elaborate(self, platform: object) -> Module:
+    def elaborate(self, platform: object) -> Elaboratable:
         """Build the sequencer."""
         m, rows, program = self._m, self._rows, self._rows.program
         if rows.several:
             self._form = self.last_entry
-        m.d.comb += self._accepted.eq(self.value("start") & self.idle & ~self.value("reset"))
-        chosen, load, go = self._sample(program.any_length)
-        slots = Slots(rows, self._form, any_length=program.any_length)
-        slots.build(m, go, load, chosen)
-        stages = self._stages(Value.cast(go | slots.running))
+        begins = self._accept()
+        (setup,) = {timing.run_setup for timing in self._timings}
+        starting = [begins]
+        for _ in range(setup):
+            starting.append(pulsed(m, starting[-1], 1, name="starting"))
+        inputs = self.signature.members
+        early = Chosen(
+            *(self.value(name) if name in inputs else None for name in ("entry", "last"))
+        )
+        load = self._accepted if setup < 2 else starting[setup - 1]
+        chosen = Chosen(self._form if setup != 1 or early.form is None else early.form, early.last)
+        slots = self._slots = Slots(rows, self._form, any_length=program.any_length)
+        slots.build(m, starting[setup], load, chosen)
+        stages = self._stages(Value.cast(starting[setup] | slots.running))
         last = Signal(name="last_cycle")
         m.d.comb += last.eq(self._ended(stages, 0))
         self._show_state(stages, last)
         self._lines = {("row", ()): [slots.row], ("valid", ()): [stages[0] & ~slots.pausing]}
         # Nothing of a run shows in the next, which may be of a form with longer delays.
-        self._clears = self.value("reset") | (last if rows.several else 0)
-        self._slots = slots
+        self._clears = last if rows.several else None
         self._send()
         m.d.sync += self.round.eq(slots.row - constant_at(rows.starts.tolist(), self._form))
-        with m.If(self.value("reset")):
-            m.d.sync += [counter.eq(counter.init) for counter in slots.counters]
-        return m
+        return ResetInserter(self.value("reset"))(m) if self._port.resets else m
 
     # The start
 
-    def _sample(self, any_length: bool) -> tuple[Chosen, Value, Value]:  # noqa: FBT001
-        """Hold what a start chooses.
-
-        Returns
-        -------
-        chosen : Chosen
-        load, go : Value
-            See `Slots.build`.
-        """
-        m, names = self._m, self._port.inputs
-        (setup,) = {timing.run_setup for timing in self._timings}
-        entry = self.value("entry") if "entry" in names else Const(0, 1)
-        length = self.value("length") if "length" in names else None
-        held_length = length
-        with m.If(self._accepted):
-            if "entry" in names:
-                m.d.sync += self.last_entry.eq(entry)
-            if "root" in names:
-                m.d.sync += self.last_root.eq(self.value("root"))
-            if "section" in names:
-                m.d.sync += self.node_section.eq(self.value("section"))
+    def _accept(self) -> Value:
+        """Hold what a start chooses; return a signal that is high in the cycle in which it begins."""
+        m, names, accepted = self._m, self._port.inputs, self._accepted
+        free = self.idle if self._port.lead else ~self.busy
+        m.d.comb += accepted.eq(self.value("start") & free)
+        with m.If(accepted):
+            for name, held in (("entry", "last_entry"), ("root", "last_root"),
+                               ("section", "node_section")):  # fmt: skip
+                if name in names:
+                    m.d.sync += getattr(self, held).eq(self.value(name))
             if self._unit and self._unit.bits:
                 codes = [Const(code, self._unit.bits) for code in self._unit.codes]
                 m.d.sync += self.operator_code.eq(choose(codes, self.value("operation")))
-            if length is not None and setup > 1:
-                held_length = Signal(len(length), name="length_held", reset_less=True)
-                m.d.sync += held_length.eq(length)
-        if "root" in names:
+        if "node_root" in self.signature.members:
             m.d.comb += self.node_root.eq(self.last_root)
-        starting = pulsed_unless(m, self._accepted, setup, self.value("reset"))
-        if setup > 1:
-            return Chosen(self._form, held_length), starting[setup - 1], starting[setup]
-        return Chosen(entry, length), self._accepted, starting[setup]
+        if not self._port.holds:
+            return accepted
+        held, waits = Signal(name="held"), Signal(name="waits")
+        m.d.comb += waits.eq(accepted | held)
+        m.d.sync += held.eq(waits & self.value("settling"))
+        self._waits = waits
+        return waits & ~self.value("settling")
 
     # The state of the run
 
@@ -185,11 +191,9 @@ class Sequencer(Leaf):
         delays = [max(delays) - DISTRIBUTION for delays in self._columns.valids]
         stages = Signal(max([most + 1, 2, *delays]), name="stages")
         m.d.sync += stages.eq(Cat(goes_on, stages))
-        with m.If(self.value("reset")):
-            m.d.sync += stages.eq(0)
         if self._rows.several:
             # Nothing of a run shows in the next, which may be of a form with longer delays.
-            with m.Elif(self._ended(Cat(goes_on, stages), 0)):
+            with m.If(self._ended(Cat(goes_on, stages), 0)):
                 m.d.sync += stages.eq(0)
         return Cat(goes_on, stages)
 
@@ -208,31 +212,27 @@ class Sequencer(Leaf):
         A run that begins in the last cycle of another is shown a cycle later, so that the end of
         that one is seen.
         """
-        m, accepted, reset = self._m, self._accepted, self.value("reset")
-        followed = Signal(name="followed")
-        m.d.sync += followed.eq(accepted & last)
-        with m.If((accepted & ~last) | followed):
-            m.d.sync += [self.busy.eq(1), self.done.eq(0), self.cycles.eq(followed)]
+        m, accepted, begun = self._m, self._waits, 0
+        if self._port.lead:
+            followed = Signal(name="followed")
+            m.d.sync += followed.eq(accepted & last)
+            accepted, begun = (accepted & ~last) | followed, followed
+            m.d.sync += self.ending.eq(self._ended(stages, 2))
+            m.d.sync += self.idle.eq((self.idle | self.ending) & ~self._accepted)
+            m.d.comb += self.ends.eq(self._ended(stages, self._port.lead))
+        # A longer chain of carries than is needed would limit the clock.
+        cycles = self.cycles[: self._port.cycles.bit_length()]
+        with m.If(accepted):
+            m.d.sync += [self.busy.eq(1), self.done.eq(0), cycles.eq(begun)]
         with m.Elif(self.busy):
-            m.d.sync += self.cycles.eq(self.cycles + 1)
+            m.d.sync += cycles.eq(cycles + 1)
             with m.If(last):
                 m.d.sync += [self.busy.eq(0), self.done.eq(1)]
-        soon = Signal(name="soon")
-        m.d.comb += soon.eq(self._ended(stages, 2))
-        m.d.sync += [self.ending.eq(soon), self.idle.eq((self.idle | self.ending) & ~accepted)]
-        m.d.comb += self.ends.eq(self._ended(stages, self._port.lead))
-        with m.If(accepted):
+        # As late as may be: words that were written just before are on their way.
+        with m.If(stages[1]):
             m.d.sync += self.node_busy.eq(1)
         with m.Elif(self._ended(stages, DISTRIBUTION)):
             m.d.sync += self.node_busy.eq(0)
-        # Strobes that have left for the nodes before a reset arrive before a start is accepted.
-        clearing = Signal(DISTRIBUTION, name="clearing")
-        m.d.sync += clearing.eq(Cat(reset, clearing))
-        with m.If(reset):
-            m.d.sync += [self.busy.eq(0), self.done.eq(0), self.node_busy.eq(0)]
-            m.d.sync += [self.idle.eq(0), self.ending.eq(0), followed.eq(0)]
-        with m.Elif(clearing.any()):
-            m.d.sync += self.idle.eq(clearing[-1])
 
     # Signals to the nodes
 
@@ -242,7 +242,7 @@ class Sequencer(Leaf):
         while len(line) <= age:
             stage = Signal(len(line[-1]), name=f"{name}_d{len(line)}", reset_less=name != "valid")
             self._m.d.sync += stage.eq(line[-1])
-            if name == "valid":
+            if name == "valid" and self._clears is not None:
                 with self._m.If(self._clears):
                     self._m.d.sync += stage.eq(0)
             line.append(stage)
@@ -284,6 +284,12 @@ class Sequencer(Leaf):
             word = self._word(later(ages, 1), pitch)
             if word is not None:
                 address = address + word
+            if number in columns.asked and "idle_address" in self.signature.members:
+                held = Signal(address_stride, name=f"address_{number}", reset_less=True)
+                m.d.sync += held.eq(address)
+                address = Mux(self.node_busy, held, self.value("idle_address"))
+                m.d.comb += self.addresses.word_select(number, address_stride).eq(address)
+                continue
             m.d.sync += self.addresses.word_select(number, address_stride).eq(address)
         for number, (delays, pitch) in enumerate(columns.words):
             found = self._word(later(delays, 1 - DISTRIBUTION), pitch)
@@ -324,13 +330,3 @@ class Sequencer(Leaf):
                 word = choose(steps, self._form) if len({*pitch}) > 1 else steps[0]
             self._lines[name, ()] = [word]
         return name
-
-
-def pulsed_unless(m: Module, pulse: Value, cycles: int, reset: Value) -> list[Value]:
-    """Return a pulse, and the pulse 1, 2, .. cycles later; none outlives a reset."""
-    line = [pulse]
-    for cycle in range(cycles):
-        later_pulse = Signal(name=f"start_d{cycle + 1}")
-        m.d.sync += later_pulse.eq(line[-1] & ~reset)
-        line.append(later_pulse)
-    return line

@@ -39,12 +39,12 @@ class Chosen(NamedTuple):
     ----------
     form : Value
         The number of the form.
-    length : Value or None
-        Flits of a block, if runs choose them.
+    last : Value or None
+        The number of the last flit of a block, from 0, if runs choose it.
     """
 
     form: Value
-    length: Value | None
+    last: Value | None
 
 
 class _Segment(NamedTuple):
@@ -107,8 +107,6 @@ class Slots:
         High from the second slot of a run to the last.
     pausing : Signal
         High while the words of a row are over.
-    counters : list of Signal
-        All registers of a run under way; a reset gives them their initial values.
     """
 
     def __init__(self, rows: Rows, form: Value, *, any_length: bool) -> None:
@@ -166,14 +164,6 @@ class Slots:
         if self._any:
             return self._First(pauses, 0, 0)
         return self._First(pauses, cycles - 1, int(cycles == 1))
-
-    @property
-    def counters(self) -> list[Signal]:
-        """All registers of a run under way."""
-        facts = [fact for fact, _, _ in self._facts]
-        own = [self.row, self.word, self.running, self.pausing, self._left, self._last]
-        blocks = [self._blocks_left] if self._several_blocks else []
-        return [*own, self._last_row, *blocks, *facts]
 
     # Properties of rows
 
@@ -263,7 +253,7 @@ class Slots:
                         self._begin(m, self._next_segment(lengths), self._following(rows.blocks))
                     with m.Else():
                         m.d.sync += self.running.eq(1)
-        if chosen.length is not None or rows.several:
+        if chosen.last is not None or rows.several:
             self._load(m, load, chosen)
 
     def _load(self, m: Module, load: Value, chosen: Chosen) -> None:
@@ -275,57 +265,54 @@ class Slots:
                 self._last_row.eq(self._of_form([loop.rows == 1 for loop in loops], form)),
             ]
             m.d.sync += [fact.eq(first) for fact, _, first in self._facts]
-            flits = self._flits(chosen)
+            left = self._words_left(chosen)
             pauses = [loop.order is Order.ROW and loop.blocks[0] == 0 for loop in loops]
-            words = Mux(self._of_form(pauses, form),
-                        self._first_of(self._pause_of_row, form), flits)  # fmt: skip
-            if not any(pauses):
-                words = flits
-            segment = _Segment(
-                self._of_form(pauses, form), (words - 1)[: len(self._left)], words == 1
-            )
+            if any(pauses):
+                pause = self._first_of((self._pause_of_row - 1).clip(0), form)
+                left = Mux(self._of_form(pauses, form), pause, left)
+            segment = _Segment(self._of_form(pauses, form), left, left == 0)
             self._begin(m, segment, self._first_of(rows.blocks, form))
 
-    def _flits(self, chosen: Chosen) -> Value:
-        """Return the cycles of the first segment with words of a run."""
+    def _words_left(self, chosen: Chosen) -> Value:
+        """Return the cycles, but for the first, of the first segment with words of a run."""
         loops = self._rows.loops
-        if chosen.length is None:
+        if chosen.last is None:
             first = [loop.flits if loop.order is Order.FLIT else int(loop.blocks[0]) * loop.flits
                      for loop in loops]  # fmt: skip
-            return self._of_form(first, chosen.form)
+            return self._of_form([max(words - 1, 0) for words in first], chosen.form)
         padded = [loop.padded for loop in loops]
         if not any(padded):
-            return chosen.length
-        fixed = self._of_form([loop.flits for loop in loops], chosen.form)
-        return Mux(self._of_form(padded, chosen.form), fixed, chosen.length)
+            return chosen.last
+        fixed = self._of_form([loop.flits - 1 for loop in loops], chosen.form)
+        return Mux(self._of_form(padded, chosen.form), fixed, chosen.last)
 
     def _lengths(self, m: Module, load: Value, chosen: Chosen) -> _Lengths:
         """Return the properties of the blocks of a run."""
         loops = self._rows.loops
-        if chosen.length is None:
+        if chosen.last is None:
             # By row, the words of a row are one segment.
             flits = self._of_form([loop.flits for loop in loops], self._form)
             fixed = self._of_form([loop.flits - 1 for loop in loops], self._form)
             return _Lengths(fixed, flits == 1, Const(1), None)
-        flits = self._flits(chosen)
+        last = self._words_left(chosen)
         most = max(loop.flits for loop in loops)
         left = Signal(range(max(most, 2)), name="block_left", reset_less=True)
         single = Signal(name="single_flit", reset_less=True)
         skip = Signal(range(most + 1), name="skip", reset_less=True)
-        apart = self._of_form([loop.flits + 1 for loop in loops], chosen.form)
+        apart = self._of_form([loop.flits for loop in loops], chosen.form)
         with m.If(load):
-            m.d.sync += [left.eq(flits - 1), single.eq(flits == 1), skip.eq(apart - flits)]
+            m.d.sync += [left.eq(last), single.eq(last == 0), skip.eq(apart - last)]
         if max(self._least) == 1:
             return _Lengths(left, single, skip, None)
-        least = self._of_form(self._least, chosen.form)
+        least = self._of_form([least - 1 for least in self._least], chosen.form)
         pauses = [int(loop.pause[loop.blocks > 0].max(initial=0)) for loop in loops]
         for loop in loops:
             assert loop.least == 1 or len(np.unique(loop.pause[loop.blocks > 0])) < 2
         pause = self._of_form(pauses, chosen.form)
         rest = Signal(range(max(*self._least, *pauses) + 1), name="rest", reset_less=True)
-        short = (least - flits).as_signed()
+        short = (least - last).as_signed()
         with m.If(load):
-            m.d.sync += rest.eq(Mux(flits + pause < least, short, pause))
+            m.d.sync += rest.eq(Mux(last + pause < least, short, pause))
         return _Lengths(left, single, skip, rest)
 
     def _pass_flit(self, m: Module, lengths: _Lengths, next_row: Value, next_last: Value) -> None:

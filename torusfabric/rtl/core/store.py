@@ -4,20 +4,12 @@ While no run is under way the memory port writes and reads. What it writes reach
 it is: `busy` alone says whose address and word a memory is given. With `concurrent` the port has a
 read copy of each memory of received words, and writes memories that no run writes, so that both are
 used at the same time, in different sections.
-
-Cycles of a read of the memory port:
-
-=====  ===================================================
-0      bank and address are given
-1      the word is there, and its bank in select registers
-2      ``read_data``
-=====  ===================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 from typing import NamedTuple
 
@@ -30,7 +22,6 @@ from ..memories import (
     ReadPort,
     WritePort,
     add_memory,
-    address_width,
     fitting,
     look_up,
     memory_cell,
@@ -38,52 +29,15 @@ from ..memories import (
 from ..modules import apart, delayed
 from ..multiplexer import bit_count, select_code
 from ..operator_unit import add_pair
+from .memory_port import MemoryPort, PortSignals
 from .part import NodeInputs, NodePart, NodeSettings, operator_code_input, word_outputs
 from .places import Bit, Place
 from .store_plan import Address, Arrival, Bank, Reader, StoreShape
 
-__all__ = ["ANSWER", "PortShape", "StoreModule"]
-
-#: Cycles from an address of the memory port to its word.
-ANSWER = 2
+__all__ = ["StoreModule"]
 
 #: The bit of words that are stored in all rows.
 ALWAYS = Bit(Place.CONSTANT, 1)
-
-
-class PortShape:
-    """The memory port of each node.
-
-    Parameters
-    ----------
-    memories : int
-        Memories of a node.
-    depth : int
-        Words of the deepest memory.
-    sections : int
-        Sections of each memory, a power of two.
-    concurrent : bool
-        True if the port writes and reads during runs.
-
-    Examples
-    --------
-    >>> PortShape(memories=5, depth=16, width=8, sections=2).inputs["write_address"]
-    4
-    """
-
-    def __init__(
-        self, *, memories: int, depth: int, width: int, sections: int = 1, concurrent: bool = False
-    ) -> None:
-        self.sections, self.concurrent = sections, concurrent
-        self.section_bits = (sections - 1).bit_length()
-        place = {
-            "bank": address_width(memories),
-            "address": address_width(depth),
-            "section": self.section_bits,
-        }
-        self.inputs = {"write_enable": 1, "write_data": width, "read_enable": 1}
-        self.inputs |= {f"{way}_{name}": bits for way in ("write", "read")
-                        for name, bits in place.items() if bits}  # fmt: skip
 
 
 class CellBits(NamedTuple):
@@ -124,12 +78,10 @@ class StoreModule(NodePart):
         The section of the run, if there are several.
     operator_code : In
         The control bits of the operator, if words are combined, or the neutral word needs them.
-    write_enable, write_bank, write_address, write_section, write_data : In
-        A write of the memory port.
-    read_enable, read_bank, read_address, read_section : In
-        A read of the memory port.
+    write_.., read_.. : In
+        The memory port; see `MemoryPort`.
     read_data : Out(width)
-        The word `ANSWER` cycles later; 0 unless the read was enabled.
+        The word that is read; 0 unless a read was enabled.
     inject : Out(injections * width)
         The word of each injection port.
 
@@ -144,7 +96,7 @@ class StoreModule(NodePart):
     def __init__(
         self,
         shape: StoreShape,
-        port: PortShape,
+        port: MemoryPort,
         inputs: NodeInputs,
         settings: NodeSettings,
         *,
@@ -242,12 +194,15 @@ class StoreModule(NodePart):
             self._addresses[key] = apart(self.m, value, name=name)
         return self._addresses[key]
 
-    def _port_address(self, way: str, bank: Bank) -> Value:
-        """Return the address of a write, or a read, of the memory port."""
-        return self._in_section(self.value(f"{way}_address"), bank, f"{way}_section")
+    @cached_property
+    def _asked(self) -> PortSignals:
+        """The signals of the memory port."""
+        written = [number for bank in self.shape.banks if bank.own for number in bank.members]
+        return self._port.signals(self, written)
 
+    @property
     def _busy(self) -> Value:
-        """Return the signal that says whose address memories are given."""
+        """The signal that says whose address memories are given."""
         return self.here("busy")
 
     # Memories
@@ -257,11 +212,15 @@ class StoreModule(NodePart):
         write = self._write(bank)
         for copy, of_copy in enumerate(bank.copies):
             run_reads = of_copy.address is not None or not of_copy.shown
-            address, enable = self._run_address(of_copy.address, bank), self._busy()
+            address, enable = self._run_address(of_copy.address, bank), self._busy
             if of_copy.shown:
-                asked, asks = self._port_address("read", bank), self.value("read_enable")
-                address = Mux(self._busy(), address, asked) if run_reads else asked
-                enable = self._busy() | asks if run_reads else asks
+                asked, asks = (
+                    self._in_section(self._asked.address, bank, "read_section"),
+                    self._asked.asks,
+                )
+                if not self._port.passes(of_copy.address):
+                    address = Mux(self._busy, address, asked) if run_reads else asked
+                enable = self._busy | asks if run_reads else asks
             word = add_memory(
                 self.m,
                 bank_name(bank, copy),
@@ -285,16 +244,16 @@ class StoreModule(NodePart):
             enable, address, data = self._arriving(bank)
         if not bank.own:
             return WritePort(address, Cat(*data), enable)
-        asked, given = self._port_address("write", bank), self.value("write_data")
+        given, layout = self._asked.word, self._port.memories[bank.members[0]].layout
+        asked = self._in_section(self._asked.layouts[layout], bank, "write_section")
         if not bank.arrivals:
             address, data = asked, [given] * len(data)
         else:
             assert not self._port.concurrent, "no memory is written by runs and the port at once"
-            address = Mux(self._busy(), address, asked)
-            data = [Mux(self._busy(), word, given) for word in data]
-        loads = [self.value("write_enable") & (self.value("write_bank") == member)
-                 for member in bank.members]  # fmt: skip
-        return WritePort(address, Cat(*data), Cat(*(enable | load for load in loads)))
+            address = Mux(self._busy, address, asked)
+            data = [Mux(self._busy, word, given) for word in data]
+        loads = [enable | self._asked.loads[member] for member in bank.members]
+        return WritePort(address, Cat(*data), Cat(*loads))
 
     def _arriving(self, bank: Bank) -> tuple[Value, Value, list[Value]]:
         """Return the write enable, the address and the words that a bank stores in a run.
@@ -351,7 +310,7 @@ class StoreModule(NodePart):
         code = Cat(*map(self.early_bit, reader.choice.bits))
         if number == self.shape.port_reader:
             memories = [memory for memory, _ in reader.inputs]
-            code = Mux(self._busy(), code, self._asked_code(memories))
+            code = Mux(self._busy, code, self._asked_code(memories))
         return self.select_by(code, words, f"of_reader_{number}", branched=False)
 
     def _combined(self, words: list[Value], injection: int) -> Value:
@@ -385,7 +344,7 @@ class StoreModule(NodePart):
             shown = [self._shown[number] for number in banks]
             code = self._asked_code(banks)
             word = self.select_by(code, shown, "read_of_bank", branched=False)
-        enabled = delayed(self.m, self.value("read_enable"), 1, "asked")
+        enabled = delayed(self.m, self._asked.asks, 1, "enabled")
         self.m.d.sync += self.read_data.eq(word)
         with self.m.If(~enabled):
             self.m.d.sync += self.read_data.eq(0)
@@ -394,7 +353,7 @@ class StoreModule(NodePart):
         """Return the select bits of the word that the memory port asks for."""
         if len(banks) < 2:
             return Const(0, 0)
-        asked = self.value("read_bank")
+        asked = self._asked.bank
         codes = [select_code(len(banks), banks.index(number) if number in banks else 0)
                  for number in range(1 << len(asked))]  # fmt: skip
         return fitting(look_up(codes, asked), bit_count(len(banks)))

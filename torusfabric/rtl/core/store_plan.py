@@ -499,6 +499,9 @@ class _StorePlanner:
             if len(members) == 1 and self._port_reader is not None:
                 copy = self._copy_of.get((self._port_reader, number), 0)
             of_bank[copy] = replace(of_bank[copy], shown=True)
+            address = of_bank[copy].address
+            if address is not None and address.column is not None:
+                self._columns.asked |= {*self.placer.address_slots[address.column]}
         own = self._rows.memories[number].own
         if number not in self._stored():
             return Bank(tuple(members), size, own, tuple(of_bank), (), ())
