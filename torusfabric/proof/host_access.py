@@ -34,7 +34,7 @@ class HostAccess(Access):
         super().__init__(fabric, machine)
         self._ports, self._loaded = ports, fabric.frame is not None
         self._enables = write_enables(fabric.program)
-        self.answer = fabric.placement.endpoints.answer
+        self.answer = fabric.answer
         # Writes wait for the registers of the host port, and data for one more.
         self.overlap = fabric.netlist.modules["host"]().write_cycles + 2 - fabric.hold
         self.hold = fabric.hold if ports.holds else 0

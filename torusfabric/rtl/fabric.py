@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from importlib import import_module
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ..contract.cut import Cut
     from ..program.frame import Frame
     from .bus import Bus, RegisterMap
+    from .core.core import Core
     from .loaded.image import Image
     from .loaded.top import LoadedTables
 
@@ -52,6 +54,10 @@ def _bus(bus: Bus | str) -> Bus:
 
     return Bus(bus)
 
+
+#: The kinds of fabrics that are made of a core, and the module that adds its adapter. Those of
+#: other kinds are made of the hardware before it.
+CORES = {"host": "torusfabric.adapters.host.hardware"}
 
 #: Cycles of the longest timeout: a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1
@@ -96,9 +102,10 @@ class Fabric(wiring.Component):
     ----------
     register_map : RegisterMap or None
         What lies at which address of the bus, if there is one.
-    placement : Placement
-        Where control lies, by variant.
-    variant_of : ndarray of int, shape (nodes,)
+    answer : int
+        Cycles from a read at the inputs of a node to its word.
+    core : Core or None
+        The core, where the fabric is made of one.
     hold : int
         Clock edges by which a run begins later if it is started with the edge after a write of the
         host; one fewer for each edge between.
@@ -196,10 +203,10 @@ class Fabric(wiring.Component):
         # Addresses are the same for all forms of a mode.
         self.layouts = tuple(self.form_layouts[mode.first] for mode in program.modes)
         self.layout = self.layouts[0]
-        build = self._builder()
-        self.nodes, self.here, self.hold = build.nodes, build.here, build.hold
-        self.placement, self.variant_of = build.placement, build.variant_of
-        self.operator_unit = build.operator_unit
+        self.core = self._core()
+        build = self.core.build if self.core else self._builder()
+        self.nodes, self.here, self.hold = build.nodes, [*map(int, build.here)], build.hold
+        self.answer, self.operator_unit = build.answer, build.operator_unit
         self.router_classes, self.read_latency, self._locators = self.add_top(build)
         self.register_map = self._behind_bus(build, self.bus) if self.bus else None
         self.netlist = build.done()
@@ -245,6 +252,19 @@ class Fabric(wiring.Component):
             what = "a core without memories, whose words are those of links"
             raise InputError(f"Beat must be 1 for {what}, not {beat}")
         return by_beats(program, self.width, beat)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the fabric: its top, and its tables, bus, beat and cut if these matter."""
+        facts = {"loaded": self.frame, "part": self.cut, "beats": self.beat > 1, "bus": self.bus}
+        return " ".join([self.top.value, *(name for name, there in facts.items() if there)])
+
+    def _core(self) -> Core | None:
+        """Return the core with the host port's choices, if the fabric is of such a kind."""
+        if self.kind not in CORES:
+            return None
+        module = import_module(CORES[self.kind])
+        return module.host_core(self.program, self.width, resets=self.bus is not None)
 
     def _builder(self) -> FabricBuilder:
         """What takes the parts of the netlist."""
@@ -295,6 +315,8 @@ class Fabric(wiring.Component):
 
     def add_top(self, build: FabricBuilder) -> Built:
         """Fill the netlist."""
+        if self.core:
+            return import_module(CORES[self.kind]).add_host_fabric(self.core, self.form_layouts)
         if self._tables:
             from .loaded.top import add_loaded_stream_top, add_loaded_top  # a guest
 

@@ -354,6 +354,11 @@ class FabricBuilder(NetlistBuilder):
         return OperatorUnit(operators) if operators else None
 
     @property
+    def answer(self) -> int:
+        """Cycles from a read at the inputs of a node to its word."""
+        return self.placement.endpoints.answer
+
+    @property
     def hold(self) -> int:
         """Cycles after a write of the host in which no run may begin.
 

@@ -17,7 +17,7 @@ from ..program.timing import DISTRIBUTION, STORE, WRITE, table_digits
 from ..topology import IntArray
 from .arrays import NodeGroups
 from .locators import HostLayout, Locator
-from .memories import Columns, address_width, choose, constant_at, look_up
+from .memories import Columns, address_width, choose, constant_at, fitting, look_up
 from .modules import delayed, pulsed
 from .netlist import Leaf
 
@@ -86,12 +86,20 @@ class Finder(NamedTuple):
         None where the order of addresses is that of memory.
     banks : tuple of int, optional
         The number of each memory that the locator knows; by default its own.
+    half : int
+        Base of the addresses of received words, where the root shows what it sends at address 0.
     """
 
     layout: HostLayout
     parts: int
     locator: Locator | None
     banks: tuple[int, ...] = ()
+    half: int = 0
+
+    @property
+    def by_root(self) -> bool:
+        """True if it depends on the root where a word is."""
+        return self.layout.part_is_root or bool(self.half)
 
     @property
     def given(self) -> Mapping[str, Member]:
@@ -128,12 +136,18 @@ class Finder(NamedTuple):
         position = _position(m, layout, node, f"{name}_positions")
         m.d.comb += [
             locator.node.eq(delayed(m, position, layout.block_cycles(self.parts))),
-            locator.origin.eq(part if root is None else root),
+            locator.origin.eq(part if root is None or not layout.part_is_root else root),
             locator.chunk.eq(chunk),
             locator.flit.eq(layout.first_flit(flit)),
         ]
         known = self.banks in ((), tuple(range(len(self.banks))))
-        return locator.bank if known else constant_at(self.banks, locator.bank), locator.address
+        bank = locator.bank if known else constant_at(self.banks, locator.bank)
+        if root is None or not self.half:
+            return bank, locator.address
+        late = layout.block_cycles(self.parts) + locator.latency
+        received = delayed(m, position != root, late, f"{name}_received")
+        low = fitting(locator.address, (self.half - 1).bit_length())
+        return bank, Cat(low, received)
 
 
 class Host(Leaf):
@@ -220,7 +234,7 @@ class Host(Leaf):
         #: The words that each write enable is for.
         self._ranges = [*dict.fromkeys(way.layout.send_words for way in writes)]
         banks = max(max(view.banks) for view in views) + 1
-        by_root = any(view.layout.part_is_root for view in views)
+        by_root = any(view.by_root for view in views)
         super().__init__(
             {
                 "host_we": In(1),
@@ -304,7 +318,7 @@ class Host(Leaf):
                 inside, outside = getattr(view.locator, name), getattr(self, name)
                 inwards = member.flow is In
                 m.d.comb += inside.eq(self.value(name)) if inwards else outside.eq(inside)
-            root = self.value("sampled_root") if view.layout.part_is_root else None
+            root = self.value("sampled_root") if view.by_root else None
             latency = self._locating - self._choosing
             found.append(self._find(m, f"read{suffix(number)}", view, latency, node, root))
         bank, address = found[0]

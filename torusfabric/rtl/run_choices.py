@@ -184,7 +184,7 @@ class RunChoices:
             High in the cycle in which the run begins: that one, unless the run is held.
         """
         free = leaf.idle if soon else ~leaf.busy
-        begin = self._accepted(m, leaf, [*refusals, (RunError.BUSY, ~free)])
+        begin = self.accepted(m, leaf, [*refusals, (RunError.BUSY, ~free)])
         waits, begins = self._hold(m, leaf, begin)
         if "accepted" in leaf.signature.members:
             m.d.comb += leaf.accepted.eq(begin)
@@ -212,7 +212,7 @@ class RunChoices:
         m.d.sync += held.eq(waits & settling)
         return waits, waits & ~settling
 
-    def _accepted(self, m: Module, leaf: Leaf, others: Sequence[tuple[RunError, Value]]) -> Signal:
+    def accepted(self, m: Module, leaf: Leaf, others: Sequence[tuple[RunError, Value]]) -> Signal:
         """High in the cycle in which a start is carried out; else the error tells why it was not.
 
         An error is shown from the next edge on, if it can be.

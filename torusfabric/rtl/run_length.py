@@ -17,7 +17,8 @@ from ..program.timing import MODE_SETUP, RUN_SETUP, TABLE_BITS
 from .memories import address_width, choose, constant_at, look_up
 from .place import Loops
 
-__all__ = ["Lengths", "RunLength", "divided", "hold_length"]
+__all__ = ["Lengths", "RunLength", "divided", "hold_length",
+           "last_of_block"]  # fmt: skip
 
 assert (RUN_SETUP, MODE_SETUP) == (1, 1), "a register holds what a run follows, another the form"
 
@@ -119,7 +120,7 @@ def hold_length(
         with m.If(begin):
             m.d.sync += [held_form.eq(form), held.eq(before)]
         before, settled = held, Const(1)
-    quotients = {cut: _last_of_block(before, *cut) for cut in dict.fromkeys(lengths.cuts)}
+    quotients = {cut: last_of_block(before, *cut) for cut in dict.fromkeys(lengths.cuts)}
     last = choose(
         [
             Const(loop.flits - 1) if loop.padded else quotients[cut]
@@ -151,7 +152,7 @@ def hold_length(
     return run
 
 
-def _last_of_block(last: Value, beat: int, chunks: int) -> Value:
+def last_of_block(last: Value, beat: int, chunks: int) -> Value:
     """The number of the last flit of a block, given that of the last of a message."""
     bits = beat.bit_length() - 1
     if not bits or chunks == 1:

@@ -71,7 +71,10 @@ def add_single(
 
 
 def add_host(
-    build: FabricBuilder, layouts: Sequence[HostLayout], outside: str = ""
+    build: FabricBuilder,
+    layouts: Sequence[HostLayout],
+    outside: str = "",
+    halves: Sequence[int] = (),
 ) -> tuple[int, list[Callable[[], Locator]]]:
     """Add the host port, and the tree that brings read data to it.
 
@@ -81,6 +84,8 @@ def add_host(
         Of each form.
     outside : str
         Prefix of the nets `start` and `busy` that close the port to writes.
+    halves : sequence of int, optional
+        For each form, the base of the addresses of received words, where the port finds it.
 
     Returns
     -------
@@ -96,7 +101,7 @@ def add_host(
     sending = {form.layout: number for number, form in reversed([*enumerate(program.forms)])}
     writers = [locator_of(parts[sending[k]], received=False) for k in sorted(sending)]
     given: dict[str, Parts] = {}
-    if any(layout.part_is_root for layout in layouts):
+    if any(layout.part_is_root for layout in layouts) or any(halves):
         given["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
     if program.several:
         given["form"] = (Part("run_form", 0, address_width(len(parts))),)
@@ -107,8 +112,10 @@ def add_host(
                  for form in program.forms]  # fmt: skip
         return Host(
             [
-                Finder(layout, layout.recv_parts, make and make(), tuple(of_form.tolist()))
-                for layout, make, of_form in zip(layouts, locators, banks, strict=True)
+                Finder(layout, layout.recv_parts, make and make(), tuple(of_form.tolist()), half)
+                for layout, make, of_form, half in zip(
+                    layouts, locators, banks, halves or (0,) * len(layouts), strict=True
+                )
             ],
             [
                 Finder(layouts[sending[k]], layouts[sending[k]].send_parts, writer and writer())
@@ -116,7 +123,7 @@ def add_host(
             ],
             width=build.word,
             address_bits=build.address_bits,
-            answer=build.placement.endpoints.answer,
+            answer=build.answer,
             hold=build.hold,
             blocks=build.cut.nodes if build.cut else None,
         )

@@ -22,11 +22,11 @@ from ..fabric_builder import Distribution, Words
 from ..links import Link
 from ..memories import address_width
 from ..modules import Leaf
-from ..netlist import Netlist, NetlistBuilder, Parts, Role
+from ..netlist import Netlist, NetlistBuilder, Role
 from ..operator_unit import OperatorUnit
 from .crossbar import Crossbar, Family, plan_crossbars
 from .kinds import NodeKinds
-from .memory_port import MemoryPort
+from .memory_port import MemoryPort, SharedPort
 from .part import NodeInputs, NodeSettings
 from .places import BitPlacer, Columns, NodeTable
 from .room import LoadBus, LoadWord, RoomKinds, RoomRows, TableRam
@@ -72,12 +72,32 @@ class CoreBuilder(NetlistBuilder):
         self.nodes, self.word = len(nodes), settings.width
         self.distribution = Distribution(self, self.nodes)
         self.sources = program.forms[0].loop.sources
+        self.address_bits = address_width(int(program.depth.max()))
+        self.from_host: list[str] = []
         self.injection_places: IntArray = np.zeros((0, 0), int)
 
     @property
     def read_net(self) -> str:
         """The net of the word read at each node."""
         return "read_data_{}"
+
+    @property
+    def answer(self) -> int:
+        """Cycles from a read at the inputs of a node to its word."""
+        return SharedPort.answer
+
+    @property
+    def operator_unit(self) -> OperatorUnit | None:
+        """What combines words, where anything does."""
+        return self.settings.unit
+
+    #: The part of a network that one of several host ports serves.
+    cut = None
+
+    @property
+    def hold(self) -> int:
+        """Cycles after a write of the host in which no run may begin."""
+        return max(form.timing.hold for form in self.program.forms)
 
     @cached_property
     def senders(self) -> tuple[IntArray, IntArray]:
@@ -88,7 +108,7 @@ class CoreBuilder(NetlistBuilder):
         return number[there], port
 
     @cached_property
-    def cut(self) -> list[tuple[int, int]]:
+    def entries(self) -> list[tuple[int, int]]:
         """The in-ports behind which words come from outside: node and port."""
         there, _ = self.senders
         known = self.program.topology.upstream[0][self.here] >= 0
@@ -105,7 +125,7 @@ class CoreBuilder(NetlistBuilder):
         nets = ["tx_{}", "link_rx_{}", *(f"arrived_{k}_{{}}" for k in range(ports))]
         which = np.where(there < 0, 1, np.where(cycles > 1, 2 + port, 0))
         links = np.zeros_like(there)
-        for number, (node, at) in enumerate(self.cut):
+        for number, (node, at) in enumerate(self.entries):
             links[node, at] = number
         start = np.where(which == 0, port * self.settings.width, 0)
         return Words(nets, which, np.where(there < 0, links, there), start)
@@ -255,7 +275,7 @@ class Core:
         there, port = self.program.topology.upstream
         return [
             self._link(int(there[self.nodes[node], at]), int(port[self.nodes[node], at]))
-            for node, at in self.build.cut
+            for node, at in self.build.entries
         ]
 
     @cached_property
@@ -321,17 +341,20 @@ class Core:
 
     def add(
         self,
-        inputs: Mapping[str, Parts] = MappingProxyType({}),
         renamed: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
+    ) -> list[tuple[str, int]]:
         """Plan all modules, and add them and their instances.
 
         Parameters
         ----------
-        inputs : dict of str to tuple of (Part or Fixed)
-            What drives inputs of the run port; by default nets of their names.
         renamed : dict of str to str
-            Names of nets that outputs of the run port drive; by default their own.
+            Nets that drive inputs of the run port, or that its outputs drive, by the names of these
+            where they differ.
+
+        Returns
+        -------
+        list of (str, int)
+            The modules of routers, and the number of nodes that have each.
         """
         rows, kinds, columns = self.rows, self.kinds, self._columns
         idles = self._settings.zero_is_neutral
@@ -351,7 +374,7 @@ class Core:
         for store in stores:
             places[store.family.kinds] = store.injection_places
         self.build.injection_places = np.maximum(places, 0)[self.kinds.kind_of[self.nodes]]
-        self._add_sequencer(inputs, renamed)
+        self._add_sequencer(renamed)
         self._add_choices()
         for number, store in enumerate(stores):
             make = partial(
@@ -366,16 +389,19 @@ class Core:
             self._add_part("endpoint", number, store.family, store.placer, make, Role.ENDPOINT)
         for number, each in enumerate(operators):
             self._add_crossbar("combiner", number, each, Operators, Role.COMBINER)
-        for number, each in enumerate(routers):
-            self._add_crossbar("router", number, each, Router, Role.ROUTER)
+        counts = [
+            (f"router_{number}", self._add_crossbar("router", number, each, Router, Role.ROUTER))
+            for number, each in enumerate(routers)
+        ]
         self._add_links()
         self.build.distribution.add()
+        return [each for each in counts if each[1]]
 
     def _inputs(self, placer: BitPlacer) -> NodeInputs:
         """Return the inputs of a module, given where its bits lie."""
         return NodeInputs.from_placer(placer, self._address_bits, self._word_bits)
 
-    def _add_sequencer(self, inputs: Mapping[str, Parts], renamed: Mapping[str, str]) -> None:
+    def _add_sequencer(self, renamed: Mapping[str, str]) -> None:
         """Add the sequencer and the run port."""
         make = partial(
             Sequencer,
@@ -389,7 +415,7 @@ class Core:
         )
         members = make().signature.members
         given = {
-            name: inputs.get(name, (Part(name, 0, each.shape),))
+            name: (Part(renamed.get(name, name), 0, each.shape),)
             for name, each in members.items()
             if each.flow is not Out
         }
@@ -425,8 +451,8 @@ class Core:
         plan: Crossbar,
         module: type[Router | Operators],
         role: Role,
-    ) -> None:
-        """Add the routers, or operators, of a family."""
+    ) -> int:
+        """Add the routers, or operators, of a family; return their number."""
         make = partial(
             module,
             plan.choices,
@@ -434,7 +460,7 @@ class Core:
             self._settings,
             plan.family.sources.shape[1],
         )
-        self._add_part(name, number, plan.family, plan.placer, make, role)
+        return self._add_part(name, number, plan.family, plan.placer, make, role)
 
     def _add_part(
         self,
@@ -444,15 +470,15 @@ class Core:
         placer: BitPlacer,
         make: Callable[[], Leaf],
         role: Role,
-    ) -> None:
-        """Add a module, its instances and their tables."""
+    ) -> int:
+        """Add a module, its instances and their tables; return their number."""
         build = self.build
         place = np.full(self.kinds.count, -1)
         place[family.kinds] = np.arange(len(family.kinds))
         member = place[self.kinds.kind_of[self.nodes]]
         nodes = np.flatnonzero(member >= 0)
         if not len(nodes):
-            return
+            return 0
         module, members = f"{name}_{number}", make().signature.members
         build.add_module(module, make, role=role)
         given: dict[str, Sequence[Source]] = {
@@ -478,6 +504,7 @@ class Core:
             inputs={port: given[port] for port, each in members.items() if each.flow is not Out},
             outputs=outputs,
         )
+        return len(nodes)
 
     def _asked(self, port: str, width: int, nodes: IntArray) -> Source:
         """Return an input of the memory ports of some nodes."""

@@ -123,7 +123,9 @@ class RunPort:
     def outputs(self) -> dict[str, int]:
         """The outputs, each with its width."""
         found = dict.fromkeys(("idle", "ending", "ends") if self.lead else (), 1)
-        found |= {"busy": 1, "done": 1, "cycles": 32, "round": address_width(self.rows)}
+        found |= {"busy": 1, "done": 1, "cycles": 32}
+        if self.flits:
+            found["round"] = address_width(self.rows)
         if self.entries > 1:
             found["last_entry"] = address_width(self.entries)
         if self.roots > 1:

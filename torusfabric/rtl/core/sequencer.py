@@ -154,7 +154,8 @@ class Sequencer(Leaf):
         # Nothing of a run shows in the next, which may be of a form with longer delays.
         self._clears = last if rows.several else None
         self._send()
-        m.d.sync += self.round.eq(slots.row - constant_at(rows.starts.tolist(), self._form))
+        if "round" in self._port.outputs:
+            m.d.sync += self.round.eq(slots.row - constant_at(rows.starts.tolist(), self._form))
         return ResetInserter(self.value("reset"))(m) if self._port.resets else m
 
     # The start

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ...errors import WorkFailed
 from ...rtl.assembly import Assembly
-from ...rtl.endpoint import EndpointPorts
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Role
 from ...topology import IntArray
@@ -172,11 +171,10 @@ class AmaranthCells(Cells):
     def __init__(self, ctx: SimulatorContext, design: Assembly, fabric: Fabric) -> None:
         super().__init__(fabric)
         self._ctx, self._width = ctx, fabric.width
-        self._leaves: dict[int, EndpointPorts] = {}
+        self._leaves: dict[int, Any] = {}
         for instance in fabric.netlist.having(Role.ENDPOINT):
             node, leaf = instance.node, design.leaves[instance.name]
             assert node is not None
-            assert isinstance(leaf, EndpointPorts)
             self._leaves[node] = leaf
             for memory, banks in leaf.banks.items():
                 cut = any(isinstance(leaf.cells[bank.name], tuple) for bank in banks)

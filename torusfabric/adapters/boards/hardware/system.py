@@ -17,6 +17,7 @@ from ....errors import InputError
 from ....rtl.fabric import Fabric, Top
 from ....rtl.fabric_builder import FabricBuilder
 from ....rtl.netlist import Fixed, Leaf, Part, Parts, Role
+from ....rtl.placement import place
 from ....rtl.run_choices import RunChoices
 from ....rtl.tops import Built, add_host_top, add_single
 from ....toolchain.public import public_class
@@ -269,7 +270,7 @@ class BoardSystem(System):
     def _built(self) -> tuple[tuple[Netlist, int], ...]:
         """The netlist of each board, and the latency of its host port."""
         program, width = self.fabric.program, self.fabric.width
-        placement, built = self.fabric.placement, []
+        placement, built = place(program, self.fabric.beat), []
         for board in range(self.boards.number):
             cut = board_cut(self.boards, board)
             build = FabricBuilder(program, placement, width, Top.HOST, cut=cut)

@@ -1,0 +1,87 @@
+"""The hardware of a host port: a core whose nodes share one memory port.
+
+The host port finds node, memory and address of a word. Its requests reach all nodes by registers
+for groups of nodes; the word of the node that is asked comes back by a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...program import DirectMap, Program
+from ...rtl.arrays import NodeGroups
+from ...rtl.core import Core
+from ...rtl.core.memory_port import SharedPort
+from ...rtl.core.run_port import RunPort
+from ...rtl.host import enable_numbers
+from ...rtl.locators import HostLayout
+from ...rtl.netlist import Role
+from ...rtl.run_choices import RunChoices
+from ...rtl.tops import Built, add_host, add_single
+from .requests import Requests
+
+#: Nets of the run port whose names are not those of its members.
+NETS = {
+    "start": "begin",
+    "reset": "reset_run",
+    "idle_address": "read_address",
+    "last_entry": "run_form",
+    "last_root": "sampled_root",
+}
+
+__all__ = ["add_host_fabric", "host_core"]
+
+
+def host_core(program: Program, width: int, *, resets: bool) -> Core:
+    """Return the core of a fabric with a host port.
+
+    Parameters
+    ----------
+    resets : bool
+        True if an input ends runs early.
+    """
+    nodes = program.topology.nodes
+    layouts = range(1 + max(form.layout for form in program.forms))
+    of_layout = [form.layout for form in program.forms].index
+    words = [program.part(of_layout(layout)).send_words for layout in layouts]
+    hold = max(form.timing.hold for form in program.forms)
+    return Core(
+        program,
+        width,
+        run_port=RunPort.from_program(program, lead=0, holds=hold > 0, resets=resets),
+        memory_port=SharedPort(
+            program.memories,
+            int(program.depth.max()),
+            width,
+            nodes=nodes,
+            place_bits=NodeGroups(nodes).place_bits,
+            enables=enable_numbers(words),
+        ),
+    )
+
+
+def add_host_fabric(core: Core, layouts: Sequence[HostLayout]) -> Built:
+    """Fill the netlist of a core with a host port.
+
+    Parameters
+    ----------
+    layouts : sequence of HostLayout
+        The address map of each form.
+    """
+    build, program, port = core.build, core.program, core.run_port
+    choices = RunChoices.of(program)
+    for name, bits in {"start": 1, **choices.inputs}.items():
+        build.add_input(name, bits)
+    if port.resets:
+        build.add_input("reset_run")
+    add_single(build, "requests", Role.SEQUENCER, lambda: Requests(program))
+    halves = [
+        form.receive_map.base if form.by_offset and isinstance(form.receive_map, DirectMap) else 0
+        for form in program.forms
+    ]
+    latency, locators = add_host(build, layouts, halves=halves)
+    routers = core.add(NETS)
+    for name in ("busy", "done", "cycles", "error", "round"):
+        if name in build.nets:
+            build.add_output(name, build.nets[name])
+    return Built(routers, latency, locators)

@@ -1,0 +1,103 @@
+"""Requests: starts of runs by mode, length, root and operation, as a core needs them.
+
+A request that cannot be carried out is refused, and an error number says why. Otherwise the core is
+told the number of the form and, from the flits of the message, the last flit of a block. If there
+are several forms, that follows a cycle after the start, since the form has to be known.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import Const, Module, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from ...program import Program
+from ...rtl.memories import address_width, choose
+from ...rtl.modules import Leaf
+from ...rtl.run_choices import ERROR_BITS, RunChoices, RunError
+from ...rtl.run_length import last_of_block
+
+__all__ = ["Requests"]
+
+
+class Requests(Leaf):
+    """Starts runs of a core.
+
+    Members
+    -------
+    start : In(1)
+        Asks for a run.
+    mode, length, root, operation : In
+        What is asked for, if there is a choice; `length` counts the flits of a message.
+    busy : In(1)
+        High while a run is under way.
+    run_form : In
+        The form of the run, a cycle after its start, if there are several.
+    begin : Out(1)
+        Starts the core.
+    entry : Out
+        The number of the form, if there are several.
+    last : Out
+        The number of the last flit of a block, from 0, if runs choose their length.
+    error : Out(4)
+        A `RunError`: why the last start was refused; if anything can be chosen.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("3x3", "broadcast"), max_flits=8, root="any")
+    >>> requests = Requests(program)
+    >>> len(requests.length), len(requests.last)
+    (4, 3)
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._choices, self._several = RunChoices.of(program), len(program.forms) > 1
+        self._loops = [form.loop for form in program.forms]
+        inputs, lengths = self._choices.inputs, self._choices.lengths
+        form_bits = address_width(len(self._loops)) * self._several
+        most = max(loop.flits for loop in self._loops)
+        super().__init__(
+            {"start": In(1), "busy": In(1), "run_form": In(form_bits if lengths else 0)}
+            | {name: In(bits) for name, bits in inputs.items()}
+            | {
+                "begin": Out(1),
+                "entry": Out(form_bits),
+                "last": Out(address_width(most) if lengths else 0),
+                "error": Out(ERROR_BITS if inputs else 0),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the checks, and what the core is told."""
+        m = Module()
+        begin = self._choices.accepted(m, self, [(RunError.BUSY, self.value("busy"))])
+        m.d.comb += self.begin.eq(begin)
+        if self._several:
+            m.d.comb += self.entry.eq(self._form())
+        if self._choices.lengths:
+            m.d.comb += self.last.eq(self._last_flit(m, begin))
+        return m
+
+    def _form(self) -> Value:
+        """Return the number of the form that is asked for."""
+        if self._choices.lengths:
+            return self._choices.form(self.value)
+        return self.value("mode")
+
+    def _last_flit(self, m: Module, begin: Value) -> Value:
+        """Return the number of the last flit of a block."""
+        lengths = self._choices.lengths
+        assert lengths is not None
+        last = (self.value("length") - 1)[: lengths.bits]
+        form: Value = Const(0, 1)
+        if self._several:
+            held = Signal(len(last), name="flits_before", reset_less=True)
+            with m.If(begin):
+                m.d.sync += held.eq(last)
+            last, form = held, self.value("run_form")
+        quotients = {cut: last_of_block(last, *cut) for cut in dict.fromkeys(lengths.cuts)}
+        each = [
+            Const(0) if loop.padded else quotients[cut]
+            for loop, cut in zip(self._loops, lengths.cuts, strict=True)
+        ]
+        return choose(each, form)
