@@ -308,6 +308,12 @@ class Router(Leaf):
         )
         self.tx = Signal(ports * width, reset_less=True, name="tx")
 
+    @property
+    def own_words(self) -> int:
+        """Number of words that are selected beside those of in-ports."""
+        outputs = self.crossbar.outputs
+        return len({word for each in outputs for word in each.words if word >= len(outputs)})
+
     def elaborate(self, platform: object) -> Module:
         """Build the crossbar, and a register behind each out-port."""
         m = Module()

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..rtl.arrays import Array, Role, Slice
+from ..rtl.arrays import Array, Role, Slice, Source
 from ..rtl.fabric import Fabric
 from ..rtl.netlist import ROM, Netlist
-from ..rtl.router import Router
 from ..toolchain.files import writable
 from ..toolchain.folders import locked, made_folder
 from ..toolchain.owned import require_owned, write_owned
@@ -81,7 +80,7 @@ def router_classes(fabric: Fabric, contents: Mapping[str, RomContents]) -> dict[
     netlist = fabric.netlist
     routers = [array for array in netlist.arrays if array.role is Role.ROUTER]
     roms = _contents_of_nets(netlist, {value: name for name, value in contents.items()})
-    read = {part.net for array in routers for part in array.inputs.get("setting", ())
+    read = {part.net for array in routers for part in _table_parts(array)
             if isinstance(part, Slice)}  # fmt: skip
     names = {name for net in read & roms.keys() for name in roms[net].values()}
     rows = max((len(contents[name].rows) for name in names), default=0)
@@ -92,7 +91,7 @@ def router_classes(fabric: Fabric, contents: Mapping[str, RomContents]) -> dict[
             # One that only forwards injects nothing.
             inports={port: part for port, part in INPORTS.items() if port in array.inputs},
             # Of the ROM in front of it; without one the sequencer gives the select bits.
-            shape=_shape(fabric, array, rows if "setting" in array.inputs else 0),
+            shape=_shape(fabric, array, rows if _table_parts(array) else 0),
             settings=dict(_settings(array, roms)),
         )
         for array in routers
@@ -126,10 +125,15 @@ def _settings(
 
 def _shape(fabric: Fabric, array: Array, settings: int) -> RouterShape:
     """The outer form of a router."""
-    ports, router = array.outputs["tx"][1] // fabric.width, fabric.netlist.modules[array.module]()
-    assert isinstance(router, Router), "a router"
-    own = {word for output in router.crossbar.outputs for word in output.words if word >= ports}
-    return RouterShape(ports, max(1, len(own)), fabric.width, settings)
+    ports = array.outputs["tx"][1] // fabric.width
+    router: Any = fabric.netlist.modules[array.module]()
+    return RouterShape(ports, max(1, router.own_words), fabric.width, settings)
+
+
+def _table_parts(router: Array) -> list[Source]:
+    """Return what drives the inputs of a router that come from tables at the node."""
+    return [part for port, parts in router.inputs.items() if port.startswith(("setting", "table"))
+            for part in parts]  # fmt: skip
 
 
 #: The file that lists the others.

@@ -22,7 +22,7 @@ from .requests import Requests
 
 #: Nets of the run port whose names are not those of its members.
 NETS = {
-    "start": "begin",
+    "start": "accepted",
     "reset": "reset_run",
     "idle_address": "read_address",
     "last_entry": "run_form",

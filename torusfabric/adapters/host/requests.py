@@ -32,7 +32,7 @@ class Requests(Leaf):
         High while a run is under way.
     run_form : In
         The form of the run, a cycle after its start, if there are several.
-    begin : Out(1)
+    accepted : Out(1)
         Starts the core.
     entry : Out
         The number of the form, if there are several.
@@ -60,7 +60,7 @@ class Requests(Leaf):
             {"start": In(1), "busy": In(1), "run_form": In(form_bits if lengths else 0)}
             | {name: In(bits) for name, bits in inputs.items()}
             | {
-                "begin": Out(1),
+                "accepted": Out(1),
                 "entry": Out(form_bits),
                 "last": Out(address_width(most) if lengths else 0),
                 "error": Out(ERROR_BITS if inputs else 0),
@@ -70,12 +70,12 @@ class Requests(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the checks, and what the core is told."""
         m = Module()
-        begin = self._choices.accepted(m, self, [(RunError.BUSY, self.value("busy"))])
-        m.d.comb += self.begin.eq(begin)
+        accepted = self._choices.accepted(m, self, [(RunError.BUSY, self.value("busy"))])
+        m.d.comb += self.accepted.eq(accepted)
         if self._several:
             m.d.comb += self.entry.eq(self._form())
         if self._choices.lengths:
-            m.d.comb += self.last.eq(self._last_flit(m, begin))
+            m.d.comb += self.last.eq(self._last_flit(m, accepted))
         return m
 
     def _form(self) -> Value:
@@ -84,7 +84,7 @@ class Requests(Leaf):
             return self._choices.form(self.value)
         return self.value("mode")
 
-    def _last_flit(self, m: Module, begin: Value) -> Value:
+    def _last_flit(self, m: Module, accepted: Value) -> Value:
         """Return the number of the last flit of a block."""
         lengths = self._choices.lengths
         assert lengths is not None
@@ -92,7 +92,7 @@ class Requests(Leaf):
         form: Value = Const(0, 1)
         if self._several:
             held = Signal(len(last), name="flits_before", reset_less=True)
-            with m.If(begin):
+            with m.If(accepted):
                 m.d.sync += held.eq(last)
             last, form = held, self.value("run_form")
         quotients = {cut: last_of_block(last, *cut) for cut in dict.fromkeys(lengths.cuts)}

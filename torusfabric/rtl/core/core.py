@@ -453,12 +453,13 @@ class Core:
         role: Role,
     ) -> int:
         """Add the routers, or operators, of a family; return their number."""
+        arriving = plan.family.arriving
         make = partial(
             module,
             plan.choices,
             self._inputs(plan.placer),
             self._settings,
-            plan.family.sources.shape[1],
+            {"rx": arriving, "inject": plan.family.sources.shape[1] - arriving},
         )
         return self._add_part(name, number, plan.family, plan.placer, make, role)
 
@@ -481,10 +482,10 @@ class Core:
             return 0
         module, members = f"{name}_{number}", make().signature.members
         build.add_module(module, make, role=role)
-        given: dict[str, Sequence[Source]] = {
-            "rx": build.arriving(nodes),
-            "given": build.words(nodes, family.sources[member[nodes]]),
-        }
+        words, split = build.words(nodes, family.sources[member[nodes]]), family.arriving
+        given: dict[str, Sequence[Source]] = {"rx": words[:split], "inject": words[split:]}
+        if role is Role.COMBINER:
+            given = {"rx": build.arriving(nodes), "inject": words}
         given |= self._signals(placer, placer.pattern[member[nodes]], nodes)
         given |= self._tables(module, placer, member[nodes], nodes)
         given |= {

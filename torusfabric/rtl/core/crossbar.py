@@ -54,6 +54,10 @@ class SourceWords:
         """Return True if a source is the word of the cycle before."""
         return self._base[source] != source
 
+    def count_arriving(self, sources: Sequence[int]) -> int:
+        """Return the number of sources that are words of in-ports."""
+        return sum(self._listed[source][0] is Stage.PORT for source in sources)
+
     def order(self, source: int) -> tuple[bool, bool, int]:
         """Return a key by which sources are sorted: a word that arrives late in a cycle, then the
         word that changes nothing, come last in a multiplexer.
@@ -69,10 +73,13 @@ class Family(NamedTuple):
     kinds : ndarray of int
     sources : ndarray of int, shape (kinds, words)
         The words that the module is given at each kind, by their source numbers.
+    arriving : int
+        Number of these that come by in-ports; they are the first.
     """
 
     kinds: IntArray
     sources: IntArray
+    arriving: int
 
 
 class Crossbar(NamedTuple):
@@ -97,7 +104,7 @@ class _Selection(NamedTuple):
 
     def signature(self, words: SourceWords) -> object:
         """Return the pattern of a crossbar, whichever words it is of."""
-        return tuple(
+        return words.count_arriving(self.used), tuple(
             tuple(local_word(words, self.used, source) for source in inputs)
             for inputs in self.inputs
         )
@@ -111,9 +118,12 @@ def local_word(words: SourceWords, used: Sequence[int], source: int) -> LocalWor
 
 
 def used_words(words: SourceWords, sources: Sequence[int]) -> tuple[int, ...]:
-    """Return the words that a module has to be given for some sources, in order of first use."""
-    found = (words.base(source) for source in sources if source != words.neutral)
-    return tuple(dict.fromkeys(found))
+    """Return the words that a module has to be given for some sources.
+
+    Those of in-ports come first, then all in the order of first use.
+    """
+    found = dict.fromkeys(words.base(source) for source in sources if source != words.neutral)
+    return tuple(sorted(found, key=lambda source: not words.count_arriving([source])))
 
 
 def plan_crossbars(
@@ -160,7 +170,8 @@ def plan_crossbars(
             for port, field in enumerate(fields)
         )
         sources = np.array([selections[k].used for k in of_members.tolist()], int)
-        found.append(Crossbar(Family(members, sources), choices, placer))
+        family = Family(members, sources, words.count_arriving(first.used))
+        found.append(Crossbar(family, choices, placer))
     return found
 
 

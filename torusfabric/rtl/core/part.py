@@ -8,7 +8,8 @@ A module of a node is given, by name:
 ``word_K``            word counter K, likewise
 ``valid_K``           strobe K, likewise
 ``table_K``           the row that table K of the node shows
-``given``             words of the node and of its in-ports
+``rx``                words of in-ports
+``inject``            other words of the node
 ====================  ==========================================================================
 
 What the sequencer sends has passed the register of a group of nodes; `NodePart.here` is the second
@@ -207,20 +208,25 @@ class NodeInputs:
 
 
 class NodePart(Leaf):
-    """A module of a node."""
+    """A module of a node.
+
+    Parameters
+    ----------
+    words : dict of str to int
+        Number of words that come by each of some ports.
+    """
 
     def __init__(
         self,
         inputs: NodeInputs,
         settings: NodeSettings,
-        words: int,
+        words: Mapping[str, int],
         others: Mapping[str, Member],
     ) -> None:
-        self.inputs, self.settings = inputs, settings
-        self._words = words
+        self.inputs, self.settings, self._given = inputs, settings, words
         self._held: dict[str, Signal] = {}
         self._late: dict[int, Signal] = {}
-        ports = {"given": In(words * settings.width)}
+        ports = {port: In(count * settings.width) for port, count in words.items()}
         super().__init__(inputs.members | ports | dict(others))
 
     @cached_property
@@ -280,8 +286,13 @@ class NodePart(Leaf):
 
     @property
     def given_words(self) -> list[Value]:
-        """The words that the module is given."""
-        return self.words("given", self.settings.width)
+        """The words that the module is given, port by port."""
+        return [
+            word
+            for port, count in self._given.items()
+            if count
+            for word in self.words(port, self.settings.width)
+        ]
 
     def chosen(self, choice: Choice, name: str) -> Value:
         """Return the word that a choice passes; 0 if it has no inputs."""

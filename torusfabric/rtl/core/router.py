@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In
@@ -46,7 +46,7 @@ class Router(NodePart):
         choices: Sequence[Choice | None],
         inputs: NodeInputs,
         settings: NodeSettings,
-        words: int,
+        words: Mapping[str, int],
     ) -> None:
         self._choices = choices
         neutral = any(choice and NEUTRAL_WORD in choice.words for choice in choices)
@@ -58,6 +58,12 @@ class Router(NodePart):
             | word_outputs({"tx": settings.ports * settings.width}),
         )
         self.tx = Signal(settings.ports * settings.width, reset_less=True, name="tx")
+
+    @property
+    def own_words(self) -> int:
+        """Number of words that are selected beside those of in-ports."""
+        words = {word for choice in self._choices if choice for word in choice.words}
+        return sum(word.late or not 0 <= word.position < self._given["rx"] for word in words)
 
     def elaborate(self, platform: object) -> Module:
         """Build the crossbar."""
@@ -91,13 +97,13 @@ class Operators(NodePart):
         choices: Sequence[Choice | None],
         inputs: NodeInputs,
         settings: NodeSettings,
-        words: int,
+        words: Mapping[str, int],
     ) -> None:
         self._choices, size = choices, settings.ports * settings.width
         super().__init__(
             inputs,
             settings,
-            words,
+            {"inject": sum(words.values())},
             operator_code_input(settings, neutral=True, combines=True)
             | {"rx": In(size)}
             | word_outputs({"result": size, "made": size}),
@@ -121,7 +127,7 @@ class Operators(NodePart):
 
     def _combined(self, word: Value, choice: Choice, name: str) -> Value:
         """Return the result of an arriving word and the operand that a choice passes."""
-        unit, width = self.settings.unit, self.settings.width
+        unit = self.settings.unit
         assert unit is not None
         if self.alone and unit.adds and len(choice.words) > 1:
             return self._sum(word, choice, name)

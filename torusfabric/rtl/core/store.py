@@ -112,7 +112,7 @@ class StoreModule(NodePart):
         members |= word_outputs(
             {"read_data": width, "inject": max(len(shape.injections), 1) * width}
         )
-        super().__init__(inputs, settings, words, members)
+        super().__init__(inputs, settings, {"rx": words}, members)
         self.banks = self._plan_cells()
         self.cells: dict[str, Cell] = {
             bits.name: memory_cell(bits.name, width=bits.width, depth=bits.depth, parts=bits.parts)

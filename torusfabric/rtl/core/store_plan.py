@@ -657,7 +657,9 @@ def plan_stores(
         shape = planner.plan()
         sources = np.array(planner.used, int)[pattern]
         places = planner.injection_places[pattern]
-        found.append(Store(Family(members, sources), shape, planner.placer, places))
+        found.append(
+            Store(Family(members, sources, sources.shape[1]), shape, planner.placer, places)
+        )
     return found
 
 
