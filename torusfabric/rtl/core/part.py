@@ -187,14 +187,15 @@ class NodeInputs:
         address_bits, word_bits : sequence of int
             Bits of each address column, and of each word counter, of the sequencer.
         """
-        widths = [
-            (f"address_{slot}", max(address_bits[number] for number in numbers))
-            for slot, numbers in enumerate(placer.address_slots)
-        ]
-        widths += [
-            (f"word_{slot}", max(word_bits[number] for number in numbers))
-            for slot, numbers in enumerate(placer.word_slots)
-        ]
+        widths = []
+        for name, slots, bits in (
+            ("address", placer.address_slots, address_bits),
+            ("word", placer.word_slots, word_bits),
+        ):
+            for slot, numbers in enumerate(slots):
+                # Columns lie side by side, each in as many bits as the widest has.
+                alike = len({*numbers}) == 1
+                widths.append((f"{name}_{slot}", bits[numbers[0]] if alike else max(bits)))
         widths += [(f"valid_{slot}", 1) for slot in range(len(placer.valid_slots))]
         tables = tuple(len(table.columns) for table in placer.tables)
         return cls(len(placer.bit_slots), tables, tuple(widths))

@@ -161,7 +161,7 @@ class Sequencer(Leaf):
     # The start
 
     def _accept(self) -> Value:
-        """Hold what a start chooses; return a signal that is high in the cycle in which it begins."""
+        """Hold what a start chooses; return a signal that is high when the run begins."""
         m, names, accepted = self._m, self._port.inputs, self._accepted
         free = self.idle if self._port.lead else ~self.busy
         m.d.comb += accepted.eq(self.value("start") & free)
@@ -285,13 +285,11 @@ class Sequencer(Leaf):
             word = self._word(later(ages, 1), pitch)
             if word is not None:
                 address = address + word
+            held = Signal(address_stride, name=f"address_{number}", reset_less=True)
+            m.d.sync += held.eq(address)
             if number in columns.asked and "idle_address" in self.signature.members:
-                held = Signal(address_stride, name=f"address_{number}", reset_less=True)
-                m.d.sync += held.eq(address)
-                address = Mux(self.node_busy, held, self.value("idle_address"))
-                m.d.comb += self.addresses.word_select(number, address_stride).eq(address)
-                continue
-            m.d.sync += self.addresses.word_select(number, address_stride).eq(address)
+                held = Mux(self.node_busy, held, self.value("idle_address"))
+            m.d.comb += self.addresses.word_select(number, address_stride).eq(held)
         for number, (delays, pitch) in enumerate(columns.words):
             found = self._word(later(delays, 1 - DISTRIBUTION), pitch)
             value = Const(0) if found is None else found
