@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..program.timing import DISTRIBUTION
 from ..rtl.arrays import NodeGroups
 from ..rtl.fabric_builder import is_by_group
 from ..rtl.host import enable_numbers, merge_levels, suffix
-from ..rtl.netlist import Role
 from ..topology import IntArray
 from .gate_program import GateProgram
 from .gates import Bit, Flop, Gate, GateModule, GateText, cone
@@ -50,10 +50,13 @@ def check_host(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> in
     """Check, and count, accesses by host ports: they lead where the address map says."""
     module = text.modules[fabric.prefix + "host"]
     leaf = fabric.netlist.modules["host"]()
-    locating = fabric.read_latency - 1 - _answer(fabric)
+    # The register of the group, the node, and the tree are behind the port.
+    behind = DISTRIBUTION - 1 + fabric.answer + len(merge_levels(fabric.nodes))
+    locating = fabric.read_latency - behind
     writes = leaf.write_cycles
     ages = dict.fromkeys(("read_node", "read_bank", "read_address"), locating)
-    ages |= dict.fromkeys(_read_addresses(fabric.program)[1:], locating - 1)
+    if "next_read_address" in module.outputs:
+        ages["next_read_address"] = locating - 1
     ages |= {name: writes for name in module.outputs if name.startswith("write_")}
     ages["write_data"] = writes + 1
     _check_ages(module, ages)
@@ -73,13 +76,6 @@ def check_host(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> in
             _compare(function, inputs, outputs, access.bits)
         count += size
     return count
-
-
-def _answer(fabric: Fabric) -> int:
-    """Cycles from a read at the nodes to its word at the host port."""
-    endpoint = next(n for n, role in fabric.netlist.roles.items() if role is Role.ENDPOINT)
-    stages = fabric.netlist.modules[endpoint]().settings.host_stages
-    return 2 + int(stages) + len(merge_levels(fabric.nodes))
 
 
 def _check_ages(module: GateModule, ages: Mapping[str, int]) -> None:
@@ -153,8 +149,10 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
     base |= {} if ports.block is None else {"block": ports.block}
     for number, form in enumerate(program.forms):
         chosen = base | {"form": number}
-        for root in range(form.groups.size if form.part_is_root else 1):
-            place = received_locations(program, Run(0, program.flits, root), number)
+        by_root = form.part_is_root or (fabric.core is not None and form.by_offset)
+        for root in range(form.groups.size if by_root else 1):
+            run = Run(0, program.flits, root)
+            place = received_locations(program, run, number, by_root=fabric.core is not None)
             place = place.of_beats(program.flits, beat)
             address = place.address[served]
             memory = np.where(address < 0, -1, place.memory[served])
@@ -162,7 +160,7 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
                 chosen | {"sampled_root": root},
                 (fabric.layout.recv_base, nodes),
                 {"read_node": nodes[:, None], "read_bank": memory}
-                | dict.fromkeys(_read_addresses(program), address),
+                | dict.fromkeys(("read_address", "next_read_address"), address),
                 place.bits,
             )
         place = sent_locations(program, Run(0, program.flits), number).of_beats(program.flits, beat)
@@ -204,11 +202,6 @@ def _without_writes(fabric: Fabric, chosen: Mapping[str, int], form: int) -> Ite
         yield _access(inputs, (first, nodes), enabled)
 
 
-def _read_addresses(program: Program) -> list[str]:
-    """The outputs that say where a word is read; of several forms, one of them a cycle early."""
-    return ["read_address", *(["next_read_address"] if program.several else [])]
-
-
 def _access(
     chosen: Mapping[str, int],
     where: tuple[int, IntArray],
@@ -242,6 +235,8 @@ def _compare(
     }
     v = function.values(function.unknown(size), given)
     for name, wanted in outputs.items():
+        if name not in function.outputs:  # not of all ports
+            continue
         bits = function.outputs_of(v, name)[: count if name.endswith("read_address") else None]
         numbers = np.arange(len(bits))[:, None]
         expected = numbers == wanted if is_by_group(name) else wanted >> numbers & 1

@@ -34,7 +34,7 @@ class HostAccess(Access):
         super().__init__(fabric, machine)
         self._ports, self._loaded = ports, fabric.frame is not None
         self._enables = write_enables(fabric.program)
-        self.answer = fabric.answer
+        self.answer, self._by_root = fabric.answer, fabric.core is not None
         # Writes wait for the registers of the host port, and data for one more.
         self.overlap = fabric.netlist.modules["host"]().write_cycles + 2 - fabric.hold
         self.hold = fabric.hold if ports.holds else 0
@@ -71,8 +71,9 @@ class HostAccess(Access):
 
     def reads(self, runs: Sequence[Run]) -> Steps:
         """Reads of what nodes have received; at rest the sequencer passes addresses on."""
-        places = [received_locations(self.program, run) for run in runs]
-        memory, address = self.located(runs, partial(received_locations, self.program))
+        locations = partial(received_locations, self.program, by_root=self._by_root)
+        places = [locations(run) for run in runs]
+        memory, address = self.located(runs, locations)
         memory = np.where(address >= 0, memory, -1)
         ports = ["read_address", *self._passed]
         known = np.array([place.bits for place in places])
@@ -102,7 +103,7 @@ class HostAccess(Access):
         machine, count = self.machine, 0
         machine.prepare(1)
         # Of several forms, the address comes a cycle early, and the sequencer has a register.
-        several = self.program.several
+        several = f"next_read_address{name}" in machine.text.nets
         given = ("next_read_address" if several else "read_address") + name
         address = word(np.arange(len(machine.text.nets.get(given, []))))[:, None]
         now = spread(rest, 1)

@@ -124,12 +124,23 @@ def sent_locations(program: Program, run: Run, form: int | None = None) -> Locat
     return _locations(program, number, run, received=False)
 
 
-def received_locations(program: Program, run: Run, form: int | None = None) -> Locations:
-    """Where the address map says that what a node has received lies, as the host asks for it."""
+def received_locations(
+    program: Program, run: Run, form: int | None = None, *, by_root: bool = False
+) -> Locations:
+    """Return where the address map says that what a node has received lies, as the host asks.
+
+    Parameters
+    ----------
+    by_root : bool
+        True if the host, rather than the node, knows that the root shows what it sends.
+    """
     number = run.form(program) if form is None else form
     places, its = _locations(program, number, run, received=True), program.forms[number]
     mapped = its.receive_map
     if its.by_offset and isinstance(mapped, DirectMap) and mapped.base:
+        if by_root:
+            sent = (its.groups.position == run.root)[:, None] & (places.address >= 0)
+            return replace(places, address=places.address - mapped.base * sent)
         return replace(places, bits=(mapped.base - 1).bit_length())
     return places
 

@@ -178,6 +178,8 @@ class Host(Leaf):
         Cycles after a write in which no run may begin, see `program.timing.Timing.hold`.
     blocks : ndarray of int, shape (blocks, nodes), optional
         The nodes of each block, where a port serves one of several.
+    early : bool
+        True if several forms have their read address shown a cycle early, too.
 
     Members
     -------
@@ -203,7 +205,7 @@ class Host(Leaf):
     read_node, read_bank, read_address : Out
         A read. Its locators have members besides, see `Locator`.
     next_read_address : Out
-        What `read_address` is a cycle later; if there are several forms.
+        What `read_address` is a cycle later; if there are several forms, with `early`.
 
     Examples
     --------
@@ -224,8 +226,9 @@ class Host(Leaf):
         answer: int,
         hold: int = 0,
         blocks: IntArray | None = None,
+        early: bool = True,
     ) -> None:
-        self._hold = hold
+        self._hold, self._early = hold, early
         self._views, self._writes, self._blocks = tuple(views), tuple(writes), blocks
         first = views[0].layout
         nodes = first.nodes if blocks is None else blocks.shape[1]
@@ -259,7 +262,7 @@ class Host(Leaf):
                 "block": In(0 if blocks is None else address_width(len(blocks))),
                 "form": In(address_width(len(views)) * self._choosing),
                 "sampled_root": In(first.root_bits * by_root),
-                "next_read_address": Out(address_bits * self._choosing),
+                "next_read_address": Out(address_bits * self._choosing * early),
                 "settling": Out(int(hold > 0)),
             }
             | {name: each for view in views for name, each in view.given.items()}
@@ -326,7 +329,8 @@ class Host(Leaf):
             # The sequencer may be far away, and nobody reads while the form changes.
             form = delayed(m, self.value("form"), 1)
             bank, address = (choose(of_forms, form) for of_forms in zip(*found, strict=True))
-            m.d.comb += self.next_read_address.eq(address)
+            if self._early:
+                m.d.comb += self.next_read_address.eq(address)
         m.d.comb += [
             self.read_node.eq(delayed(m, self.value("host_node"), self._locating)),
             self.read_bank.eq(delayed(m, bank, self._choosing)),

@@ -126,6 +126,7 @@ def add_host(
             answer=build.answer,
             hold=build.hold,
             blocks=build.cut.nodes if build.cut else None,
+            early=not halves,
         )
 
     return add_host_port(build, make, given, outside), [*filter(None, (*locators, *writers))]

@@ -33,7 +33,7 @@ from .room import LoadBus, LoadWord, RoomKinds, RoomRows, TableRam
 from .router import Operators, Router
 from .rows import Rows
 from .run_port import RunPort
-from .sequencer import Sequencer, address_bits, row_bits, word_bits
+from .sequencer import Sequencer, row_bits
 from .split import SplitRows
 from .store import StoreModule
 from .store_plan import plan_stores
@@ -221,7 +221,8 @@ class Core:
         every = range(program.topology.nodes) if nodes is None else nodes
         self.nodes: IntArray = np.array(every)
         self.rows, self.kinds = self._plan_rows(room)
-        self._columns = Columns(writable=room is not None)
+        shared = memory_port is not None and memory_port.shared
+        self._columns = Columns(writable=room is not None, shared=shared)
         unit = OperatorUnit(program.operators) if program.operators else None
         self._settings = NodeSettings(width, program.ports, unit)
         self.run_port = run_port or RunPort.from_program(program, sections=sections)
@@ -364,10 +365,9 @@ class Core:
         if self.build.sources.results:
             operators = plan_crossbars(rows, kinds, columns, Action.OPERAND, idles=idles, fast=True)
         stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=self.concurrent)
-        self._address_bits = address_bits(rows, columns)
-        self._word_bits = word_bits(rows, columns)
         placers = [store.placer for store in stores]
         placers += [each.placer for each in (*operators, *routers)]
+        columns.settle(rows, placers)
         self.load_bus = self._plan_load_bus(placers) if columns.writable else None
         self._node_tables: list[NodeTable] = []
         places = np.full((self.kinds.count, len(self.build.sources.injections)), -1)
@@ -381,7 +381,7 @@ class Core:
                 StoreModule,
                 store.shape,
                 self.memory_port,
-                self._inputs(store.placer),
+                NodeInputs.from_placer(store.placer),
                 self._settings,
                 words=store.family.sources.shape[1],
                 many=self.rows.several,
@@ -397,10 +397,6 @@ class Core:
         self.build.distribution.add()
         return [each for each in counts if each[1]]
 
-    def _inputs(self, placer: BitPlacer) -> NodeInputs:
-        """Return the inputs of a module, given where its bits lie."""
-        return NodeInputs.from_placer(placer, self._address_bits, self._word_bits)
-
     def _add_sequencer(self, renamed: Mapping[str, str]) -> None:
         """Add the sequencer and the run port."""
         make = partial(
@@ -410,7 +406,6 @@ class Core:
             self._columns,
             self._settings.unit,
             self.load_bus,
-            shared=self.memory_port.shared,
             by_root=self.kinds.choices > 1,
         )
         members = make().signature.members
@@ -457,7 +452,7 @@ class Core:
         make = partial(
             module,
             plan.choices,
-            self._inputs(plan.placer),
+            NodeInputs.from_placer(plan.placer),
             self._settings,
             {"rx": arriving, "inject": plan.family.sources.shape[1] - arriving},
         )
@@ -526,19 +521,17 @@ class Core:
             found["section"] = (near("node_section", nodes),)
         if "operator_code" in known:
             found["operator_code"] = (near("operator_code", nodes),)
-        strides = {
-            "address": ("addresses", max(self._address_bits, default=0)),
-            "word": ("counters", max(self._word_bits, default=0)),
-            "valid": ("valids", 1),
-        }
-        slots = {
-            "address": placer.address_slots,
-            "word": placer.word_slots,
-            "valid": placer.valid_slots,
-        }
-        widths = dict(self._inputs(placer).widths)
-        for name, (net, stride) in strides.items():
-            for slot, numbers in enumerate(slots[name]):
+        inputs, columns = NodeInputs.from_placer(placer), self._columns
+        for port, numbers in zip(inputs.addresses, placer.address_slots, strict=True):
+            used, which = np.unique(np.array(numbers)[pattern], return_inverse=True)
+            slices = tuple(near(columns.address_name([k], k), nodes) for k in used.tolist())
+            found[port] = slices if len(used) == 1 else (OneOf(slices, which.ravel()),)
+        widths = dict(inputs.widths)
+        for name, net, slots, stride in (
+            ("word", "counters", placer.word_slots, max(columns.word_bits, default=0)),
+            ("valid", "valids", placer.valid_slots, 1),
+        ):
+            for slot, numbers in enumerate(slots):
                 whole, start = near(net, nodes), np.array(numbers)[pattern] * stride
                 port = f"{name}_{slot}"
                 found[port] = (Slice.made(whole.net, whole.number, start, widths[port]),)

@@ -4,7 +4,8 @@ A module of a node is given, by name:
 
 ====================  ==========================================================================
 ``columns``           select bits that the sequencer sends, a cycle before they count
-``address_K``         address column K of the sequencer, a cycle before it counts
+``address_K``         address K of the sequencer, a cycle before it counts
+``read_K``            the same, by which a shared memory port reads while no run is under way
 ``word_K``            word counter K, likewise
 ``valid_K``           strobe K, likewise
 ``table_K``           the row that table K of the node shows
@@ -170,35 +171,33 @@ class NodeInputs:
         Bits of each table.
     widths : tuple of (str, int)
         Bits of each other signal of the sequencer, by its name in the module.
+    addresses : tuple of str
+        The name of each address.
     """
 
     columns: int = 0
     tables: tuple[int, ...] = ()
     widths: tuple[tuple[str, int], ...] = ()
+    addresses: tuple[str, ...] = ()
 
     @classmethod
-    def from_placer(
-        cls, placer: BitPlacer, address_bits: Sequence[int], word_bits: Sequence[int]
-    ) -> NodeInputs:
-        """Return the inputs that places of a placer need.
-
-        Parameters
-        ----------
-        address_bits, word_bits : sequence of int
-            Bits of each address column, and of each word counter, of the sequencer.
-        """
-        widths = []
-        for name, slots, bits in (
-            ("address", placer.address_slots, address_bits),
-            ("word", placer.word_slots, word_bits),
-        ):
-            for slot, numbers in enumerate(slots):
-                # Columns lie side by side, each in as many bits as the widest has.
-                alike = len({*numbers}) == 1
-                widths.append((f"{name}_{slot}", bits[numbers[0]] if alike else max(bits)))
+    def from_placer(cls, placer: BitPlacer) -> NodeInputs:
+        """Return the inputs that places of a placer need."""
+        columns = placer.columns
+        addresses = tuple(
+            columns.address_name(numbers, slot) for slot, numbers in enumerate(placer.address_slots)
+        )
+        widths = [
+            (name, columns.address_bits[numbers[0]])
+            for name, numbers in zip(addresses, placer.address_slots, strict=True)
+        ]
+        for slot, numbers in enumerate(placer.word_slots):
+            # Counters lie side by side, each in as many bits as the widest has.
+            alike, bits = len({*numbers}) == 1, columns.word_bits
+            widths.append((f"word_{slot}", bits[numbers[0]] if alike else max(bits)))
         widths += [(f"valid_{slot}", 1) for slot in range(len(placer.valid_slots))]
         tables = tuple(len(table.columns) for table in placer.tables)
-        return cls(len(placer.bit_slots), tables, tuple(widths))
+        return cls(len(placer.bit_slots), tables, tuple(widths), addresses)
 
     @property
     def members(self) -> dict[str, Member]:

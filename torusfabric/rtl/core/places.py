@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ...topology import IntArray
-from .rows import Delays, later
+from .rows import Delays, Rows, later
 
 __all__ = ["AddressColumn", "Bit", "BitPlacer", "Columns", "EachDelays", "NodeTable", "Place"]
 
@@ -102,22 +102,48 @@ class Columns:
     valids : list of Delays
         High while words of a row are under way.
     asked : set of int
-        Addresses by which the memory port may read while no run is under way.
+        Addresses by which a shared memory port reads while no run is under way.
+    address_bits, word_bits : list of int
+        Bits of each address and word counter, once they are settled.
 
     Parameters
     ----------
     writable : bool
         True if columns may be loaded: then no two bits, and no two addresses, share one.
+    shared : bool
+        True if one memory port serves all nodes, so that it may read by addresses that these have.
     """
 
-    def __init__(self, *, writable: bool = False) -> None:
-        self.writable = writable
+    def __init__(self, *, writable: bool = False, shared: bool = False) -> None:
+        self.writable, self.shared = writable, shared
         self.bits: list[_Column] = []
         self.addresses: list[AddressColumn] = []
         self.words: list[tuple[Delays, Delays]] = []
         self.rows: list[Delays] = []
         self.valids: list[Delays] = []
         self.asked: set[int] = set()
+        self.address_bits: list[int] = []
+        self.word_bits: list[int] = []
+
+    def settle(self, rows: Rows, placers: Sequence[BitPlacer]) -> None:
+        """Find the bits of addresses and word counters, once all are known.
+
+        Columns of which a module takes one or another, by the node, are of one width, and the
+        memory port reads by all of them or by none.
+        """
+        slots = [{*numbers} for placer in placers for numbers in placer.address_slots]
+        while mixed := [each for each in slots if each & self.asked and not each <= self.asked]:
+            self.asked |= set[int]().union(*mixed)
+        for number, address in enumerate(self.addresses):
+            most = max(int(address.first.max()), 0) + rows.most_word(address.pitch)
+            whole = self.writable or number in self.asked
+            bits = address.bits if whole else min(most.bit_length(), address.bits)
+            self.address_bits.append(max(bits, 1))
+        for numbers in slots * (len(self.addresses) - 1):
+            widest = max(self.address_bits[number] for number in numbers)
+            for number in numbers:
+                self.address_bits[number] = widest
+        self.word_bits = [max(rows.most_word(pitch).bit_length(), 1) for _, pitch in self.words]
 
     def add_bit(self, values: IntArray, delays: Delays) -> int:
         """Return the number of a column for a bit; a column serves all bits that agree with it."""
@@ -140,6 +166,10 @@ class Columns:
                 return number
         self.addresses.append(AddressColumn(first, delays, pitch, bits))
         return len(self.addresses) - 1
+
+    def address_name(self, numbers: Sequence[int], index: int) -> str:
+        """Return the name of an address, given the columns that it may come from."""
+        return f"{'read' if {*numbers} <= self.asked else 'address'}_{index}"
 
     def add_word(self, delays: Delays, pitch: Delays) -> int:
         """Return the number of a word counter."""
@@ -261,6 +291,11 @@ class BitPlacer:
                 for k, each in enumerate(delays)
             ),
         )
+
+    def ask(self, slot: int) -> None:
+        """Let a shared memory port read by an address."""
+        if self.columns.shared:
+            self.columns.asked |= {*self.address_slots[slot]}
 
     def word(self, delays: EachDelays, pitch: Delays) -> int:
         """Return the slot of a word counter."""

@@ -25,22 +25,7 @@ from .rows import Delays, Rows, later
 from .run_port import RunPort
 from .slots import Chosen, Slots
 
-__all__ = ["Sequencer", "address_bits", "row_bits", "signal_widths", "word_bits"]
-
-
-def address_bits(rows: Rows, columns: Columns) -> list[int]:
-    """Return the bits of each address column."""
-    found = []
-    for number, address in enumerate(columns.addresses):
-        most = max(int(address.first.max()), 0) + rows.most_word(address.pitch)
-        whole = columns.writable or number in columns.asked
-        found.append(max(address.bits if whole else min(most.bit_length(), address.bits), 1))
-    return found
-
-
-def word_bits(rows: Rows, columns: Columns) -> list[int]:
-    """Return the bits of each word counter."""
-    return [max(rows.most_word(pitch).bit_length(), 1) for _, pitch in columns.words]
+__all__ = ["Sequencer", "row_bits", "signal_widths"]
 
 
 def row_bits(rows: Rows) -> int:
@@ -51,13 +36,15 @@ def row_bits(rows: Rows) -> int:
 def signal_widths(rows: Rows, columns: Columns) -> dict[str, int]:
     """Return the widths of the signals that the sequencer sends to all nodes.
 
-    Addresses lie side by side, each in as many bits as the widest has, and so do word counters and
-    rows.
+    Word counters lie side by side, each in as many bits as the widest has, and so do rows.
     """
-    addresses, words = address_bits(rows, columns), word_bits(rows, columns)
+    words = columns.word_bits
     found = {
+        columns.address_name([number], number): bits
+        for number, bits in enumerate(columns.address_bits)
+    }
+    found |= {
         "columns": len(columns.bits),
-        "addresses": len(addresses) * max(addresses, default=0),
         "counters": len(words) * max(words, default=0),
         "valids": len(columns.valids),
         "rows": len(columns.rows) * row_bits(rows),
@@ -80,7 +67,7 @@ class Sequencer(Leaf):
         High while memories are given addresses of the run.
     operator_code, node_root, node_section : Out
         The control bits of the operator, the root and the section of a run, if there is a choice.
-    columns, addresses, counters, valids, rows : Out
+    address_N, read_N, columns, counters, valids, rows : Out
         See `Columns` of `places`.
     """
 
@@ -92,13 +79,11 @@ class Sequencer(Leaf):
         unit: OperatorUnit | None,
         bus: LoadBus | None = None,
         *,
-        shared: bool = False,
         by_root: bool = False,
     ) -> None:
         self._rows, self._port, self._columns, self._unit = rows, port, columns, unit
         self._bus = bus
-        bits = address_bits(rows, columns)
-        asked = [bits[number] for number in columns.asked if shared]
+        asked = [columns.address_bits[number] for number in columns.asked]
         self._timings = [form.timing for form in rows.program.forms]
         inputs, outputs = port.inputs, port.outputs
         held = {
@@ -262,8 +247,7 @@ class Sequencer(Leaf):
     def _send(self) -> None:
         """Send everything that nodes are given, `DISTRIBUTION` cycles before it counts."""
         m, columns = self._m, self._columns
-        address_stride = max(address_bits(self._rows, columns), default=0)
-        word_stride = max(word_bits(self._rows, columns), default=0)
+        word_stride = max(columns.word_bits, default=0)
         roms: dict[Delays, RomColumns | RamColumns] = {}
 
         def read(ages: Delays, values: IntArray, bits: int = 1) -> Value:
@@ -285,11 +269,14 @@ class Sequencer(Leaf):
             word = self._word(later(ages, 1), pitch)
             if word is not None:
                 address = address + word
-            held = Signal(address_stride, name=f"address_{number}", reset_less=True)
+            held: Value = Signal(
+                columns.address_bits[number], name=f"held_{number}", reset_less=True
+            )
             m.d.sync += held.eq(address)
-            if number in columns.asked and "idle_address" in self.signature.members:
+            if number in columns.asked:
                 held = Mux(self.node_busy, held, self.value("idle_address"))
-            m.d.comb += self.addresses.word_select(number, address_stride).eq(held)
+            name = columns.address_name([number], number)
+            m.d.comb += getattr(self, name).eq(held)
         for number, (delays, pitch) in enumerate(columns.words):
             found = self._word(later(delays, 1 - DISTRIBUTION), pitch)
             value = Const(0) if found is None else found

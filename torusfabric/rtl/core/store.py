@@ -167,7 +167,7 @@ class StoreModule(NodePart):
         if address is None:
             return Const(0, 1)
         if address.column is not None:
-            return self.value(f"address_{address.column}")
+            return self.value(self.inputs.addresses[address.column])
         first = Cat(*map(self.early_bit, address.first))
         if address.counter is None:
             return first
@@ -178,7 +178,7 @@ class StoreModule(NodePart):
         if address is None:
             found: Value = Const(0, 1)
         elif address.column is not None:
-            found = self.here(f"address_{address.column}")
+            found = self.here(self.inputs.addresses[address.column])
         elif not address.early:
             found = self.number(address.first)
             if address.counter is not None:

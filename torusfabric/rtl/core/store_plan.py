@@ -501,7 +501,7 @@ class _StorePlanner:
             of_bank[copy] = replace(of_bank[copy], shown=True)
             address = of_bank[copy].address
             if address is not None and address.column is not None:
-                self._columns.asked |= {*self.placer.address_slots[address.column]}
+                self.placer.ask(address.column)
         own = self._rows.memories[number].own
         if number not in self._stored():
             return Bank(tuple(members), size, own, tuple(of_bank), (), ())
