@@ -293,11 +293,18 @@ class GateProgram:
         """
         return self.finish(self.begin(state), state, inputs)
 
-    def begin(self, state: State) -> IntArray:
-        """All bits in a cycle, so far those that depend on no input."""
-        v = np.empty((self.bits, state.flops.shape[1]), self._type)
+    def begin(self, state: State, instances: int | None = None) -> IntArray:
+        """All bits in a cycle, so far those that depend on no input.
+
+        Parameters
+        ----------
+        instances : int, optional
+            Their number; by default that of the state, which is unknown without registers.
+        """
+        v = np.empty((self.bits, instances or state.flops.shape[1]), self._type)
         v[0], v[1], v[2] = 0, 1, UNKNOWN
-        v[self._q] = state.flops
+        if len(self._q):
+            v[self._q] = state.flops
         self._carry_out(self._first, v, state)
         return v
 

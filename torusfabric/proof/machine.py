@@ -201,7 +201,9 @@ class Machine:
         for module in self._active:
             # Show outputs that depend on no input.
             group = self.groups[module]
-            v = self.values[module] = group.program.begin(now.states[module])
+            v = self.values[module] = group.program.begin(
+                now.states[module], len(group.names) * self.runs
+            )
             for port, numbers in group.outputs.items():
                 here = group.program.is_kept(port)
                 if here.any():

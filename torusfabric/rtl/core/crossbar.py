@@ -54,6 +54,11 @@ class SourceWords:
         """Return True if a source is the word of the cycle before."""
         return self._base[source] != source
 
+    def injection(self, source: int) -> int | None:
+        """Return the number of the injection port of a source, or None if it is another word."""
+        stage, number = self._listed[source]
+        return number if stage is Stage.INJECTION else None
+
     def count_arriving(self, sources: Sequence[int]) -> int:
         """Return the number of sources that are words of in-ports."""
         return sum(self._listed[source][0] is Stage.PORT for source in sources)

@@ -86,10 +86,13 @@ class LocalWord:
         Its place among the words that the module is given; -1 for the word that changes nothing.
     late : bool
         True for the word of the cycle before.
+    injected : bool
+        True for the word of an injection port of a store, which the store has itself.
     """
 
     position: int
     late: bool = False
+    injected: bool = False
 
 
 #: The word that changes nothing.

@@ -30,7 +30,7 @@ from ..modules import apart, delayed
 from ..multiplexer import bit_count, select_code
 from ..operator_unit import add_pair
 from .memory_port import MemoryPort, PortSignals
-from .part import NodeInputs, NodePart, NodeSettings, operator_code_input, word_outputs
+from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input, word_outputs
 from .places import Bit, Place
 from .store_plan import Address, Arrival, Bank, Reader, StoreShape
 
@@ -151,6 +151,12 @@ class StoreModule(NodePart):
             self.m.d.comb += self.inject.word_select(number, self.settings.width).eq(word)
         self._show(read)
         return self.m
+
+    def word(self, word: LocalWord) -> Value:
+        """Return a word, or the word of the cycle before."""
+        if word.injected:
+            return self.inject.word_select(word.position, self.settings.width)
+        return super().word(word)
 
     # Addresses
 

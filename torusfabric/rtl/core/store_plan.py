@@ -12,7 +12,7 @@ addresses, and read at the same addresses, are members of one *bank*, a wide mem
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
@@ -313,7 +313,7 @@ class _StorePlanner:
                 source = self._rows.field(Action.SOURCE, number)
                 assert source is not None
                 sources += used_sources(self._words, self._at(self._source(number), [kind]))
-            found.append(used_words(self._words, sources))
+            found.append(_given_words(self._words, sources))
         return found
 
     def _source(self, number: int) -> IntArray:
@@ -348,20 +348,11 @@ class _StorePlanner:
         return StoreShape(
             banks,
             readers,
-            self._injections(self._readers[0]),
+            tuple(sorted(_injections(self._rows, self._readers[0]).values())),
             self._received,
             sources.injection_delay,
             self._port_reader,
         )
-
-    def _injections(self, readers: list[int]) -> tuple[tuple[int, ...], ...]:
-        """Return the readers of each injection port that has any, by their places."""
-        found = []
-        for each in self._rows.loops[0].sources.injections:
-            places = tuple(readers.index(reader) for reader in each if reader in readers)
-            if places:
-                found.append(places)
-        return tuple(sorted(found))
 
     @property
     def injection_places(self) -> IntArray:
@@ -369,11 +360,7 @@ class _StorePlanner:
         injections = self._rows.loops[0].sources.injections
         found = np.full((len(self._readers), len(injections)), -1)
         for pattern, readers in enumerate(self._readers):
-            places = {
-                k: tuple(readers.index(reader) for reader in each if reader in readers)
-                for k, each in enumerate(injections)
-                if {*each} & {*readers}
-            }
+            places = _injections(self._rows, readers)
             for place, number in enumerate(sorted(places, key=lambda k: places[k])):
                 found[pattern, number] = place
         return found
@@ -549,7 +536,8 @@ class _StorePlanner:
         """Return the words that a memory stores."""
         source = self._source(number)
         inputs = [used_sources(self._words, self._at(source, [kind])) for kind in self._first]
-        local = [local_word(self._words, self.used[0], each) for each in inputs[0]]
+        places = self.injection_places[0]
+        local = [_local(self._words, self.used[0], each, places) for each in inputs[0]]
         given, codes = plan_choice(local, idles=self._idles, branched=False)
         return _Arriving(source, input_numbers(self._words, inputs)[self._pattern], given, codes)
 
@@ -721,13 +709,11 @@ def _signature(
     depth = kinds.depth[kind].tolist()
     found: list[object] = [tuple((d - 1).bit_length() if d else -1 for d in depth)]
     found.append(tuple(sorted(kinds.received[kind])))
-    injections: list[tuple[int, ...]] = []
     found += [memories for memories, _ in active]
     readers = [reader for _, reader in active]
-    for each in rows.loops[0].sources.injections:
-        if {*each} & {*readers}:
-            injections.append(tuple(readers.index(k) for k in each if k in readers))
-    found.append(tuple(sorted(injections)))
+    ports = _injections(rows, readers)
+    places = {number: place for place, number in enumerate(sorted(ports, key=lambda k: ports[k]))}
+    found.append(tuple(sorted(ports.values())))
     sources: list[tuple[int, ...]] = []
     for number, words_held in enumerate(depth):
         write, tap, source = (
@@ -741,12 +727,30 @@ def _signature(
         for place, links in enumerate(np.unique(taps[stores]).tolist()):
             found.append((number, place))
             sources.append(used_sources(words, np.where(stores & (taps == links), of_rows, -1)))
-    used = used_words(words, [source for each in sources for source in each])
-    found.append(
-        tuple(
-            tuple(-1 if s == words.neutral else (used.index(words.base(s)), words.late(s))
-                  for s in each)
-            for each in sources
-        )
-    )  # fmt: skip
+    used = _given_words(words, [source for each in sources for source in each])
+    found += [tuple(_local(words, used, source, places) for source in each) for each in sources]
     return tuple(found)
+
+
+def _injections(rows: Rows, readers: list[int]) -> dict[int, tuple[int, ...]]:
+    """Return the readers of each injection port that has any, by their places."""
+    return {
+        number: tuple(readers.index(reader) for reader in each if reader in readers)
+        for number, each in enumerate(rows.loops[0].sources.injections)
+        if {*each} & {*readers}
+    }
+
+
+def _given_words(words: SourceWords, sources: Sequence[int]) -> tuple[int, ...]:
+    """Return the words that a store is given for some sources: it has those that it injects."""
+    return used_words(words, [each for each in sources if words.injection(each) is None])
+
+
+def _local(
+    words: SourceWords, used: Sequence[int], source: int, places: Mapping[int, int] | IntArray
+) -> LocalWord:
+    """Return a source as a word of a store, given the places of injection ports."""
+    number = words.injection(source)
+    if number is not None:
+        return LocalWord(int(places[number]), injected=True)
+    return local_word(words, used, source)
