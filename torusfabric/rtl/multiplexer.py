@@ -315,6 +315,7 @@ def multiplexed(
     *,
     name: str | None,
     branched: bool = False,
+    small: bool = False,
 ) -> Value:
     """The word that is selected; 0 of no inputs.
 
@@ -328,6 +329,8 @@ def multiplexed(
         Of the instance, if the text of a module is written; a simulator is given the logic itself.
     branched : bool
         As of `Multiplexer`.
+    small : bool
+        True if it had better be small than fast, on all devices.
     """
     if not inputs:
         return Const(0, width)
@@ -337,8 +340,8 @@ def multiplexed(
     if name is None:
         return meant.logic(m, inputs, select)
     constant = any(isinstance(word, Const) for word in inputs)
-    if constant and len(inputs) < LEAST_WITH_CONSTANT:
-        return _sliced(m, inputs, select, width, branched=branched, name=name)
+    if small or (constant and len(inputs) < LEAST_WITH_CONSTANT):
+        return _sliced(m, inputs, select, width, branched=branched, name=name, small=small)
     word = Signal(width, name=f"{name}_word")
     words = Cat(*(each[:width] for each in inputs))
     m.submodules[name] = Use(
@@ -355,10 +358,12 @@ def _sliced(
     *,
     branched: bool,
     name: str = "slice",
+    small: bool = False,
 ) -> Value:
     """The word that is selected in the text of a module, with select bits for each slice."""
     passed: list[Value] = []
-    shared = not any(isinstance(word, Const) for word in inputs) and len(inputs) >= LEAST
+    constant = any(isinstance(word, Const) for word in inputs)
+    shared = not (small or constant) and len(inputs) >= LEAST
     slices = held_slices(m, select, width, name=name)
     for k, ((low, high), bits) in enumerate(
         zip(slice_bounds(width, len(slices)), slices, strict=True)

@@ -159,7 +159,7 @@ def plan_crossbars(
         own = sum(source >= rows.program.ports for source in first.used)
         branched = [True] * len(counts) if fast else is_branched(counts, own)
         # All patterns of a crossbar have the same delays.
-        placer = BitPlacer(columns, np.zeros(len(members), int))
+        placer = BitPlacer(columns, np.zeros(len(members), int), many=kinds.are_many(members))
         choices = tuple(
             None
             if field is None or not counts[port]

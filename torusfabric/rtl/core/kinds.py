@@ -15,6 +15,7 @@ import numpy as np
 
 from ...program import Program
 from ...topology import IntArray, cayley
+from ..arrays import NodeGroups
 from .rows import Rows
 
 __all__ = ["NodeKinds", "Patterns"]
@@ -93,6 +94,11 @@ class NodeKinds:
     def choices(self) -> int:
         """Number of choices of a node."""
         return int(self.variants.shape[2])
+
+    def are_many(self, kinds: IntArray) -> bool:
+        """Return True if some kinds have at least as many nodes as there are groups of nodes."""
+        nodes = len(self.kind_of)
+        return int(np.isin(self.kind_of, kinds).sum()) >= NodeGroups(nodes).count
 
     def values(self, values: IntArray, kinds: IntArray) -> IntArray:
         """Return values at some kinds, shape (kinds, rows, choices), given them by variant."""

@@ -307,7 +307,13 @@ class NodePart(Leaf):
         return self.select_by(code, inputs, name, branched=choice.branched)
 
     def select_by(
-        self, code: Value, inputs: Sequence[Value], name: str, *, branched: bool
+        self,
+        code: Value,
+        inputs: Sequence[Value],
+        name: str,
+        *,
+        branched: bool,
+        small: bool = False,
     ) -> Value:
         """Return the input that select bits pass, given these a cycle before they count."""
         if not self.alone and len(code):
@@ -319,6 +325,7 @@ class NodePart(Leaf):
             self.settings.width,
             name=name if self.alone else None,
             branched=branched,
+            small=small,
         )
 
 

@@ -256,6 +256,9 @@ class BitPlacer:
         If these are writable, nothing follows from contents, and each bit has a place of its own.
     pattern : ndarray of int, shape (members,)
         The pattern of each kind of the family.
+    many : bool
+        True if the family has at least as many nodes as there are groups of nodes, so that a column
+        costs less than tables.
 
     Attributes
     ----------
@@ -263,8 +266,9 @@ class BitPlacer:
     tables : list of NodeTable
     """
 
-    def __init__(self, columns: Columns, pattern: IntArray) -> None:
+    def __init__(self, columns: Columns, pattern: IntArray, *, many: bool = False) -> None:
         self.columns, self._writable = columns, columns.writable
+        self._many = many and not columns.writable
         self.pattern = pattern
         self.patterns = int(pattern.max()) + 1
         self.tables: list[NodeTable] = []
@@ -314,7 +318,7 @@ class BitPlacer:
         values : ndarray of int, shape (members, rows, choices)
             -1 where it does not matter.
         alike : bool
-            True if all nodes that know the value agree.
+            True if all nodes that know the value agree; else those of a family of many nodes may.
         early : bool
             True if a register behind the place holds it, so that a table shows it a cycle earlier.
         """
@@ -322,7 +326,7 @@ class BitPlacer:
             known = np.unique(values[values >= 0])
             if len(known) < 2:
                 return Bit(Place.CONSTANT, int(known[0]) if len(known) else 0)
-        if alike:
+        if alike or (self._many and not (_depends(values, 0) or _depends(values, 2))):
             numbers = tuple(
                 self.columns.add_bit(self.of_pattern(values, k), each)
                 for k, each in enumerate(delays)

@@ -13,7 +13,7 @@ from functools import cached_property, reduce
 from operator import or_
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member
 
 from ...collective import combine_in_tree
@@ -113,6 +113,7 @@ class StoreModule(NodePart):
             {"read_data": width, "inject": max(len(shape.injections), 1) * width}
         )
         super().__init__(inputs, settings, {"rx": words}, members)
+        self.read_data = Signal(width, reset_less=True, name="read_data")
         self.banks = self._plan_cells()
         self.cells: dict[str, Cell] = {
             bits.name: memory_cell(bits.name, width=bits.width, depth=bits.depth, parts=bits.parts)
@@ -349,17 +350,19 @@ class StoreModule(NodePart):
         else:
             shown = [self._shown[number] for number in banks]
             code = self._asked_code(banks)
-            word = self.select_by(code, shown, "read_of_bank", branched=False)
-        enabled = delayed(self.m, self._asked.asks, 1, "enabled")
-        self.m.d.sync += self.read_data.eq(word)
-        with self.m.If(~enabled):
-            self.m.d.sync += self.read_data.eq(0)
+            word = self.select_by(code, shown, "read_of_bank", branched=False, small=True)
+        # A register holds what resets the word, with nothing in between.
+        silent = delayed(self.m, ~self._asked.asks, 1, "silent")
+        self.m.d.sync += self.read_data.eq(Mux(silent, 0, word))
 
     def _asked_code(self, banks: list[int]) -> Value:
         """Return the select bits of the word that the memory port asks for."""
         if len(banks) < 2:
             return Const(0, 0)
-        asked = self._asked.bank
-        codes = [select_code(len(banks), banks.index(number) if number in banks else 0)
-                 for number in range(1 << len(asked))]  # fmt: skip
+        asked, codes = self._asked.bank, []
+        for number in range(1 << len(asked)):
+            # Any bank will do for other numbers: one that differs in a bit, so that few matter.
+            near = [number, *(number ^ 1 << bit for bit in range(len(asked)))]
+            found = next((each for each in near if each in banks), banks[0])
+            codes.append(select_code(len(banks), banks.index(found)))
         return fitting(look_up(codes, asked), bit_count(len(banks)))

@@ -296,7 +296,7 @@ class _StorePlanner:
         self._idles, self._concurrent = idles, concurrent
         splits = rows.splits if isinstance(rows, SplitRows) else ()
         self._words = SourceWords(rows.loops[0].sources)
-        self.placer = BitPlacer(columns, family.pattern)
+        self.placer = BitPlacer(columns, family.pattern, many=kinds.are_many(family.members))
         self._depth = kinds.depth[family.members].max(axis=0)
         received = kinds.received[family.members[0]]
         split = {each.received for each in splits if each.memory in received}
