@@ -36,6 +36,10 @@ from .store_plan import Address, Arrival, Bank, Reader, StoreShape
 
 __all__ = ["StoreModule"]
 
+#: Memories among which the memory port chooses by one cascade: of more, wide multiplexers that some
+#: devices have take fewer look-up tables.
+SMALL = 6
+
 #: The bit of words that are stored in all rows.
 ALWAYS = Bit(Place.CONSTANT, 1)
 
@@ -350,7 +354,9 @@ class StoreModule(NodePart):
         else:
             shown = [self._shown[number] for number in banks]
             code = self._asked_code(banks)
-            word = self.select_by(code, shown, "read_of_bank", branched=False, small=True)
+            word = self.select_by(
+                code, shown, "read_of_bank", branched=False, small=len(shown) <= SMALL
+            )
         # A register holds what resets the word, with nothing in between.
         silent = delayed(self.m, ~self._asked.asks, 1, "silent")
         self.m.d.sync += self.read_data.eq(Mux(silent, 0, word))
