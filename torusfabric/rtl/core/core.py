@@ -24,7 +24,8 @@ from ..memories import address_width
 from ..modules import Leaf
 from ..netlist import Netlist, NetlistBuilder, Role
 from ..operator_unit import OperatorUnit
-from .crossbar import Crossbar, Family, plan_crossbars
+from .crossbar import Crossbar, plan_crossbars
+from .families import Family
 from .kinds import NodeKinds
 from .memory_port import MemoryPort, SharedPort
 from .part import NodeInputs, NodeSettings
@@ -481,7 +482,9 @@ class Core:
         given: dict[str, Sequence[Source]] = {"rx": words[:split], "inject": words[split:]}
         if role is Role.COMBINER:
             given = {"rx": build.arriving(nodes), "inject": words}
-        given |= self._signals(placer, placer.pattern[member[nodes]], nodes)
+        elif role is Role.ENDPOINT:
+            given = {"rx": words}
+        given |= self._signals(placer, member[nodes], nodes)
         given |= self._tables(module, placer, member[nodes], nodes)
         given |= {
             port: (self._asked(port, width, nodes),)
@@ -511,7 +514,7 @@ class Core:
         return self.build.distribution.near_each(port, nodes, width)
 
     def _signals(
-        self, placer: BitPlacer, pattern: IntArray, nodes: IntArray
+        self, placer: BitPlacer, member: IntArray, nodes: IntArray
     ) -> Mapping[str, Sequence[Source]]:
         """Return the signals of the sequencer that a module of some nodes may be given."""
         near = self.build.distribution.near_each
@@ -523,7 +526,7 @@ class Core:
             found["operator_code"] = (near("operator_code", nodes),)
         inputs, columns = NodeInputs.from_placer(placer), self._columns
         for port, numbers in zip(inputs.addresses, placer.address_slots, strict=True):
-            used, which = np.unique(np.array(numbers)[pattern], return_inverse=True)
+            used, which = np.unique(numbers[member], return_inverse=True)
             slices = tuple(near(columns.address_name([k], k), nodes) for k in used.tolist())
             found[port] = slices if len(used) == 1 else (OneOf(slices, which.ravel()),)
         widths = dict(inputs.widths)
@@ -532,13 +535,13 @@ class Core:
             ("valid", "valids", placer.valid_slots, 1),
         ):
             for slot, numbers in enumerate(slots):
-                whole, start = near(net, nodes), np.array(numbers)[pattern] * stride
+                whole, start = near(net, nodes), numbers[member] * stride
                 port = f"{name}_{slot}"
                 found[port] = (Slice.made(whole.net, whole.number, start, widths[port]),)
         if placer.bit_slots:
             whole = near("columns", nodes)
             found["columns"] = [
-                Slice.made(whole.net, whole.number, np.array(numbers)[pattern], 1)
+                Slice.made(whole.net, whole.number, numbers[member], 1)
                 for numbers in placer.bit_slots
             ]
         return found
@@ -552,7 +555,7 @@ class Core:
         for number, table in enumerate(placer.tables):
             width, bits = len(table.columns), self._row_bits
             if self.load_bus is not None:
-                row = self._row(table, placer.pattern[member], nodes)
+                row = self._row(table, member, nodes)
                 found[f"table_{number}"] = (self._add_ram(table, row, nodes),)
                 continue
             contents, of_member = table.contents(bits)
@@ -564,7 +567,7 @@ class Core:
                 continue
             address: list[Slice] = []
             if table.by_row:
-                address.append(self._row(table, placer.pattern[member], nodes))
+                address.append(self._row(table, member, nodes))
             if table.by_choice:
                 address.append(Slice("choice_{}", nodes, 0, address_width(self.kinds.choices)))
             name = f"{module}_table_{number}_{{}}"
@@ -593,11 +596,11 @@ class Core:
             bits=max(widths),
         )
 
-    def _row(self, table: NodeTable, pattern: IntArray, nodes: IntArray) -> Slice:
+    def _row(self, table: NodeTable, member: IntArray, nodes: IntArray) -> Slice:
         """Return the row that addresses a table at some nodes."""
-        numbers = np.array([self._columns.rows.index(each) for each in table.delays])
+        numbers = np.array([self._columns.rows.index(each) for each in table.delays.distinct])
         whole = self.build.distribution.near_each("rows", nodes)
-        start = numbers[pattern] * self._row_bits
+        start = numbers[table.delays.which[member]] * self._row_bits
         return Slice.made(whole.net, whole.number, start, self._row_bits)
 
     def _add_ram(self, table: NodeTable, row: Slice, nodes: IntArray) -> Slice:

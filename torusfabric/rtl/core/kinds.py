@@ -7,9 +7,7 @@ one choice. Nodes of one kind have the same variants, row by row and choice by c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,35 +16,7 @@ from ...topology import IntArray, cayley
 from ..arrays import NodeGroups
 from .rows import Rows
 
-__all__ = ["NodeKinds", "Patterns"]
-
-
-class Patterns(NamedTuple):
-    """Kinds of nodes that have something in common.
-
-    Parameters
-    ----------
-    of_kind : ndarray of int, shape (kinds,)
-        The pattern of each kind.
-    first : ndarray of int, shape (patterns,)
-        A kind of each pattern.
-    """
-
-    of_kind: IntArray
-    first: IntArray
-
-    @classmethod
-    def from_columns(cls, columns: Sequence[IntArray], count: int) -> Patterns:
-        """Return the patterns of kinds that agree in all columns, each of shape (kinds, ..)."""
-        whole = np.concatenate([each.reshape(count, -1).astype(np.int64) for each in columns], 1)
-        _, first, of_kind = np.unique(whole, axis=0, return_index=True, return_inverse=True)
-        return cls(np.asarray(of_kind).ravel(), first)
-
-    def join(self, signatures: Sequence[object]) -> list[IntArray]:
-        """Return the kinds of patterns with equal signatures, group by group."""
-        known: dict[object, int] = {}
-        group = np.array([known.setdefault(each, len(known)) for each in signatures])
-        return [np.flatnonzero(group[self.of_kind] == number) for number in range(len(known))]
+__all__ = ["NodeKinds"]
 
 
 class NodeKinds:
@@ -141,16 +111,3 @@ class NodeKinds:
         # Rows of a form have the same variants.
         found: IntArray = depth[self.variants[:, self.rows.starts]].max(axis=(1, 2))
         return found
-
-    def used(self, values: IntArray) -> IntArray:
-        """Return which numbers occur among values at each kind, shape (kinds, numbers).
-
-        Parameters
-        ----------
-        values : ndarray of int, shape (rows, variants)
-            The last column of the result is that of -1 and of everything below.
-        """
-        at = self.values(np.maximum(values, -1), np.arange(self.count))
-        known = np.arange(int(values.max(initial=0)) + 1)
-        found = [(at == number).any(axis=(1, 2)) for number in (*known.tolist(), -1)]
-        return np.stack(found, axis=1)

@@ -188,7 +188,8 @@ class NodeInputs:
         """Return the inputs that places of a placer need."""
         columns = placer.columns
         addresses = tuple(
-            columns.address_name(numbers, slot) for slot, numbers in enumerate(placer.address_slots)
+            columns.address_name(numbers.tolist(), slot)
+            for slot, numbers in enumerate(placer.address_slots)
         )
         widths = [
             (name, columns.address_bits[numbers[0]])
@@ -196,7 +197,7 @@ class NodeInputs:
         ]
         for slot, numbers in enumerate(placer.word_slots):
             # Counters lie side by side, each in as many bits as the widest has.
-            alike, bits = len({*numbers}) == 1, columns.word_bits
+            alike, bits = (numbers == numbers[0]).all(), columns.word_bits
             widths.append((f"word_{slot}", bits[numbers[0]] if alike else max(bits)))
         widths += [(f"valid_{slot}", 1) for slot in range(len(placer.valid_slots))]
         tables = tuple(len(table.columns) for table in placer.tables)

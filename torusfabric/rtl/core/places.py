@@ -10,19 +10,50 @@ between them is the contents of their tables.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from ...topology import IntArray
 from .rows import Delays, Rows, later
 
-__all__ = ["AddressColumn", "Bit", "BitPlacer", "Columns", "EachDelays", "NodeTable", "Place"]
+__all__ = ["AddressColumn", "Bit", "BitPlacer", "Columns", "MemberDelays", "NodeTable", "Place"]
 
-#: Delays for each pattern of a family.
-EachDelays: TypeAlias = tuple[Delays, ...]
+
+class MemberDelays(NamedTuple):
+    """The delays of a value at each kind of a family.
+
+    Parameters
+    ----------
+    distinct : tuple of Delays
+    which : ndarray of int, shape (members,)
+        The number of the delays of each kind among these.
+    """
+
+    distinct: tuple[Delays, ...]
+    which: IntArray
+
+    @classmethod
+    def alike(cls, delays: Delays, members: int) -> MemberDelays:
+        """Return delays that all kinds have."""
+        return cls((delays,), np.zeros(members, int))
+
+    @classmethod
+    def from_numbers(cls, numbers: IntArray, delays: Callable[[int], Delays]) -> MemberDelays:
+        """Return the delays that a function gives for the number of each kind."""
+        distinct, which = np.unique(numbers, return_inverse=True)
+        return cls(tuple(map(delays, distinct.tolist())), np.asarray(which).ravel())
+
+    def later(self, cycles: int) -> MemberDelays:
+        """Return delays that are some cycles longer."""
+        return MemberDelays(tuple(later(each, cycles) for each in self.distinct), self.which)
+
+    @property
+    def key(self) -> object:
+        """A value that is equal for equal delays."""
+        return self.distinct, self.which.tobytes()
 
 
 class Place(enum.Enum):
@@ -49,19 +80,11 @@ class Bit(NamedTuple):
     table: int = 0
 
 
-@dataclass
-class _Column:
+class BitColumn(NamedTuple):
     """A bit by row, -1 where it does not matter, and its delays."""
 
     values: IntArray
     delays: Delays
-
-    def merge(self, values: IntArray) -> bool:
-        """Take over values that agree with these; return False if they do not."""
-        if not _compatible(self.values, values):
-            return False
-        self.values = np.maximum(self.values, values)
-        return True
 
 
 def _compatible(a: IntArray, b: IntArray) -> bool:
@@ -92,7 +115,7 @@ class Columns:
 
     Attributes
     ----------
-    bits : list of _Column
+    bits : list of BitColumn
         Single bits, such as select bits.
     addresses : list of AddressColumn
     words : list of (Delays, Delays)
@@ -116,7 +139,7 @@ class Columns:
 
     def __init__(self, *, writable: bool = False, shared: bool = False) -> None:
         self.writable, self.shared = writable, shared
-        self.bits: list[_Column] = []
+        self.bits: list[BitColumn] = []
         self.addresses: list[AddressColumn] = []
         self.words: list[tuple[Delays, Delays]] = []
         self.rows: list[Delays] = []
@@ -131,7 +154,7 @@ class Columns:
         Columns of which a module takes one or another, by the node, are of one width, and the
         memory port reads by all of them or by none.
         """
-        slots = [{*numbers} for placer in placers for numbers in placer.address_slots]
+        slots = [{*np.unique(each).tolist()} for placer in placers for each in placer.address_slots]
         while mixed := [each for each in slots if each & self.asked and not each <= self.asked]:
             self.asked |= set[int]().union(*mixed)
         for number, address in enumerate(self.addresses):
@@ -147,27 +170,24 @@ class Columns:
 
     def add_bit(self, values: IntArray, delays: Delays) -> int:
         """Return the number of a column for a bit; a column serves all bits that agree with it."""
-        for number, column in enumerate(self.bits):
-            if self.writable or column.delays != delays:
-                continue
-            if column.merge(values):
+        for number, known in enumerate(self.bits if not self.writable else ()):
+            if known.delays == delays and _compatible(known.values, values):
+                self.bits[number] = BitColumn(np.maximum(known.values, values), delays)
                 return number
-        self.bits.append(_Column(values, delays))
+        self.bits.append(BitColumn(values, delays))
         return len(self.bits) - 1
 
     def add_address(self, first: IntArray, delays: Delays, pitch: Delays, bits: int) -> int:
         """Return the number of a column of addresses."""
-        for number, known in enumerate(self.addresses):
-            if self.writable or (known.delays, known.pitch) != (delays, pitch):
-                continue
-            if _compatible(known.first, first):
+        for number, known in enumerate(self.addresses if not self.writable else ()):
+            if (known.delays, known.pitch) == (delays, pitch) and _compatible(known.first, first):
                 both = np.maximum(known.first, first)
                 self.addresses[number] = AddressColumn(both, delays, pitch, max(known.bits, bits))
                 return number
         self.addresses.append(AddressColumn(first, delays, pitch, bits))
         return len(self.addresses) - 1
 
-    def address_name(self, numbers: Sequence[int], index: int) -> str:
+    def address_name(self, numbers: Iterable[int], index: int) -> str:
         """Return the name of an address, given the columns that it may come from."""
         return f"{'read' if {*numbers} <= self.asked else 'address'}_{index}"
 
@@ -197,15 +217,15 @@ class NodeTable:
 
     Parameters
     ----------
-    delays : tuple of Delays
-        From the slot of a row to the cycle in which the table shows it, for each pattern.
+    delays : MemberDelays
+        From the slot of a row to the cycle in which the table shows it.
     by_row, by_choice : bool
         True if its contents depend on the row, and on the choice of the node.
     columns : list of ndarray of int, shape (members, rows, choices)
         Its bits, -1 where they do not matter; one row, or choice, where these do not count.
     """
 
-    delays: EachDelays
+    delays: MemberDelays
     by_row: bool
     by_choice: bool
     columns: list[IntArray] = field(default_factory=list)
@@ -246,71 +266,77 @@ class NodeTable:
 class BitPlacer:
     """Finds the places of the bits that a module of a family is given.
 
-    Kinds of a family may be of several *patterns*: where the module has one address, say, it may
-    come from another column of the sequencer, with other delays, in each pattern. So a signal of
-    the sequencer is a *slot* of the module, with the number of a column for each pattern.
+    A signal of the sequencer is a *slot* of the module: where the module has one address, say, it
+    may come from another column of the sequencer, with other delays, at each kind of the family.
 
     Parameters
     ----------
     columns : Columns
         If these are writable, nothing follows from contents, and each bit has a place of its own.
-    pattern : ndarray of int, shape (members,)
-        The pattern of each kind of the family.
     many : bool
         True if the family has at least as many nodes as there are groups of nodes, so that a column
-        costs less than tables.
+        of the sequencer costs less than tables.
 
     Attributes
     ----------
-    bit_slots, address_slots, word_slots, valid_slots : list of (tuple of int)
+    bit_slots, address_slots, word_slots, valid_slots : list of ndarray of int, shape (members,)
+        The number of the column of each kind.
     tables : list of NodeTable
     """
 
-    def __init__(self, columns: Columns, pattern: IntArray, *, many: bool = False) -> None:
-        self.columns, self._writable = columns, columns.writable
-        self._many = many and not columns.writable
-        self.pattern = pattern
-        self.patterns = int(pattern.max()) + 1
+    def __init__(self, columns: Columns, *, many: bool) -> None:
+        self.columns, self._writable, self._many = columns, columns.writable, many
         self.tables: list[NodeTable] = []
-        self.bit_slots: list[tuple[int, ...]] = []
-        self.address_slots: list[tuple[int, ...]] = []
-        self.word_slots: list[tuple[int, ...]] = []
-        self.valid_slots: list[tuple[int, ...]] = []
+        self.bit_slots: list[IntArray] = []
+        self.address_slots: list[IntArray] = []
+        self.word_slots: list[IntArray] = []
+        self.valid_slots: list[IntArray] = []
 
-    def each(self, delays: Delays) -> EachDelays:
-        """Return the same delays for each pattern."""
-        return (delays,) * self.patterns
+    def common(self, values: IntArray, delays: MemberDelays) -> list[IntArray] | None:
+        """Return the values by row of the kinds with each delays, if all of these agree.
 
-    def of_pattern(self, values: IntArray, pattern: int) -> IntArray:
-        """Return the values of all members of a pattern by row, -1 where they do not matter."""
-        found: IntArray = values[self.pattern == pattern].max(axis=(0, 2))
+        Parameters
+        ----------
+        values : ndarray of int, shape (members, rows, choices)
+        """
+        found = []
+        for number in range(len(delays.distinct)):
+            here = values[delays.which == number] if len(delays.distinct) > 1 else values
+            most = here.max(axis=(0, 2))
+            if not _compatible(here, most[None, :, None]):
+                return None
+            found.append(most)
         return found
 
-    def address(self, values: IntArray, delays: EachDelays, pitch: Delays, bits: int) -> int:
-        """Return the slot of an address that the sequencer sends."""
-        return _add(
-            self.address_slots,
-            tuple(
-                self.columns.add_address(self.of_pattern(values, k), each, pitch, bits)
-                for k, each in enumerate(delays)
-            ),
-        )
+    def address(
+        self, values: IntArray, delays: MemberDelays, pitch: Delays, bits: int, *, alike: bool
+    ) -> int | None:
+        """Return the slot of an address that the sequencer sends, None if it had better not."""
+        common = self.common(values, delays)
+        if common is None or not (alike or self._many or self._writable):
+            return None
+        each = zip(common, delays.distinct, strict=True)
+        numbers = [self.columns.add_address(first, delay, pitch, bits) for first, delay in each]
+        return _add_slot(self.address_slots, numbers, delays)
 
     def ask(self, slot: int) -> None:
         """Let a shared memory port read by an address."""
         if self.columns.shared:
-            self.columns.asked |= {*self.address_slots[slot]}
+            self.columns.asked |= {*self.address_slots[slot].tolist()}
 
-    def word(self, delays: EachDelays, pitch: Delays) -> int:
+    def word(self, delays: MemberDelays, pitch: Delays) -> int:
         """Return the slot of a word counter."""
-        numbers = tuple(self.columns.add_word(each, pitch) for each in delays)
-        return _add(self.word_slots, numbers)
+        numbers = [self.columns.add_word(each, pitch) for each in delays.distinct]
+        return _add_slot(self.word_slots, numbers, delays)
 
-    def valid(self, delays: EachDelays) -> int:
+    def valid(self, delays: MemberDelays) -> int:
         """Return the slot of a strobe."""
-        return _add(self.valid_slots, tuple(map(self.columns.add_valid, delays)))
+        numbers = list(map(self.columns.add_valid, delays.distinct))
+        return _add_slot(self.valid_slots, numbers, delays)
 
-    def bit(self, values: IntArray, delays: EachDelays, *, alike: bool, early: bool = False) -> Bit:
+    def bit(
+        self, values: IntArray, delays: MemberDelays, *, alike: bool = False, early: bool = False
+    ) -> Bit:
         """Return the place of a bit.
 
         Parameters
@@ -318,7 +344,7 @@ class BitPlacer:
         values : ndarray of int, shape (members, rows, choices)
             -1 where it does not matter.
         alike : bool
-            True if all nodes that know the value agree; else those of a family of many nodes may.
+            True if all nodes that know the value agree, those of other families included.
         early : bool
             True if a register behind the place holds it, so that a table shows it a cycle earlier.
         """
@@ -326,12 +352,11 @@ class BitPlacer:
             known = np.unique(values[values >= 0])
             if len(known) < 2:
                 return Bit(Place.CONSTANT, int(known[0]) if len(known) else 0)
-        if alike or (self._many and not (_depends(values, 0) or _depends(values, 2))):
-            numbers = tuple(
-                self.columns.add_bit(self.of_pattern(values, k), each)
-                for k, each in enumerate(delays)
-            )
-            return Bit(Place.COLUMN, _add(self.bit_slots, numbers))
+        common = self.common(values, delays)
+        if common is not None and (alike or self._many or self._writable):
+            each = zip(common, delays.distinct, strict=True)
+            numbers = [self.columns.add_bit(of_row, delay) for of_row, delay in each]
+            return Bit(Place.COLUMN, _add_slot(self.bit_slots, numbers, delays))
         by_row, by_choice = True, False
         if not self._writable:
             # One after the other: a value may depend on either of the two, but not on both.
@@ -339,31 +364,37 @@ class BitPlacer:
             values = values if by_choice else values.max(axis=2, keepdims=True)
             by_row = _depends(values, 1)
             values = values if by_row else values.max(axis=1, keepdims=True)
-        shown = tuple(later(each, -int(early)) for each in delays) if by_row else ()
-        number = self._table(NodeTable(shown, by_row, by_choice))
+        table = NodeTable(delays.later(-int(early)), by_row, by_choice)
+        number = self._table(table)
         bit = self.tables[number].add(values, merge=not self._writable)
         return Bit(Place.TABLE, bit, number)
 
     def _table(self, wanted: NodeTable) -> int:
         """Return the number of a table with the same address; it is added if there is none."""
-        key = wanted.delays, wanted.by_row, wanted.by_choice
         for number, table in enumerate(self.tables):
-            if (table.delays, table.by_row, table.by_choice) == key:
+            if (table.by_row, table.by_choice) == (wanted.by_row, wanted.by_choice) and (
+                not table.by_row or table.delays.key == wanted.delays.key
+            ):
                 return number
         self.tables.append(wanted)
-        for delays in wanted.delays:
+        for delays in wanted.delays.distinct if wanted.by_row else ():
             self.columns.add_row(delays)
         return len(self.tables) - 1
 
     def number(
-        self, values: IntArray, bits: int, delays: EachDelays, *, alike: bool, early: bool = False
+        self, values: IntArray, bits: int, delays: MemberDelays, *, early: bool = False
     ) -> tuple[Bit, ...]:
         """Return the places of the bits of a number, least significant bit first."""
         each = [np.where(values >= 0, values >> k & 1, -1) for k in range(bits)]
-        return tuple(self.bit(bit, delays, alike=alike, early=early) for bit in each)
+        return tuple(self.bit(bit, delays, early=early) for bit in each)
 
     def code(
-        self, index: IntArray, codes: Sequence[Sequence[int]], delays: EachDelays, *, alike: bool
+        self,
+        index: IntArray,
+        codes: Sequence[Sequence[int]],
+        delays: MemberDelays,
+        *,
+        alike: bool,
     ) -> tuple[Bit, ...]:
         """Return the places of select bits, which a register behind them holds.
 
@@ -379,6 +410,16 @@ class BitPlacer:
             self.bit(columns[index, k], delays, alike=alike, early=True)
             for k in range(len(codes[0]))
         )
+
+
+def _add_slot(slots: list[IntArray], numbers: Sequence[int], delays: MemberDelays) -> int:
+    """Return the number of a slot, given the column of the kinds with each delays."""
+    wanted = np.array(numbers)[delays.which]
+    for slot, known in enumerate(slots):
+        if np.array_equal(known, wanted):
+            return slot
+    slots.append(wanted)
+    return len(slots) - 1
 
 
 def _depends(values: IntArray, axis: int) -> bool:

@@ -12,26 +12,20 @@ addresses, and read at the same addresses, are members of one *bank*, a wide mem
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from ...program.fields import NEUTRAL, Action
 from ...program.timing import ADDRESS, DISTRIBUTION, SETTING
 from ...topology import IntArray
-from .crossbar import (
-    Family,
-    SourceWords,
-    input_numbers,
-    local_word,
-    used_sources,
-    used_words,
-)
-from .kinds import NodeKinds, Patterns
+from .families import Family, find_uses, group_kinds, pad_rows, place_within
+from .kinds import NodeKinds
 from .part import NEUTRAL_WORD, Choice, LocalWord, plan_choice
-from .places import Bit, BitPlacer, Columns, EachDelays
+from .places import Bit, BitPlacer, Columns, MemberDelays
 from .rows import Delays, RowField, Rows, later
 from .split import SplitRows
 
@@ -42,10 +36,6 @@ __all__ = ["Address", "Arrival", "Bank", "Copy", "Reader", "Store", "StoreShape"
 CHOICE_DELAY = DISTRIBUTION + 1
 
 assert SETTING == ADDRESS + 1, "a word is there a cycle after its address"
-
-
-#: For each kind of nodes, the readers that read anything: the memories and the number of each.
-_ActiveReaders: TypeAlias = list[list[tuple[tuple[int, ...], int]]]
 
 
 @dataclass(frozen=True)
@@ -185,37 +175,28 @@ class Store(NamedTuple):
     injection_places: IntArray
 
 
-@dataclass
-class _CopyPlan:
+class _CopyPlan(NamedTuple):
     """A copy in the making.
 
     Parameters
     ----------
     values : ndarray of int, shape (members, rows, choices)
         First addresses at the nodes of the family.
-    agrees : bool
+    delays : MemberDelays
+    alike : bool
         True if all nodes, those of other families included, have the same first addresses.
-    readers : list of int
-        The readers that use the copy, by their places among those of a node.
     """
 
     values: IntArray
-    agrees: bool
-    delays: EachDelays
-    readers: list[int] = field(default_factory=list)
+    delays: MemberDelays
+    alike: bool
 
     def merge(self, other: _CopyPlan) -> _CopyPlan | None:
         """Return a copy that serves both, or None."""
-        if self.delays != other.delays or not _compatible(self.values, other.values):
+        a, b = self.values, other.values
+        if self.delays.key != other.delays.key or not ((a == b) | (a < 0) | (b < 0)).all():
             return None
-        values = np.maximum(self.values, other.values)
-        agrees = self.agrees and other.agrees
-        return _CopyPlan(values, agrees, self.delays, self.readers + other.readers)
-
-
-def _compatible(a: IntArray, b: IntArray) -> bool:
-    """Return True if two arrays agree wherever both are known."""
-    return bool(((a == b) | (a < 0) | (b < 0)).all())
+        return _CopyPlan(np.maximum(a, b), self.delays, self.alike and other.alike)
 
 
 class _Reads(NamedTuple):
@@ -224,58 +205,145 @@ class _Reads(NamedTuple):
     Parameters
     ----------
     memory, first : ndarray of int, shape (members, rows, choices)
-    delays : tuple of Delays
-        For each pattern.
-    memory_agrees : bool
-        True if all nodes read the same memories.
-    fields : tuple of (RowField, RowField)
-        Memory and first address, for each pattern.
+    delays : MemberDelays
+    fields : tuple of (ndarray of int, ndarray of int), shape (rows, variants)
+        Memory and first address of each reader at the place.
     """
 
     memory: IntArray
     first: IntArray
-    delays: EachDelays
-    memory_agrees: bool
-    fields: tuple[tuple[RowField, RowField], ...]
+    delays: MemberDelays
+    fields: tuple[tuple[IntArray, IntArray], ...]
 
 
-class _Arriving(NamedTuple):
-    """The words that a memory stores.
+def _alike(values: Iterable[IntArray]) -> bool:
+    """Return True if all nodes agree on each of some values by row and variant."""
+    return all(RowField(each, ()).agrees for each in values)
 
-    Parameters
+
+class StoreKinds:
+    """Properties of the stores of all kinds of nodes.
+
+    Attributes
     ----------
-    source : ndarray of int, shape (rows, variants)
-        -1 where it stores nothing.
-    numbers : ndarray of int, shape (members, sources + 1)
-        The input that each source is at each member.
-    inputs : tuple of LocalWord
-    codes : list of (list of int)
-        The select bits of each input.
+    readers : ndarray of int, shape (kinds, readers)
+        The readers that read anything, in the order of the memories that they read; then -1.
+    injected : ndarray of int, shape (kinds, injections)
+        The place of each injection port among those of its node; -1 for none.
+    links : dict of int to (ndarray of int), shape (kinds, lengths)
+        For each memory, the lengths of links by which stored words arrive; then -1.
+    uses : Uses
+        The words that memories store.
     """
 
-    source: IntArray
-    numbers: IntArray
-    inputs: tuple[LocalWord, ...]
-    codes: list[list[int]]
+    def __init__(self, rows: Rows, kinds: NodeKinds) -> None:
+        self.rows, self.kinds = rows, kinds
+        self.sources = rows.loops[0].sources
+        self._every = np.arange(kinds.count)
+        self._find_readers()
+        self._find_injections()
+        self.links = {number: self._links(number) for number in self.stores}
+        self.uses = find_uses(
+            self.sources, kinds, ((k, self.source(k)) for k in self.stores), self.injected
+        )
 
+    def reads(self, reader: int) -> tuple[RowField, RowField] | None:
+        """Return the memory of a reader, -1 where it reads nothing, and the first address."""
+        memory, first = (self.rows.field(act, reader) for act in (Action.MEMORY, Action.READ))
+        if memory is None or first is None:
+            return None
+        counts = (first.values >= 0) | (memory.values == NEUTRAL)
+        return RowField(np.where(counts, memory.values, -1), first.delays), first
 
-class _StoreKinds(NamedTuple):
-    """The kinds of a family.
+    @cached_property
+    def stores(self) -> list[int]:
+        """The memories that store arriving words at any node."""
+        found = []
+        for number, depth in enumerate(self.rows.depth.max(axis=0).tolist()):
+            write = self.rows.field(Action.WRITE, number)
+            if depth and write and (write.values >= 0).any():
+                found.append(number)
+        return found
 
-    Parameters
-    ----------
-    members, pattern : ndarray of int, shape (kinds,)
-        The number of each kind, and its pattern in the family.
-    first : ndarray of int, shape (patterns,)
-        A kind of each pattern.
-    readers : list of (list of int)
-        The readers that read anything, for each pattern.
-    """
+    def stored(self, number: int) -> tuple[RowField, IntArray]:
+        """Return the first address at which a memory stores words, and the length of links."""
+        write, tap = (self.rows.field(act, number) for act in (Action.WRITE, Action.TAP))
+        assert write is not None
+        assert tap is not None
+        return write, tap.values
 
-    members: IntArray
-    pattern: IntArray
-    first: IntArray
-    readers: list[list[int]]
+    def source(self, number: int) -> IntArray:
+        """Return the source of the words of a memory, -1 in rows in which it stores nothing."""
+        write, source = (self.rows.field(act, number) for act in (Action.WRITE, Action.SOURCE))
+        assert write is not None
+        assert source is not None
+        return np.where(write.values >= 0, source.values, -1)
+
+    def _find_readers(self) -> None:
+        """Find the readers of each kind, and the memories that they read, as bits of a number."""
+        last = len(self.rows.memories)
+        found = []
+        for reader in range(self.sources.readers):
+            fields = self.reads(reader)
+            if fields is None:
+                continue
+            memory = fields[0].values.astype(np.int64)
+            # The last bit stands for the word that changes nothing.
+            bits = np.where(memory == -1, 0, 1 << np.where(memory == NEUTRAL, last, memory))
+            mask = np.bitwise_or.reduce(self.kinds.values(bits, self._every), axis=(1, 2))
+            kind = np.flatnonzero(mask)
+            found.append(np.stack([kind, mask[kind], np.full_like(kind, reader)]))
+        kind, mask, reader = np.concatenate([np.zeros((3, 0), int), *found], axis=1)
+        sets, which = np.unique(mask, return_inverse=True)
+        listed = [[k for k in range(last + 1) if each >> k & 1] for each in sets.tolist()]
+        rank = np.argsort(sorted(range(len(sets)), key=listed.__getitem__))[which.ravel()]
+        order = np.lexsort((reader, rank, kind))
+        kind = kind[order]
+        self.readers = pad_rows(kind, reader[order], self.kinds.count)
+        self._sets = pad_rows(kind, rank[order], self.kinds.count)
+
+    def _find_injections(self) -> None:
+        """Find the injection ports of each kind, by the places of their readers."""
+        count, places = self.kinds.count, self.readers.shape[1] + 1
+        place_of = np.zeros((count, self.sources.readers + 1), np.int8)
+        kind, place = np.nonzero(self.readers >= 0)
+        place_of[kind, self.readers[kind, place]] = place + 1
+        longest = max(map(len, self.sources.injections), default=0)
+        found = [np.zeros((3, 0), int)]
+        for number, readers in enumerate(self.sources.injections):
+            code, left = np.zeros(count, int), np.full(count, longest)
+            for reader in readers:
+                here = place_of[:, reader] > 0
+                code = np.where(here, code * places + place_of[:, reader], code)
+                left -= here
+            active = np.flatnonzero(code)
+            code = code[active] * places ** left[active]
+            found.append(np.stack([active, code, np.full_like(active, number)]))
+        kind, code, number = np.concatenate(found, axis=1)
+        order = np.lexsort((number, code, kind))
+        kind, number = kind[order], number[order]
+        self.ports = pad_rows(kind, number, count)
+        self._codes = pad_rows(kind, code[order], count)
+        self.injected = np.full((count, len(self.sources.injections)), -1, np.int16)
+        self.injected[kind, number] = place_within(kind)
+
+    def _links(self, number: int) -> IntArray:
+        """Return the lengths of links by which words of a memory arrive at each kind."""
+        write, tap = self.stored(number)
+        at = self.kinds.values(np.where(write.values >= 0, tap, -1), self._every)
+        kind, row, choice = np.nonzero(at >= 0)
+        step = int(at.max(initial=0)) + 1
+        kind, links = np.divmod(np.unique(kind * step + at[kind, row, choice]), step)
+        return pad_rows(kind, links, self.kinds.count)
+
+    def families(self) -> list[IntArray]:
+        """Return the kinds whose stores have one structure, family by family."""
+        depth, received = np.maximum(self.kinds.depth, 0), self.kinds.received
+        sets = {each: number for number, each in enumerate(dict.fromkeys(received))}
+        sizes = np.ceil(np.log2(np.maximum(depth, 1))).astype(int)
+        lengths = [(each >= 0).sum(axis=1) for each in self.links.values()]
+        columns = [np.where(depth > 0, sizes, -1), np.array([sets[each] for each in received])]
+        return group_kinds([*columns, self._sets, self._codes, *lengths, self.uses.signature])
 
 
 class _StorePlanner:
@@ -283,140 +351,96 @@ class _StorePlanner:
 
     def __init__(
         self,
-        rows: Rows,
-        kinds: NodeKinds,
+        all_kinds: StoreKinds,
         columns: Columns,
-        family: _StoreKinds,
+        members: IntArray,
         *,
         idles: bool,
         concurrent: bool,
     ) -> None:
-        self._rows, self._kinds, self._columns = rows, kinds, columns
-        self._members, self._pattern, self._first, self._readers = family
+        self._all, self._rows, self._kinds = all_kinds, all_kinds.rows, all_kinds.kinds
+        self._columns, self._members = columns, members
         self._idles, self._concurrent = idles, concurrent
+        rows = self._rows
         splits = rows.splits if isinstance(rows, SplitRows) else ()
-        self._words = SourceWords(rows.loops[0].sources)
-        self.placer = BitPlacer(columns, family.pattern, many=kinds.are_many(family.members))
-        self._depth = kinds.depth[family.members].max(axis=0)
-        received = kinds.received[family.members[0]]
+        self.placer = BitPlacer(columns, many=self._kinds.are_many(members))
+        self._depth = self._kinds.depth[members].max(axis=0)
+        received = self._kinds.received[members[0]]
         split = {each.received for each in splits if each.memory in received}
         self._received = tuple(sorted(k for k in received | split if self._depth[k]))
         self._copy_of: dict[tuple[int, int], int] = {}
-        self.used = self._used_words()
+        self._readers = all_kinds.readers[members]
+        places = range(int((self._readers[0] >= 0).sum()))
+        self._reads = [self._find_reads(place) for place in places]
 
-    def _used_words(self) -> list[tuple[int, ...]]:
-        """Return the words that arrive in memories, for each pattern of the family."""
-        found = []
-        for kind in self._first:
-            sources: list[int] = []
-            for number in self._stored():
-                source = self._rows.field(Action.SOURCE, number)
-                assert source is not None
-                sources += used_sources(self._words, self._at(self._source(number), [kind]))
-            found.append(_given_words(self._words, sources))
-        return found
-
-    def _source(self, number: int) -> IntArray:
-        """Return the source of the words of a memory, -1 in rows in which it stores nothing."""
-        write, source = (
-            self._rows.field(action, number) for action in (Action.WRITE, Action.SOURCE)
-        )
-        assert write is not None
-        assert source is not None
-        return np.where(write.values >= 0, source.values, -1)
-
-    def _at(self, values: IntArray, kinds: Sequence[int] | None = None) -> IntArray:
-        """Return values at the members of the family, or at some kinds, given them by variant."""
-        return self._kinds.values(values, self._members if kinds is None else np.array(kinds))
-
-    def _stored(self) -> list[int]:
-        """Return the memories that store arriving words at any member."""
-        found = []
-        for number in range(len(self._depth)):
-            write = self._rows.field(Action.WRITE, number)
-            if self._depth[number] and write and (self._at(write.values) >= 0).any():
-                found.append(number)
-        return found
+    def _at(self, values: IntArray) -> IntArray:
+        """Return values at the members of the family, given them by variant."""
+        return self._kinds.values(values, self._members)
 
     def plan(self) -> StoreShape:
         """Return the structure of the stores."""
-        sources = self._rows.loops[0].sources
         copies = self._plan_copies()
         self._port_reader = self._find_port_reader()
-        banks = tuple(self._bank(members, copies) for members in self._wide_banks(copies))
-        readers = tuple(self._reader(place) for place in range(len(self._readers[0])))
+        first = self._readers[0].tolist()
+        injections = self._all.sources.injections
         return StoreShape(
-            banks,
-            readers,
-            tuple(sorted(_injections(self._rows, self._readers[0]).values())),
+            tuple(self._bank(members, copies) for members in self._wide_banks(copies)),
+            tuple(self._reader(place) for place in range(len(self._reads))),
+            tuple(
+                tuple(first.index(reader) for reader in injections[port] if reader in first)
+                for port in self._all.ports[self._members[0]].tolist()
+                if port >= 0
+            ),
             self._received,
-            sources.injection_delay,
+            self._all.sources.injection_delay,
             self._port_reader,
         )
 
-    @property
-    def injection_places(self) -> IntArray:
-        """The place of each injection port in the module, -1 for none, for each pattern."""
-        injections = self._rows.loops[0].sources.injections
-        found = np.full((len(self._readers), len(injections)), -1)
-        for pattern, readers in enumerate(self._readers):
-            places = _injections(self._rows, readers)
-            for place, number in enumerate(sorted(places, key=lambda k: places[k])):
-                found[pattern, number] = place
-        return found
-
-    def _field_reads(self, reader: int) -> tuple[RowField, RowField] | None:
-        """Return the memory of a reader, -1 where it reads nothing, and the first address."""
-        memory = self._rows.field(Action.MEMORY, reader)
-        first = self._rows.field(Action.READ, reader)
-        if memory is None or first is None:
-            return None
-        counts = (first.values >= 0) | (memory.values == NEUTRAL)
-        return RowField(np.where(counts, memory.values, -1), memory.delays), first
-
-    def _reads(self, place: int) -> _Reads:
+    def _find_reads(self, place: int) -> _Reads:
         """Return what the readers at a place among those of a node read."""
-        memory = np.full((len(self._members), self._rows.count, self._kinds.choices), -1)
-        first, agrees, delays = memory.copy(), [], []
-        same_memory = []
-        for pattern, readers in enumerate(self._readers):
-            reads = self._field_reads(readers[place])
-            assert reads is not None
-            of_memory, of_first = reads
-            here = np.flatnonzero(self._pattern == pattern)
-            memory[here] = self._kinds.values(of_memory.values, self._members[here])
-            first[here] = self._kinds.values(of_first.values, self._members[here])
-            delays.append(of_first.delays)
-            plain = np.where(of_memory.values == NEUTRAL, len(self._depth), of_memory.values)
-            same_memory.append(RowField(plain, of_first.delays).agrees)
-            agrees.append(reads)
-        return _Reads(memory, first, tuple(delays), all(same_memory), tuple(agrees))
+        shape = len(self._members), self._rows.count, self._kinds.choices
+        memory, first = np.full(shape, -1), np.full(shape, -1)
+        numbers, fields = self._readers[:, place], {}
+        for reader in np.unique(numbers).tolist():
+            found = self._all.reads(reader)
+            assert found is not None
+            fields[reader] = found
+            here = np.flatnonzero(numbers == reader)
+            memory[here] = self._kinds.values(found[0].values, self._members[here])
+            first[here] = self._kinds.values(found[1].values, self._members[here])
+        delays = MemberDelays.from_numbers(numbers, lambda reader: fields[reader][1].delays)
+        values = tuple((memory.values, first.values) for memory, first in fields.values())
+        return _Reads(memory, first, delays, values)
 
     def _plan_copies(self) -> dict[int, list[_CopyPlan]]:
         """Return the copies of each memory: readers whose addresses agree share one."""
         copies: dict[int, list[_CopyPlan]] = {
             number: [] for number, depth in enumerate(self._depth.tolist()) if depth
         }
-        for place in range(len(self._readers[0])):
-            reads = self._reads(place)
-            for number in np.unique(reads.memory[reads.memory >= 0]).tolist():
+        for place, reads in enumerate(self._reads):
+            for number in self._known(place)[0]:
                 values = np.where(reads.memory == number, reads.first, -1)
-                agrees = all(
-                    RowField(np.where(memory.values == number, first.values, -1), ()).agrees
-                    for memory, first in reads.fields
-                )
-                wanted = _CopyPlan(values, agrees, reads.delays, [place])
-                if self._columns.writable:
-                    self._copy_of[place, number] = len(copies[number])
-                    copies[number].append(wanted)
+                alike = _alike(np.where(memory == number, first, -1)
+                               for memory, first in reads.fields)  # fmt: skip
+                wanted, known = _CopyPlan(values, reads.delays, alike), copies[number]
+                for copy, each in enumerate(known if not self._columns.writable else ()):
+                    if (both := each.merge(wanted)) is not None:
+                        known[copy] = both
+                        break
                 else:
-                    self._copy_of[place, number] = _add_copy(copies[number], wanted)
+                    copy = len(known)
+                    known.append(wanted)
+                self._copy_of[place, number] = copy
         return copies
 
-    def _known(self, reader: int) -> tuple[list[int], bool]:
+    def _known(self, place: int) -> tuple[list[int], bool]:
         """Return the memories of a reader, and whether it reads the word that changes nothing."""
-        values = self._reads(reader).memory
-        return np.unique(values[values >= 0]).tolist(), bool((values == NEUTRAL).any())
+        values = self._reads[place].memory
+        last = len(self._depth)
+        used = np.bincount(
+            np.where(values == NEUTRAL, last, values)[values != -1], minlength=last + 1
+        )
+        return np.flatnonzero(used[:last]).tolist(), bool(used[last])
 
     def _find_port_reader(self) -> int | None:
         """Return a reader that reads all memories of received words.
@@ -427,7 +451,7 @@ class _StorePlanner:
         if self._concurrent or len(self._received) < 2:
             return None
         wanted = {*self._received}
-        for reader in range(len(self._readers[0])):
+        for reader in range(len(self._reads)):
             if wanted <= {*self._known(reader)[0]}:
                 return reader
         return None
@@ -440,7 +464,7 @@ class _StorePlanner:
             memory.own and (memory.layout,),
             self._size(number),
             self._rows.pitch(number),
-            [each.delays for each in copies],
+            [each.delays.key for each in copies],
             number in self._received,
             [each and (self._at(each.values).tobytes(), each.delays) for each in writes],
         )
@@ -474,7 +498,7 @@ class _StorePlanner:
         pitch, size = self._rows.pitch(number), self._size(number)
         of_bank = [
             Copy(
-                self._address(each.values, each.delays, pitch, size, agrees=each.agrees),
+                self._address(each.values, each.delays, pitch, size, alike=each.alike),
                 shown=False,
             )
             for each in copies[number]
@@ -490,20 +514,22 @@ class _StorePlanner:
             if address is not None and address.column is not None:
                 self.placer.ask(address.column)
         own = self._rows.memories[number].own
-        if number not in self._stored():
+        kind, uses = int(self._members[0]), self._all.uses
+        words = [uses.words(kind, member) for member in members]
+        if not words[0]:
             return Bank(tuple(members), size, own, tuple(of_bank), (), ())
-        words = [self._arriving(member) for member in members]
+        plans = [plan_choice(each, idles=self._idles, branched=False) for each in words]
         return Bank(
             tuple(members),
             size,
             own,
             tuple(of_bank),
-            tuple(Choice(each.inputs) for each in words),
-            tuple(self._arrivals(members, words, pitch, size)),
+            tuple(Choice(inputs) for inputs, _ in plans),
+            tuple(self._arrivals(members, [codes for _, codes in plans], pitch, size)),
         )
 
     def _address(
-        self, values: IntArray, delays: EachDelays, pitch: Delays, size: int, *, agrees: bool
+        self, values: IntArray, delays: MemberDelays, pitch: Delays, size: int, *, alike: bool
     ) -> Address | None:
         """Return where an address comes from, given first addresses.
 
@@ -511,78 +537,61 @@ class _StorePlanner:
         ----------
         size : int
             Words of the memory.
-        agrees : bool
+        alike : bool
             True if all nodes have the same first addresses.
         """
         if size == 1:
             return None
         bits, most = (size - 1).bit_length(), self._rows.most_word(pitch)
-        if agrees and not _depends_on_member(values):
-            return Address(column=self.placer.address(values, delays, pitch, bits))
+        column = self.placer.address(values, delays, pitch, bits, alike=alike)
+        if column is not None:
+            return Address(column=column)
         most_first = (1 << bits) - 1 if self._columns.writable else max(int(values.max()), 0)
         # A node knows its choice three cycles after the start.
         setup = self._rows.program.form.timing.run_setup
-        least = min(min(each) for each in delays)
+        least = min(min(each) for each in delays.distinct)
         early = self._kinds.choices == 1 or least + setup > CHOICE_DELAY
-        first = self.placer.number(
-            values, most_first.bit_length(), delays, alike=False, early=early
-        )
+        first = self.placer.number(values, most_first.bit_length(), delays, early=early)
         if not most:
             return Address(first=first, early=early)
         counter = self.placer.word(delays, pitch)
         return Address(first=first, counter=counter, early=early)
 
-    def _arriving(self, number: int) -> _Arriving:
-        """Return the words that a memory stores."""
-        source = self._source(number)
-        inputs = [used_sources(self._words, self._at(source, [kind])) for kind in self._first]
-        places = self.injection_places[0]
-        local = [_local(self._words, self.used[0], each, places) for each in inputs[0]]
-        given, codes = plan_choice(local, idles=self._idles, branched=False)
-        return _Arriving(source, input_numbers(self._words, inputs)[self._pattern], given, codes)
-
     def _arrivals(
-        self, members: list[int], words: list[_Arriving], pitch: Delays, size: int
+        self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
     ) -> list[Arrival]:
         """Return what a bank stores: for each length of links the words that arrive by it."""
-        write, tap = (self._rows.field(action, members[0]) for action in (Action.WRITE, Action.TAP))
-        assert write is not None
-        assert tap is not None
-        stores, at_tap = self._at(write.values) >= 0, self._at(tap.values)
-        firsts, sources = self._at(write.values), [self._at(each.source) for each in words]
-        links_of = [
-            np.unique(at_tap[self._pattern == pattern][stores[self._pattern == pattern]])
-            for pattern in range(len(self._first))
-        ]
+        write, tap = self._all.stored(members[0])
+        firsts, at_tap = self._at(write.values), self._at(tap)
+        moves, links_at = self._rows.blocks[:, None] > 0, self._all.links[members[0]][self._members]
+        sources = [self._all.source(member) for member in members]
         found = []
-        for place in range(len(links_of[0])):
-            links = np.array([each[place] for each in links_of])
-            acts = stores & (at_tap == links[self._pattern][:, None, None])
-            delays = tuple(later(write.delays, each) for each in links.tolist())
-            everywhere = [(write.values >= 0) & (tap.values == each) for each in np.unique(links)]
-            moves = self._rows.blocks[:, None] > 0
+        for place in range(int((links_at[0] >= 0).sum())):
+            links = links_at[:, place]
+            acts = (firsts >= 0) & (at_tap == links[:, None, None])
+            delays = MemberDelays.from_numbers(links, lambda each: later(write.delays, each))
+            everywhere = [(write.values >= 0) & (tap == each) for each in np.unique(links)]
             enable = self.placer.bit(
                 np.where(moves[None], acts, -1),
                 delays,
-                alike=_all_agree(np.where(moves, each, -1) for each in everywhere),
+                alike=_alike(np.where(moves, each, -1) for each in everywhere),
                 early=True,
             )
             strobe = self.placer.valid(delays)
-            same = _all_agree(np.where(each, write.values, -1) for each in everywhere)
-            first = np.where(acts, firsts, -1)
-            address = self._address(first, delays, pitch, size, agrees=same)
-            codes = []
-            for each, source in zip(words, sources, strict=True):
-                values = np.where(acts, source, -1)
-                index = each.numbers[np.arange(len(values))[:, None, None], values]
-                alike = _all_agree(np.where(act, each.source, -1) for act in everywhere)
-                codes.append(self.placer.code(index, each.codes, delays, alike=alike))
-            found.append(Arrival(enable, strobe, address, tuple(codes)))
+            same = _alike(np.where(each, write.values, -1) for each in everywhere)
+            address = self._address(np.where(acts, firsts, -1), delays, pitch, size, alike=same)
+            bits = []
+            for member, source, of_member in zip(members, sources, codes, strict=True):
+                values = np.where(acts, self._at(source), -1)
+                index = self._all.uses.inputs(member, self._members, values)
+                alike = _alike(np.where(act, source, -1) for act in everywhere)
+                bits.append(self.placer.code(index, of_member, delays, alike=alike))
+            found.append(Arrival(enable, strobe, address, tuple(bits)))
         return found
 
     def _reader(self, reader: int) -> Reader:
         """Return the memories of a reader, and where its select bits lie."""
-        reads = self._reads(reader)
+        reads = self._reads[reader]
         known, waits = self._known(reader)
         words = [LocalWord(k) for k in range(len(known))]
         if waits:
@@ -592,32 +601,13 @@ class _StorePlanner:
         for number, each in enumerate([*known, NEUTRAL]):
             index[reads.memory == each] = number
         # The word is there a cycle after its address.
-        delays = tuple(later(each, SETTING - ADDRESS) for each in reads.delays)
-        bits = self.placer.code(index, codes, delays, alike=reads.memory_agrees)
+        delays = reads.delays.later(SETTING - ADDRESS)
+        plain = (
+            np.where(memory == NEUTRAL, len(self._depth), memory) for memory, _ in reads.fields
+        )
+        bits = self.placer.code(index, codes, delays, alike=_alike(plain))
         inputs = tuple((number, self._copy_of[reader, number]) for number in known)
         return Reader(inputs, Choice(given, bits, branched=False))
-
-
-def _all_agree(values: Iterable[IntArray]) -> bool:
-    """Return True if all nodes agree on each of some values by row and variant."""
-    return all(RowField(each, ()).agrees for each in values)
-
-
-def _depends_on_member(values: IntArray) -> bool:
-    """Return True if known values of a row differ between members or choices."""
-    most = values.max(axis=(0, 2), keepdims=True)
-    return not bool(((values == most) | (values < 0)).all())
-
-
-def _add_copy(copies: list[_CopyPlan], wanted: _CopyPlan) -> int:
-    """Return the number of the copy that serves a reader; one is added if none does."""
-    for number, known in enumerate(copies):
-        both = known.merge(wanted)
-        if both is not None:
-            copies[number] = both
-            return number
-    copies.append(wanted)
-    return len(copies) - 1
 
 
 def plan_stores(
@@ -632,125 +622,9 @@ def plan_stores(
     concurrent : bool
         True if the memory port reads and writes during runs.
     """
-    patterns = _patterns(rows, kinds)
-    found = []
-    active = _active_readers(rows, kinds)
-    signatures = [_signature(rows, kinds, kind, active[kind]) for kind in patterns.first.tolist()]
-    for members in patterns.join(signatures):
-        here, pattern = np.unique(patterns.of_kind[members], return_inverse=True)
-        first = patterns.first[here]
-        readers = [[reader for _, reader in active[kind]] for kind in first.tolist()]
-        family = _StoreKinds(members, np.asarray(pattern).ravel(), first, readers)
-        planner = _StorePlanner(rows, kinds, columns, family, idles=idles, concurrent=concurrent)
-        shape = planner.plan()
-        sources = np.array(planner.used, int)[pattern]
-        places = planner.injection_places[pattern]
-        found.append(
-            Store(Family(members, sources, sources.shape[1]), shape, planner.placer, places)
-        )
+    all_kinds, found = StoreKinds(rows, kinds), []
+    for members in all_kinds.families():
+        planner = _StorePlanner(all_kinds, columns, members, idles=idles, concurrent=concurrent)
+        family, shape = all_kinds.uses.family(members), planner.plan()
+        found.append(Store(family, shape, planner.placer, all_kinds.injected[members]))
     return found
-
-
-def _patterns(rows: Rows, kinds: NodeKinds) -> Patterns:
-    """Return the patterns of kinds that use the same memories and words."""
-    sets = {each: number for number, each in enumerate(dict.fromkeys(kinds.received))}
-    depth = np.maximum(kinds.depth, 0)
-    sizes = np.ceil(np.log2(np.maximum(depth, 1))).astype(int)
-    columns = [np.where(depth > 0, sizes, -1), np.array([sets[each] for each in kinds.received])]
-    for reader in range(rows.loops[0].sources.readers):
-        memory, first = (rows.field(action, reader) for action in (Action.MEMORY, Action.READ))
-        if memory is not None and first is not None:
-            columns += [
-                kinds.used(np.where(first.values >= 0, memory.values, -1)),
-                kinds.used(np.where(memory.values == NEUTRAL, 0, -1)),
-            ]
-    for number in range(len(rows.memories)):
-        write, tap, source = (
-            rows.field(action, number) for action in (Action.WRITE, Action.TAP, Action.SOURCE)
-        )
-        if write is None or tap is None or source is None:
-            continue
-        stores = write.values >= 0
-        for links in np.unique(tap.values[stores]).tolist():
-            columns.append(kinds.used(np.where(stores & (tap.values == links), source.values, -1)))
-    return Patterns.from_columns(columns, kinds.count)
-
-
-def _active_readers(rows: Rows, kinds: NodeKinds) -> _ActiveReaders:
-    """Return the readers that read anything at each kind, by the memories that they read.
-
-    Each comes with the numbers of its memories.
-    """
-    found: _ActiveReaders = [[] for _ in range(kinds.count)]
-    memories = len(rows.memories)
-    for reader in range(rows.loops[0].sources.readers):
-        memory, first = (rows.field(action, reader) for action in (Action.MEMORY, Action.READ))
-        if memory is None or first is None:
-            continue
-        # The last number stands for the word that changes nothing.
-        plain = np.where(memory.values == NEUTRAL, memories, memory.values)
-        counts = (first.values >= 0) | (memory.values == NEUTRAL)
-        used = kinds.used(np.where(counts, plain, -1))[:, :-1]
-        different, which = np.unique(used, axis=0, return_inverse=True)
-        sets = [tuple(np.flatnonzero(each).tolist()) for each in different]
-        for kind, number in enumerate(np.asarray(which).ravel().tolist()):
-            if sets[number]:
-                found[kind].append((sets[number], reader))
-    for readers in found:
-        readers.sort()
-    return found
-
-
-def _signature(
-    rows: Rows, kinds: NodeKinds, kind: int, active: list[tuple[tuple[int, ...], int]]
-) -> object:
-    """Return what kinds of nodes must have in common for a store of one structure."""
-    words, one = SourceWords(rows.loops[0].sources), np.array([kind])
-    depth = kinds.depth[kind].tolist()
-    found: list[object] = [tuple((d - 1).bit_length() if d else -1 for d in depth)]
-    found.append(tuple(sorted(kinds.received[kind])))
-    found += [memories for memories, _ in active]
-    readers = [reader for _, reader in active]
-    ports = _injections(rows, readers)
-    places = {number: place for place, number in enumerate(sorted(ports, key=lambda k: ports[k]))}
-    found.append(tuple(sorted(ports.values())))
-    sources: list[tuple[int, ...]] = []
-    for number, words_held in enumerate(depth):
-        write, tap, source = (
-            rows.field(action, number) for action in (Action.WRITE, Action.TAP, Action.SOURCE)
-        )
-        if not words_held or write is None or tap is None or source is None:
-            continue
-        stores = kinds.values(write.values, one) >= 0
-        taps = kinds.values(tap.values, one)
-        of_rows = kinds.values(source.values, one)
-        for place, links in enumerate(np.unique(taps[stores]).tolist()):
-            found.append((number, place))
-            sources.append(used_sources(words, np.where(stores & (taps == links), of_rows, -1)))
-    used = _given_words(words, [source for each in sources for source in each])
-    found += [tuple(_local(words, used, source, places) for source in each) for each in sources]
-    return tuple(found)
-
-
-def _injections(rows: Rows, readers: list[int]) -> dict[int, tuple[int, ...]]:
-    """Return the readers of each injection port that has any, by their places."""
-    return {
-        number: tuple(readers.index(reader) for reader in each if reader in readers)
-        for number, each in enumerate(rows.loops[0].sources.injections)
-        if {*each} & {*readers}
-    }
-
-
-def _given_words(words: SourceWords, sources: Sequence[int]) -> tuple[int, ...]:
-    """Return the words that a store is given for some sources: it has those that it injects."""
-    return used_words(words, [each for each in sources if words.injection(each) is None])
-
-
-def _local(
-    words: SourceWords, used: Sequence[int], source: int, places: Mapping[int, int] | IntArray
-) -> LocalWord:
-    """Return a source as a word of a store, given the places of injection ports."""
-    number = words.injection(source)
-    if number is not None:
-        return LocalWord(int(places[number]), injected=True)
-    return local_word(words, used, source)
