@@ -57,7 +57,7 @@ def _bus(bus: Bus | str) -> Bus:
 
 #: The kinds of fabrics that are made of a core, and the module that adds its adapter. Those of
 #: other kinds are made of the hardware before it.
-CORES = {"host": "torusfabric.adapters.host.hardware"}
+CORES = dict.fromkeys(("host", "host bus"), "torusfabric.adapters.host.hardware")
 
 #: Cycles of the longest timeout: a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1

@@ -137,7 +137,7 @@ class StoreModule(NodePart):
                     bank_name(bank, copy),
                     place * width,
                     len(bank.members) * width,
-                    bank.size * sections,
+                    bank.size * sections if sections > 1 else bank.depth,
                     len(bank.members) if bank.own else 1,
                 )
                 for copy in range(len(bank.copies))

@@ -104,8 +104,8 @@ class Bank:
     ----------
     members : tuple of int
         Memory numbers.
-    size : int
-        Words of each section: a power of two.
+    size, depth : int
+        Words of each section, a power of two if there are several; and those that are used.
     own : bool
         True if the memory port writes it.
     words : tuple of Choice
@@ -114,6 +114,7 @@ class Bank:
 
     members: tuple[int, ...]
     size: int
+    depth: int
     own: bool
     copies: tuple[Copy, ...]
     words: tuple[Choice, ...]
@@ -516,12 +517,14 @@ class _StorePlanner:
         own = self._rows.memories[number].own
         kind, uses = int(self._members[0]), self._all.uses
         words = [uses.words(kind, member) for member in members]
+        depth = int(self._depth[members].max())
         if not words[0]:
-            return Bank(tuple(members), size, own, tuple(of_bank), (), ())
+            return Bank(tuple(members), size, depth, own, tuple(of_bank), (), ())
         plans = [plan_choice(each, idles=self._idles, branched=False) for each in words]
         return Bank(
             tuple(members),
             size,
+            depth,
             own,
             tuple(of_bank),
             tuple(Choice(inputs) for inputs, _ in plans),
