@@ -72,7 +72,7 @@ def first(kind, mutation, place):
     [
         (SWAPPED, "endpoint_at_{}, number 2, rx", "whole runs", "received word"),
         (OPERAND, "read_merge_1_{}, number 0, data", "wiring", "read_merge_0_0"),
-        (INVERTED, "router_0", "whole runs", "received word"),
+        (INVERTED, "endpoint_0", "whole runs", "received word"),
     ],
 )
 def test_what_is_refuted_is_named(mutation, place, module, signal):

@@ -5,6 +5,7 @@ from helpers import expected_words, few
 
 import torusfabric as tf
 from torusfabric import collective as collectives
+from torusfabric.adapters.host.hardware import host_core
 from torusfabric.simulation.engines import AmaranthEngine, Job
 from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import Words
@@ -27,6 +28,9 @@ FABRICS = [
 
 class Resettable(tf.Fabric):
     """A fabric with the input that the bus has for the register `abort`."""
+
+    def _core(self):
+        return super()._core() and host_core(self.program, self.width, resets=True)
 
     def _builder(self):
         build = super()._builder()
