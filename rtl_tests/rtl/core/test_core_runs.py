@@ -37,6 +37,7 @@ ANY = [
     ("2x3", "reduce-scatter:matching"),
     ("3x3", "allreduce:spanning-tree"),
     ("4", "allreduce:ring-exchange"),
+    ("2x3!0:+1=3", "allreduce:any-network"),
     ("4x4", "broadcast:max-flow"),
 ]
 

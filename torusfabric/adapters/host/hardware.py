@@ -48,7 +48,7 @@ def host_core(program: Program, width: int, *, resets: bool) -> Core:
     return Core(
         program,
         width,
-        run_port=RunPort.from_program(program, lead=0, holds=hold > 0, resets=resets),
+        run_port=RunPort(program, lead=0, holds=hold > 0, resets=resets),
         memory_port=SharedPort(
             program.memories,
             int(program.depth.max()),

@@ -226,7 +226,7 @@ class Core:
         self._columns = Columns(writable=room is not None, shared=shared)
         unit = OperatorUnit(program.operators) if program.operators else None
         self._settings = NodeSettings(width, program.ports, unit)
-        self.run_port = run_port or RunPort.from_program(program, sections=sections)
+        self.run_port = run_port or RunPort(program, sections=sections)
         self.memory_port = memory_port or MemoryPort(
             self.rows.memories,
             int(self.rows.depth.max()),
@@ -293,44 +293,29 @@ class Core:
         """Return the link port of an arc."""
         return LinkPort(node, port, int(self.program.topology.cycles_of_arc[node, port]) - 1)
 
-    def places(
-        self,
-        *,
-        received: bool,
-        mode: int | None = None,
-        length: int | None = None,
-        root: int | None = None,
-    ) -> tuple[IntArray, IntArray]:
+    def places(self, *, received: bool, **chosen: int | None) -> tuple[IntArray, IntArray]:
         """Return bank and address, at the memory port, of every word of the nodes of the core.
 
         Parameters
         ----------
         received : bool
             True for the words that nodes receive, in their order; else those that they send.
-        mode, length, root : int, optional
-            The choices of the run.
+        chosen : int, optional
+            The mode, length and root of the run.
 
         Returns
         -------
         bank, address : ndarray of int, shape (nodes, words)
             The address is -1 where a node has no such word.
         """
-        memory, address = np.broadcast_arrays(
-            *word_addresses(
-                self.program,
-                received=received,
-                mode=mode,
-                length=length,
-                root=root,
-                nodes=self.nodes,
-            )
-        )
+        located = word_addresses(self.program, received=received, nodes=self.nodes, **chosen)
+        memory, address = np.broadcast_arrays(*located)
         if not isinstance(self.rows, SplitRows):
             return memory, address
-        form = self.program.form_of(mode, length, root)
+        form = self.program.form_of(**chosen)
         variant = np.searchsorted(self.rows.used, self.program.variant_of[self.nodes])
         if self.program.forms[form].by_offset:
-            choice = self.kinds.choice_by_root(self.nodes)[:, root or 0]
+            choice = self.kinds.choice_by_root(self.nodes)[:, chosen.get("root") or 0]
             start = self.rows.starts[form]
             variant = self.kinds.variants[self.kinds.kind_of[self.nodes], start, choice]
         return self.rows.find(variant, memory, address, received=received)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
-from amaranth.lib.wiring import In, Member, Out
+from amaranth.lib.wiring import In, Member
 
 from ..modules import Leaf, apart
 from ..multiplexer import branch_bits, branch_luts, lut_count, multiplexed, select_bits
@@ -41,7 +41,6 @@ __all__ = [
     "is_branched",
     "operator_code_input",
     "plan_choice",
-    "word_outputs",
 ]
 
 #: Words from which on a multiplexer passes 0 where all its select bits are 0.
@@ -328,11 +327,6 @@ class NodePart(Leaf):
             branched=branched,
             small=small,
         )
-
-
-def word_outputs(widths: Mapping[str, int]) -> dict[str, Member]:
-    """Return members for outputs, given their widths."""
-    return {name: Out(width) for name, width in widths.items()}
 
 
 def operator_code_input(

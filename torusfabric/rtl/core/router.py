@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import In, Out
 
 from ...program.timing import COMBINE, LINK, SETTING
 from ..combiner import ChosenSum
@@ -19,7 +19,6 @@ from .part import (
     NodePart,
     NodeSettings,
     operator_code_input,
-    word_outputs,
 )
 
 __all__ = ["Operators", "Router"]
@@ -55,7 +54,7 @@ class Router(NodePart):
             settings,
             words,
             operator_code_input(settings, neutral=neutral)
-            | word_outputs({"tx": settings.ports * settings.width}),
+            | {"tx": Out(settings.ports * settings.width)},
         )
         self.tx = Signal(settings.ports * settings.width, reset_less=True, name="tx")
 
@@ -106,7 +105,7 @@ class Operators(NodePart):
             {"inject": sum(words.values())},
             operator_code_input(settings, neutral=True, combines=True)
             | {"rx": In(size)}
-            | word_outputs({"result": size, "made": size}),
+            | {"result": Out(size), "made": Out(size)},
         )
         self.result = Signal(size, reset_less=True, name="result")
         self.made = Signal(size, name="made")

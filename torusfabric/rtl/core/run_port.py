@@ -18,35 +18,19 @@ form; ``last_entry`` and ``last_root``, those of the run under way, or of the la
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...program import Program
 from ..memories import address_width
-from .rows import Rows
 
 __all__ = ["RunPort"]
 
 
-@dataclass(frozen=True)
 class RunPort:
-    """The choices of a run, and the widths of the run port.
+    """The run port of a program.
 
     Parameters
     ----------
-    entries : int
-        Forms.
-    flits : int
-        Flits of the longest block; 0 if the length is fixed.
-    roots : int
-        Nodes of which each may be the root; 0 if the root is fixed.
-    operations : int
-        Operators.
     sections : int
         Sections of each memory.
-    rows : int
-        Rows of the longest form.
-    cycles : int
-        Clock edges of the longest run.
     lead : int
         Cycles from `ends` to the last cycle of a run; 0 if no run follows another at once.
     holds : bool
@@ -54,80 +38,49 @@ class RunPort:
     resets : bool
         True if an input ends runs.
 
+    Attributes
+    ----------
+    inputs, outputs : dict of str to int
+        The members, each with its width.
+    cycles : int
+        Clock edges of the longest run.
+
     Examples
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "broadcast"), max_flits=8, root="any")
-    >>> RunPort.from_program(program, sections=2).inputs
+    >>> RunPort(program, sections=2).inputs
     {'start': 1, 'last': 3, 'root': 4, 'section': 1, 'reset': 1}
     """
 
-    entries: int
-    flits: int
-    roots: int
-    operations: int
-    sections: int
-    rows: int
-    cycles: int
-    lead: int = 2
-    holds: bool = False
-    resets: bool = True
-
-    @classmethod
-    def from_program(
-        cls,
+    def __init__(
+        self,
         program: Program,
         *,
         sections: int = 1,
         lead: int = 2,
         holds: bool = False,
         resets: bool = True,
-    ) -> RunPort:
-        """Return the run port of a program."""
-        loops = Rows(program).loops
-        longest = (form.timing_of(form.block_of(program.flits)) for form in program.forms)
-        return cls(
-            entries=len(program.forms),
-            flits=max(loop.flits for loop in loops) if program.any_length else 0,
-            roots=max([mode.groups.size for mode in program.modes if mode.any_root], default=0),
-            operations=len(program.operators),
-            sections=sections,
-            rows=max(loop.rows for loop in loops),
-            cycles=max(timing.cycles for timing in longest),
-            lead=lead,
-            holds=holds,
-            resets=resets,
-        )
-
-    @property
-    def inputs(self) -> dict[str, int]:
-        """The inputs, each with its width."""
-        found = {"start": 1}
-        if self.entries > 1:
-            found["entry"] = address_width(self.entries)
-        if self.flits:
-            found["last"] = address_width(self.flits)
-        if self.roots > 1:
-            found["root"] = address_width(self.roots)
-        if self.operations > 1:
-            found["operation"] = address_width(self.operations)
-        if self.sections > 1:
-            found["section"] = address_width(self.sections)
-        if self.holds:
-            found["settling"] = 1
-        if self.resets:
-            found["reset"] = 1
-        return found
-
-    @property
-    def outputs(self) -> dict[str, int]:
-        """The outputs, each with its width."""
-        found = dict.fromkeys(("idle", "ending", "ends") if self.lead else (), 1)
-        found |= {"busy": 1, "done": 1, "cycles": 32}
-        if self.flits:
-            found["round"] = address_width(self.rows)
-        if self.entries > 1:
-            found["last_entry"] = address_width(self.entries)
-        if self.roots > 1:
-            found["last_root"] = address_width(self.roots)
-        return found
+    ) -> None:
+        self.lead, self.holds, self.resets = lead, holds, resets
+        forms = program.forms
+        timings = [form.timing_of(form.block_of(program.flits)) for form in forms]
+        self.cycles = max(timing.cycles for timing in timings)
+        roots = [mode.groups.size for mode in program.modes if mode.any_root]
+        flits = max(form.loop.flits for form in forms)
+        counts = {
+            "entry": len(forms),
+            "last": max(flits, 2) if program.any_length else 0,
+            "root": max(roots, default=0),
+            "operation": len(program.operators),
+            "section": sections,
+        }
+        chosen = {name: address_width(count) for name, count in counts.items() if count > 1}
+        also = {"settling": holds, "reset": resets}
+        self.inputs = {"start": 1} | chosen | {name: 1 for name, there in also.items() if there}
+        states = [*(("idle", "ending", "ends") if lead else ()), "busy", "done"]
+        self.outputs = dict.fromkeys(states, 1) | {"cycles": 32}
+        if program.any_length:
+            self.outputs["round"] = address_width(max(form.loop.rows for form in forms))
+        held = {"last_entry": "entry", "last_root": "root"}
+        self.outputs |= {name: chosen[of] for name, of in held.items() if of in chosen}

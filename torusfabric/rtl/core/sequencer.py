@@ -215,10 +215,10 @@ class Sequencer(Leaf):
             with m.If(last):
                 m.d.sync += [self.busy.eq(0), self.done.eq(1)]
         # As late as may be: words that were written just before are on their way.
-        with m.If(stages[1]):
-            m.d.sync += self.node_busy.eq(1)
-        with m.Elif(self._ended(stages, DISTRIBUTION)):
+        with m.If(self._ended(stages, DISTRIBUTION)):
             m.d.sync += self.node_busy.eq(0)
+        with m.Elif(stages[1]):
+            m.d.sync += self.node_busy.eq(1)
 
     # Signals to the nodes
 

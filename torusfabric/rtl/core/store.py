@@ -14,7 +14,7 @@ from operator import or_
 from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib.wiring import In, Member
+from amaranth.lib.wiring import In, Member, Out
 
 from ...collective import combine_in_tree
 from ..memories import (
@@ -30,7 +30,7 @@ from ..modules import apart, delayed
 from ..multiplexer import bit_count, select_code
 from ..operator_unit import add_pair
 from .memory_port import MemoryPort, PortSignals
-from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input, word_outputs
+from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input
 from .places import Bit, Place
 from .store_plan import Address, Arrival, Bank, Reader, StoreShape
 
@@ -113,9 +113,8 @@ class StoreModule(NodePart):
         members: dict[str, Member] = {"busy": In(1), "section": In(port.section_bits)}
         members |= operator_code_input(settings, neutral=True, combines=combines)
         members |= {name: In(bits) for name, bits in port.inputs.items()}
-        members |= word_outputs(
-            {"read_data": width, "inject": max(len(shape.injections), 1) * width}
-        )
+        injections = max(len(shape.injections), 1)
+        members |= {"read_data": Out(width), "inject": Out(injections * width)}
         super().__init__(inputs, settings, {"rx": words}, members)
         self.read_data = Signal(width, reset_less=True, name="read_data")
         self.banks = self._plan_cells()
