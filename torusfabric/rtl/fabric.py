@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..contract.cut import Cut
     from ..program.frame import Frame
     from .bus import Bus, RegisterMap
-    from .core.core import Core
+    from .core.core import Core, CoreBuilder
     from .loaded.image import Image
     from .loaded.top import LoadedTables
 
@@ -264,7 +264,8 @@ class Fabric(wiring.Component):
         if self.kind not in CORES:
             return None
         module = import_module(CORES[self.kind])
-        return module.host_core(self.program, self.width, resets=self.bus is not None)
+        core: Core = module.host_core(self.program, self.width, resets=self.bus is not None)
+        return core
 
     def _builder(self) -> FabricBuilder:
         """What takes the parts of the netlist."""
@@ -313,10 +314,12 @@ class Fabric(wiring.Component):
         apart = self.top is Top.STREAM
         return [(name, bits) for name, bits in ports.items() if not (apart and is_stream(name))]
 
-    def add_top(self, build: FabricBuilder) -> Built:
+    def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
         if self.core:
-            return import_module(CORES[self.kind]).add_host_fabric(self.core, self.form_layouts)
+            module = import_module(CORES[self.kind])
+            built: Built = module.add_host_fabric(self.core, self.form_layouts)
+            return built
         if self._tables:
             from .loaded.top import add_loaded_stream_top, add_loaded_top  # a guest
 
@@ -334,7 +337,7 @@ class Fabric(wiring.Component):
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive those ports that do not stand behind the bus, in a design that has all of it."""
 
-    def _behind_bus(self, build: FabricBuilder, bus: Bus) -> RegisterMap:
+    def _behind_bus(self, build: FabricBuilder | CoreBuilder, bus: Bus) -> RegisterMap:
         """Put the host port behind a bus."""
         from .bus.attach import add_bus, command_choices  # a guest
 

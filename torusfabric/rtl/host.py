@@ -216,7 +216,7 @@ class Host(Leaf):
     (True, 8)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (one property each)
         self,
         views: Sequence[Finder],
         writes: Sequence[Finder],

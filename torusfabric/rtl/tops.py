@@ -28,7 +28,7 @@ from .fabric_builder import FabricBuilder, Top
 from .host import RADIX, Finder, Host, ReadMerge, merge_levels
 from .locators import ChunkLocator, HostLayout, Locator, RouteLocator
 from .memories import address_width, choose
-from .netlist import Fixed, Leaf, Part, Parts, Role
+from .netlist import Fixed, Leaf, NetlistBuilder, Part, Parts, Role
 from .node_parts import add_combiners, add_endpoints, add_routers, add_streams
 from .sequencer import Sequencer
 from .streams import Clocks
@@ -36,6 +36,7 @@ from .streams import Clocks
 if TYPE_CHECKING:
     from ..program.frame import Frame
     from ..program.loadable import LoadableMode
+    from .core.core import CoreBuilder
     from .loaded.image import Image
 
 __all__ = ["Built", "RootUnit", "add_core_top", "add_host", "add_host_port", "add_host_top",
@@ -45,7 +46,7 @@ __all__ = ["Built", "RootUnit", "add_core_top", "add_host", "add_host_port", "ad
 
 
 def add_single(
-    build: FabricBuilder,
+    build: NetlistBuilder,
     name: str,
     role: Role,
     make: Callable[[], Leaf],
@@ -71,7 +72,7 @@ def add_single(
 
 
 def add_host(
-    build: FabricBuilder,
+    build: FabricBuilder | CoreBuilder,
     layouts: Sequence[HostLayout],
     outside: str = "",
     halves: Sequence[int] = (),
@@ -133,7 +134,7 @@ def add_host(
 
 
 def add_host_port(
-    build: FabricBuilder,
+    build: FabricBuilder | CoreBuilder,
     make: Callable[[], Host],
     given: Mapping[str, Parts] = MappingProxyType({}),
     outside: str = "",
@@ -183,7 +184,7 @@ def locator_of(program: Program, *, received: bool) -> Callable[[], Locator] | N
     return partial(TableLocator, mapped, nodes=program.groups.size, **facts)
 
 
-def add_read_tree(build: FabricBuilder) -> None:
+def add_read_tree(build: FabricBuilder | CoreBuilder) -> None:
     """Brings the word read at a node to `host_rdata`, level by level."""
     width, words = build.word, build.nodes
     net, levels = build.read_net, len(merge_levels(build.nodes))

@@ -27,6 +27,7 @@ from .windows import Windows
 
 if TYPE_CHECKING:
     from ...program import Program
+    from ..core.core import CoreBuilder
     from ..fabric_builder import FabricBuilder
 
 __all__ = ["CommandPort", "add_bus", "command_choices"]
@@ -36,7 +37,7 @@ STATES = {"busy": 1, "done": 1, "error": ERROR_BITS, "cycles": 32}
 
 
 def add_bus(
-    net: FabricBuilder,
+    net: FabricBuilder | CoreBuilder,
     bus: Bus,
     layouts: Sequence[HostLayout],
     *,
@@ -101,7 +102,7 @@ def add_bus(
 
 
 def _behind_streams(
-    net: FabricBuilder,
+    net: FabricBuilder | CoreBuilder,
     inputs: Mapping[str, int],
     outputs: Mapping[str, int],
     choices: Mapping[str, int],

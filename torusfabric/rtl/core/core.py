@@ -200,7 +200,7 @@ class Core:
     ['control_stage', 'endpoint_0', 'router_0', 'sequencer']
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (one choice each)
         self,
         program: Program,
         width: int,
