@@ -82,7 +82,7 @@ class Netlist:
     wired : dict of str to tuple of Part
         Outputs that no instance drives by itself, and the bits of nets they are made of.
     declared : mapping of str to Port
-        The purpose of ports that adapters have added.
+        The purpose of ports that streams and adapters have added.
     """
 
     inputs: dict[str, int]

@@ -64,11 +64,11 @@ def test_ports_are_those_that_are_listed(topology, collectives, options):
     fabric = streams(topology, collectives, **options)
     listed = stream_ports(fabric.program, fabric.width, fabric.clocks)
     net = fabric.netlist
-    assert net.inputs == {port.name: port.width for port in listed if port.direction == "in"}
-    assert net.outputs == {port.name: port.width for port in listed if port.direction == "out"}
+    assert net.inputs == {name: port.width for name, port in listed.items() if not port.output}
+    assert net.outputs == {name: port.width for name, port in listed.items() if port.output}
     nodes = {name: port.node for name, port in net.node_ports.items()}
-    assert nodes == {port.name: port.node for port in listed if port.node is not None}
-    clocks = {port.name: port.clock for port in listed}
+    assert nodes == {name: port.node for name, port in listed.items() if port.node is not None}
+    clocks = {name: port.clock for name, port in listed.items()}
     own = "clk_3" if "clocks" in options else "clk"
     assert (clocks["m_axis_3_tdata"], clocks.get("rst_3", own), clocks["busy"]) == (own, own, "clk")
 
