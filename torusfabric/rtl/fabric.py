@@ -201,7 +201,7 @@ class Fabric(wiring.Component):
         self.placement, self.variant_of = build.placement, build.variant_of
         self.operator_unit = build.operator_unit
         self.router_classes, self.read_latency, self._locators = self.add_top(build)
-        self.register_map = self._behind_bus(build, self.bus) if self.bus else None
+        self.register_map = self.add_bus(build, self.bus) if self.bus else None
         self.netlist = build.done()
         streams = stream_members(program, self.width, self.beat) if self.top is Top.STREAM else {}
         if self.bus and streams:  # whose registers stand for commands
@@ -312,7 +312,7 @@ class Fabric(wiring.Component):
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive those ports that do not stand behind the bus, in a design that has all of it."""
 
-    def _behind_bus(self, build: FabricBuilder, bus: Bus) -> RegisterMap:
+    def add_bus(self, build: FabricBuilder, bus: Bus) -> RegisterMap:
         """Put the host port behind a bus."""
         from .bus.attach import add_bus, command_choices  # a guest
 

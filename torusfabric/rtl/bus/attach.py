@@ -83,9 +83,7 @@ def add_bus(
         del outputs["host_rdata"]
         inputs = {name: width for name, width in inputs.items() if not name.startswith("host_")}
         ports |= burst_members(bits, registers.flit_bytes)
-    for name, member in ports.items():
-        if member.flow is In:
-            net.add_input(name, member.shape)
+    net.add_ports(ports)
     modules = {
         "bus_bridge": partial(BRIDGES[bus], bus, bits),
         "bus_registers": partial(Registers, registers, inputs=inputs, outputs=outputs, **latencies),
@@ -94,9 +92,6 @@ def add_bus(
     for name, make in modules.items():
         if bursts or name != "bus_windows":
             add_single(net, name, Role.BUS, make, renamed=nets)
-    for name, member in ports.items():
-        if member.flow is Out:
-            net.add_output(name, member.shape)
     return registers
 
 
