@@ -1,6 +1,6 @@
 """Options of adapters on the command line, and the fabrics that they ask for."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from ..fabric.adapted import adapter_options, chosen_adapter
@@ -9,6 +9,7 @@ from .arguments import add_options, natural, positive, real
 if TYPE_CHECKING:
     from ..contract.adapter import Adapter
     from .fabric import Made
+    from .parser import Parser
 
 __all__ = ["add_adapter_options", "adapter_of", "make_system"]
 
@@ -16,9 +17,13 @@ __all__ = ["add_adapter_options", "adapter_of", "make_system"]
 READERS = {"real": real, "natural": natural, "positive": positive}
 
 
-def add_adapter_options(parser: ArgumentParser, command: str) -> None:
-    """Add the options that adapters declare for a command."""
+def add_adapter_options(parser: "Parser", command: str) -> None:
+    """Add the options that adapters declare for a command, or say which commands have them."""
     for adapter, every in adapter_options(command):
+        if not every:
+            served = {name: None for options in adapter.options for name in options.commands}
+            parser.elsewhere[f"--{adapter.name}"] = ", ".join(served)
+            continue
         group = parser.add_argument_group(adapter.title)
         for options in every:
             how = {

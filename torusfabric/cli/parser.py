@@ -36,6 +36,8 @@ class Parser(argparse.ArgumentParser):
         # By this argparse recognises negative numbers; else it drops -4x4 as an unknown option
         # and takes what follows for the topology.
         self._negative_number_matcher = _NEGATIVE
+        #: Options that this command has not, with the names of the commands that have them.
+        self.elsewhere: dict[str, str] = {}
         self._words: list[str] = []
         self._given: set[argparse.Action] = set()
 
@@ -112,6 +114,11 @@ class Parser(argparse.ArgumentParser):
             else:
                 is_known = name[:2] in known
             if not is_known:
+                if name in self.elsewhere:
+                    raise InputError(
+                        f"{name} must be left out for {self.prog.rpartition(' ')[2]}; "
+                        f"it is for {self.elsewhere[name]}"
+                    )
                 names = {option.lstrip("-"): option for option in known}
                 self.error(f"unrecognized arguments: {name}{hint(name.lstrip('-'), names)}")
 
