@@ -1,4 +1,4 @@
-"""The commands that make hardware: verilog, and synth, which says what choices cost, too."""
+"""The commands that make hardware: verilog; synth, which says what choices cost; and prove."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..planning import require_results
 from ..toolchain.notices import say
 from .adapted import make_system
-from .arguments import FORCE, add_options, folder, positive
+from .arguments import FORCE, VCD, add_options, check_output, folder, positive
 from .fabric import Made, make_fabric
 from .hardware_options import (
     add_bus_option,
@@ -30,7 +30,7 @@ from .output import (
 )
 from .parser import Commands, add_command
 from .selection_options import add_selection
-from .tables import add_tables_options
+from .tables import add_fabric_file, add_tables_options, check_fabric_file, fabric_of_file
 
 __all__ = ["add_commands"]
 
@@ -57,22 +57,25 @@ def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
     verilog = add_command(commands, "verilog", run_verilog)
     synth = add_command(commands, "synth", run_synth)
-    for parser in (verilog, synth):
+    prove = add_command(commands, "prove", run_prove)
+    for parser in (verilog, synth, prove):
         add_selection(parser, several=True)
         add_fabric_options(parser)
         add_top_options(parser, "host", "core", "stream")
         add_bus_option(parser)
-        add_tables_options(parser)
+        if parser is not prove:
+            add_tables_options(parser)
     add_ram_option(verilog, default="auto", otherwise="auto: the tool chooses")
     add_ram_option(synth, default=None, otherwise="block RAM as far as an ECP5 has it, else auto")
     _add_verilog_options(verilog)
     _add_synth_options(synth)
+    _add_prove_options(prove)
 
 
 def _add_verilog_options(verilog: ArgumentParser) -> None:
     """Add the arguments that say what to write."""
     add_options(
-        verilog,
+        verilog.add_argument_group("files"),
         """
         --prefix NAME: what the names of all modules begin with (default nothing)
         --flow: write a project and constraints for these tools too
@@ -102,6 +105,20 @@ def _add_synth_options(synth: ArgumentParser) -> None:
         target={"required": True},
         mapping={"choices": ("compact", "fast"), "default": "compact"},
         seeds=positive,
+    )
+
+
+def _add_prove_options(prove: ArgumentParser) -> None:
+    """Add the arguments that say what is proved in place of a selection, and where waves go."""
+    add_fabric_file(prove)
+    add_options(
+        prove, "--image FILE: with --fabric: what is loaded (default what it is built with)\n"
+    )
+    text = """
+        --wave FILE.vcd: where to write the waves of what does not hold (default counterexample.vcd)
+        """
+    add_options(
+        prove.add_argument_group("files"), text, FORCE, wave={"default": "counterexample.vcd"}
     )
 
 
@@ -261,3 +278,37 @@ def _stored(made: Made) -> dict[str, Any]:
         "rom_bits": inventory.rom_bits,
         "memory_bits": inventory.memory_bits,
     }
+
+
+def run_prove(arguments: Namespace) -> None:
+    """Prove; returns 2 if anything does not hold."""
+    from ..proof import prove
+    from ..toolchain.cache import Cache
+    from ..toolchain.files import write_file
+
+    check_output(arguments, arguments.wave, VCD)
+    check_fabric_file(arguments, "wave", "force")
+    if arguments.fabric:
+        proved = partial(prove, fabric_of_file(arguments))
+    else:
+        made = make_system(arguments)
+        proved = partial(prove, made.fabric)
+        if made.system:
+            proved = partial(made.system.adapter.part("claims").prove, made.system)
+    with progress_bar("proving") as progress:
+        proof = proved(cache=Cache(), progress=progress)
+    wrong = proof.counterexample
+    if wrong and wrong.wave:
+        write_file(arguments.wave, wrong.wave)
+    if arguments.json:
+        wave = arguments.wave if wrong and wrong.wave else None
+        print_json(proof.to_json() | {"wave": wave})
+    else:
+        rows = [(p.name, p.properties, f"{p.seconds:g}", p.method, p.says) for p in proof.modules]
+        print_table(("module", "properties", "seconds", "how", "what"), rows)
+        print_line()
+        print_facts({f"assumed {k + 1}": text for k, text in enumerate(proof.assumptions)})
+        if proof.proved:
+            print_line()
+            print_line(proof.conclusion)
+    proof.require_proved(f" (waves: {arguments.wave})" if wrong and wrong.wave else "")

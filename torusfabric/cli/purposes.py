@@ -66,7 +66,7 @@ hardware
     repair loaded
         plan around broken links for a fabric whose tables are loaded, and try the image
         torusfabric repair --fabric out/manifest.json --broken-link 5:+0 -o b.bin
-    prove prove prove
+    prove hardware prove
         prove that the Verilog of a fabric delivers what its collectives say, for all data
         torusfabric prove 8x8 alltoall
 

@@ -140,7 +140,6 @@ FAMILIES = {
     "cli.board": "board",
     "cli.connect": "board",
     "cli.monitor": "board",
-    "cli.prove": "proof",
     "cli.sweep": "sweep",
     "collective": "collective",
     "draw": "picture",
