@@ -65,7 +65,8 @@ def make_parser(*, complete: bool = True) -> argparse.ArgumentParser:
             name,
             help=command.text,
             description=f"{command.text[0].upper()}{command.text[1:]}.",
-            epilog=f"example: {command.example}",
+            epilog="\n  ".join(["examples:", *command.examples]),
+            formatter_class=Help,
             complete=functools.partial(add_arguments, command.module),
         )
     for _, command in listed if complete else ():

@@ -93,7 +93,7 @@ def add_commands(commands: Commands) -> None:
     compare = add_command(commands, "compare", run_compare)
     add_selection(compare, algorithm=False, several=True)
     add_fabric_options(compare, compared=True)
-    add_import_options(compare.add_argument_group("MSCCL XML after --plan"))
+    add_import_options(compare.add_argument_group("MSCCL"))
     add_options(
         compare,
         """

@@ -63,7 +63,8 @@ def add_flits_option(group: Any, *, ranges: bool = False) -> None:
 def add_bus_option(parser: argparse.ArgumentParser) -> None:
     """Add the argument that puts a fabric behind a bus."""
     text = "--bus: put the host port behind a bus: registers, and windows onto the memories\n"
-    add_options(parser, text, bus={"choices": ("wishbone", "axi-lite", "axi4")})
+    group = parser.add_argument_group("ports")
+    add_options(group, text, bus={"choices": ("wishbone", "axi-lite", "axi4")})
 
 
 def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, otherwise: str) -> None:
@@ -73,7 +74,7 @@ def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, othe
             distributed, block, ultra or auto, the first that is deep and wide enough (default
             {otherwise})
         """
-    add_options(parser, text, ram={"default": default})
+    add_options(parser.add_argument_group("hardware"), text, ram={"default": default})
 
 
 def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:

@@ -45,7 +45,7 @@ def add_commands(commands: Commands) -> None:
         add_tables_options(parser)
         _add_port(parser)
         add_options(
-            parser,
+            parser.add_argument_group("runs"),
             """
             --image FILE: of a fabric with --tables ram, what is loaded first (by default what it is
                 built with must be there)
@@ -56,9 +56,9 @@ def add_commands(commands: Commands) -> None:
     text = f"""--jobs N: runs, each of a length, a root and an operator that are drawn (default
         {WATCHED})
     """
-    add_options(monitor, text, jobs=(positive, WATCHED))
+    add_options(monitor.add_argument_group("runs"), text, jobs=(positive, WATCHED))
     add_options(
-        run,
+        run.add_argument_group("runs"),
         """
         --job CHOICES: what a run chooses, where the fabric leaves it open, may be repeated:
             mode=NAME,length=L,root=NODE,operation=NAME; by default the usual lengths, roots and

@@ -13,7 +13,7 @@ from ..toolchain.notices import LOGGER
 from ..toolchain.values import hint, no_such
 from .arguments import add_options
 from .output import print_line
-from .purposes import PURPOSES
+from .purposes import COMMON, GROUPS, PURPOSES
 
 __all__ = ["CommandParser", "Commands", "Help", "Parser", "add_command", "given_beside"]
 
@@ -23,6 +23,12 @@ Commands: TypeAlias = Mapping[str, ArgumentParser]
 #: What follows a minus sign like this is no option, but a value that is out of range.
 _NEGATIVE = re.compile(r"-\.?[0-9].*")
 
+
+#: The most arguments of a command whose help shows all of them at once.
+MOST_AT_ONCE = 16
+
+#: How an error of argparse, or of ours, begins that is about an option: with all of its names.
+ABOUT_OPTION = re.compile(r"(?:argument )?(?:-\w/)?(--[\w-]+)")
 
 #: How the help of an option begins that needs another one, perhaps of some values.
 NEEDS = re.compile(r"with (--[\w-]+)((?: \w+)(?: or \w+)*)?:")
@@ -53,8 +59,14 @@ class Parser(argparse.ArgumentParser):
         """Raise what argparse would print."""
         if message.startswith("the following arguments are required"):
             self._refuse_unknown(self._words)
+        about = ABOUT_OPTION.match(message)
+        topic = self.topic_of(about[1]) if about else ""
         message = re.sub(r"^argument (.*?): must be", r"\1 must be", message)
-        raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help)")
+        raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help{topic})")
+
+    def topic_of(self, option: str) -> str:
+        """Return the words behind ``--help`` for the help that shows an option."""
+        return ""
 
     def _print_message(self, message: str, file: object = None) -> None:
         """Print help or version; argparse would not say that it cannot be written."""
@@ -120,7 +132,11 @@ class Parser(argparse.ArgumentParser):
                         f"it is for {self.elsewhere[name]}"
                     )
                 names = {option.lstrip("-"): option for option in known}
-                self.error(f"unrecognized arguments: {name}{hint(name.lstrip('-'), names)}")
+                near = hint(name.lstrip("-"), names)
+                topic = self.topic_of(name)
+                raise InputError(
+                    f"Unrecognized arguments: {name}{near} (see {self.prog} --help{topic})"
+                )
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         """Read the values of an argument: none is empty, and none replaces one given before.
@@ -154,8 +170,11 @@ class CommandParser(Parser):
     """A parser that has its arguments only once it parses: what adds them takes long to import."""
 
     def __init__(self, *args: Any, complete: Callable[[], None], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, add_help=False, **kwargs)
         self._complete = complete
+        text = "show the options that most people need, those of a group, or with `all` every one"
+        how: dict[str, Any] = {"metavar": "GROUP", "nargs": "?", "default": argparse.SUPPRESS}
+        self.add_argument("-h", "--help", action=HelpAction, help=text, **how)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Add the arguments, and parse."""
@@ -163,6 +182,93 @@ class CommandParser(Parser):
         found, unknown = super().parse_known_args(args, namespace)
         self.check_needs(found)
         return found, unknown
+
+    def add_argument_group(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the group of a title, which is made when it is first asked for."""
+        known = {group.title: group for group in self._action_groups}
+        return known.get(args[0]) or super().add_argument_group(*args, **kwargs)
+
+    def help_of(self, topic: str | None) -> str:
+        """Return the help of a group; by default that of the options that most people need.
+
+        Raises
+        ------
+        InputError
+            If there is no such group.
+        """
+        if topic == "all" or (topic is None and self._fits_at_once):
+            return self.format_help()
+        formatter, groups = self._get_formatter(), self._groups
+        if topic is not None:
+            if topic not in groups:
+                raise no_such("Help", topic, [*groups, "all"])
+            self._add_section(formatter, groups[topic])
+            return formatter.format_help()
+        first = [action for action in self._actions if self._is_shown_first(action)]
+        named = [action for action in first if action.option_strings]
+        words = [
+            " ".join([*action.option_strings[:1], str(action.metavar)])
+            for action in first
+            if action.required or action not in named
+        ]
+        formatter.add_usage(" ".join([self.prog, *words, "[options]"]), [], [])
+        formatter.add_text(self.description)
+        self._add_section(formatter, [action for action in first if action not in named])
+        formatter.start_section("options that most people need")
+        formatter.add_arguments(named)
+        formatter.end_section()
+        formatter.add_text(self.epilog)
+        lines = ["more options:"]
+        for word, actions in groups.items():
+            others = (each.option_strings[-1] for each in actions if each not in first)
+            if names := ", ".join(others):
+                lines.append(f"  --help {word:<10} {GROUPS.get(word, names)}")
+        formatter.add_text("\n".join([*lines, "  --help all        every option"]))
+        return formatter.format_help()
+
+    def topic_of(self, option: str) -> str:
+        """Return the words behind ``--help`` for the help that shows an option."""
+        action = self._option_string_actions.get(option)
+        if self._fits_at_once or (action and self._is_shown_first(action)):
+            return ""
+        words = (word for word, actions in self._groups.items() if action in actions)
+        return f" {next(words, 'all')}"
+
+    @property
+    def _fits_at_once(self) -> bool:
+        """True if the help shows all arguments at once."""
+        return len(self._actions) <= MOST_AT_ONCE
+
+    @property
+    def _groups(self) -> dict[str, list[argparse.Action]]:
+        """The options of each group, by the last word of its title."""
+        found: dict[str, list[argparse.Action]] = {}
+        for action in self._actions:
+            if action.option_strings:
+                title: str = action.container.title  # type: ignore[attr-defined]
+                found.setdefault(title.split()[-1].lower(), []).append(action)
+        return found
+
+    @staticmethod
+    def _is_shown_first(action: argparse.Action) -> bool:
+        """True if the help shows an argument without being asked for its group."""
+        return action.required or not action.option_strings or action.dest in COMMON
+
+    @staticmethod
+    def _add_section(formatter: argparse.HelpFormatter, actions: list[argparse.Action]) -> None:
+        """Add arguments of a group under its title."""
+        formatter.start_section(actions[0].container.title)  # type: ignore[attr-defined]
+        formatter.add_arguments(actions)
+        formatter.end_section()
+
+
+class HelpAction(argparse.Action):
+    """Prints the help of a group, and ends."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        """Print."""
+        print_line(parser.help_of(values).rstrip("\n"))
+        parser.exit()
 
 
 class Help(argparse.RawDescriptionHelpFormatter):

@@ -60,7 +60,7 @@ def add_commands(commands: Commands) -> None:
     add_selection(picture, several=True)
     add_flits_option(picture)
     add_options(
-        picture,
+        picture.add_argument_group("picture"),
         MODE,
         """
         --links: draw which link is idle in which step, as a heat map
@@ -78,7 +78,8 @@ def add_commands(commands: Commands) -> None:
     add_flits_option(animate)
     _add_cycles(animate)
     text = "-o --output FILE.html: the file to write\n"
-    add_options(animate, MODE, BOARDS, text, FORCE, output={"required": True})
+    shown = animate.add_argument_group("picture")
+    add_options(shown, MODE, BOARDS, text, FORCE, output={"required": True})
     checker = add_command(commands, "check", run_check)
     add_selection(checker, several=True, topology_help=FILE_OR_TOPOLOGY)
     add_flits_option(checker)

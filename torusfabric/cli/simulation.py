@@ -1,6 +1,6 @@
 """The command that runs a fabric cycle by cycle: simulate."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace, _ActionsContainer
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -63,25 +63,23 @@ def add_commands(commands: Commands) -> None:
     add_tables_options(simulate)
     add_fabric_file(simulate)
     add_options(simulate, "--image FILE: with --fabric: the image to load and to run\n")
-    _add_runs(simulate)
+    _add_runs(simulate.add_argument_group("runs"))
     add_options(
-        simulate,
+        simulate.add_argument_group("files"),
         """
-        --engine: what runs it (default auto: by the size of the work)
         --wave --vcd FILE.vcd|.fst: write the waves there, and a save file for GTKWave beside them
             (.gtkw)
         --trace FILE: write what arrives where and when there, as JSON lines (compressed if it ends
             in .gz)
         """,
         FORCE,
-        engine={"choices": ("auto", "amaranth", "compiled"), "default": "auto"},
     )
 
 
-def _add_runs(simulate: ArgumentParser) -> None:
-    """Add the arguments that say what is run."""
+def _add_runs(group: _ActionsContainer) -> None:
+    """Add the arguments that say what is run, and how."""
     add_options(
-        simulate,
+        group,
         """
         --data-seed N: seed of the random payloads (default 1)
         --repeat K: collectives to run one after another, with fresh data and no reset (default 1)
@@ -93,12 +91,14 @@ def _add_runs(simulate: ArgumentParser) -> None:
             (default 0)
         --faults P: of --top stream: how likely it is that a packet of a run, or its command, is
             no good, so that the fabric must drop it, 0 to 1 (default 0)
+        --engine: what runs it (default auto: by the size of the work)
         """,
         data_seed=(natural, 1),
         repeat=(positive, 1),
         jobs=natural,
         stall=real,
         faults=real,
+        engine={"choices": ("auto", "amaranth", "compiled"), "default": "auto"},
     )
 
 
