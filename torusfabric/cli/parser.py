@@ -27,9 +27,6 @@ _NEGATIVE = re.compile(r"-\.?[0-9].*")
 #: The most arguments of a command whose help shows all of them at once.
 MOST_AT_ONCE = 16
 
-#: How an error of argparse, or of ours, begins that is about an option: with all of its names.
-ABOUT_OPTION = re.compile(r"(?:argument )?(?:-\w/)?(--[\w-]+)")
-
 #: How the help of an option begins that needs another one, perhaps of some values.
 NEEDS = re.compile(r"with (--[\w-]+)((?: \w+)(?: or \w+)*)?:")
 
@@ -59,8 +56,8 @@ class Parser(argparse.ArgumentParser):
         """Raise what argparse would print."""
         if message.startswith("the following arguments are required"):
             self._refuse_unknown(self._words)
-        about = ABOUT_OPTION.match(message)
-        topic = self.topic_of(about[1]) if about else ""
+        option = re.search(r"--[\w-]+", message)
+        topic = self.topic_of(option[0]) if option else ""
         message = re.sub(r"^argument (.*?): must be", r"\1 must be", message)
         raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help{topic})")
 
@@ -132,11 +129,7 @@ class Parser(argparse.ArgumentParser):
                         f"it is for {self.elsewhere[name]}"
                     )
                 names = {option.lstrip("-"): option for option in known}
-                near = hint(name.lstrip("-"), names)
-                topic = self.topic_of(name)
-                raise InputError(
-                    f"Unrecognized arguments: {name}{near} (see {self.prog} --help{topic})"
-                )
+                self.error(f"unrecognized arguments: {name}{hint(name.lstrip('-'), names)}")
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         """Read the values of an argument: none is empty, and none replaces one given before.
@@ -196,70 +189,66 @@ class CommandParser(Parser):
         InputError
             If there is no such group.
         """
-        if topic == "all" or (topic is None and self._fits_at_once):
+        later, groups = self._shown_later(), dict[str, list[argparse.Action]]()
+        if topic == "all" or (topic is None and not later):
             return self.format_help()
-        formatter, groups = self._get_formatter(), self._groups
+        for action in self._actions:
+            if action.option_strings:
+                groups.setdefault(_word(action), []).append(action)
+        if topic not in (None, *groups):
+            raise no_such("Help", topic, [*groups, "all"])
+        formatter = self._get_formatter()
         if topic is not None:
-            if topic not in groups:
-                raise no_such("Help", topic, [*groups, "all"])
-            self._add_section(formatter, groups[topic])
+            _add_section(formatter, _title(groups[topic][0]), groups[topic])
             return formatter.format_help()
-        first = [action for action in self._actions if self._is_shown_first(action)]
+        first = [action for action in self._actions if action not in later]
         named = [action for action in first if action.option_strings]
-        words = [
-            " ".join([*action.option_strings[:1], str(action.metavar)])
-            for action in first
-            if action.required or action not in named
-        ]
-        formatter.add_usage(" ".join([self.prog, *words, "[options]"]), [], [])
+        arguments = [action for action in first if action not in named]
+        formatter.add_usage(None, [*filter(lambda each: each.required, named), *arguments], [])
         formatter.add_text(self.description)
-        self._add_section(formatter, [action for action in first if action not in named])
-        formatter.start_section("options that most people need")
-        formatter.add_arguments(named)
-        formatter.end_section()
+        _add_section(formatter, "arguments", arguments)
+        _add_section(formatter, "options that most people need", named)
         formatter.add_text(self.epilog)
         lines = ["more options:"]
-        for word, actions in groups.items():
-            others = (each.option_strings[-1] for each in actions if each not in first)
-            if names := ", ".join(others):
-                lines.append(f"  --help {word:<10} {GROUPS.get(word, names)}")
+        for word in dict.fromkeys(map(_word, later)):
+            names = (each.option_strings[-1] for each in groups[word] if each in later)
+            lines.append(f"  --help {word:<10} {GROUPS.get(word) or ', '.join(names)}")
         formatter.add_text("\n".join([*lines, "  --help all        every option"]))
         return formatter.format_help()
 
     def topic_of(self, option: str) -> str:
         """Return the words behind ``--help`` for the help that shows an option."""
-        action = self._option_string_actions.get(option)
-        if self._fits_at_once or (action and self._is_shown_first(action)):
-            return ""
-        words = (word for word, actions in self._groups.items() if action in actions)
-        return f" {next(words, 'all')}"
+        action, later = self._option_string_actions.get(option), self._shown_later()
+        if action is None:
+            return " all" if later else ""
+        return f" {_word(action)}" if action in later else ""
 
-    @property
-    def _fits_at_once(self) -> bool:
-        """True if the help shows all arguments at once."""
-        return len(self._actions) <= MOST_AT_ONCE
+    def _shown_later(self) -> list[argparse.Action]:
+        """Return the options that the help shows only if it is asked for their groups."""
+        if len(self._actions) <= MOST_AT_ONCE:
+            return []
+        options = (action for action in self._actions if action.option_strings)
+        return [each for each in options if not each.required and each.dest not in COMMON]
 
-    @property
-    def _groups(self) -> dict[str, list[argparse.Action]]:
-        """The options of each group, by the last word of its title."""
-        found: dict[str, list[argparse.Action]] = {}
-        for action in self._actions:
-            if action.option_strings:
-                title: str = action.container.title  # type: ignore[attr-defined]
-                found.setdefault(title.split()[-1].lower(), []).append(action)
-        return found
 
-    @staticmethod
-    def _is_shown_first(action: argparse.Action) -> bool:
-        """True if the help shows an argument without being asked for its group."""
-        return action.required or not action.option_strings or action.dest in COMMON
+def _title(action: argparse.Action) -> str:
+    """Return the title of the group of an option."""
+    title: str = action.container.title  # type: ignore[attr-defined]
+    return title
 
-    @staticmethod
-    def _add_section(formatter: argparse.HelpFormatter, actions: list[argparse.Action]) -> None:
-        """Add arguments of a group under its title."""
-        formatter.start_section(actions[0].container.title)  # type: ignore[attr-defined]
-        formatter.add_arguments(actions)
-        formatter.end_section()
+
+def _word(action: argparse.Action) -> str:
+    """Return the word by which help is asked for the group of an option."""
+    return _title(action).split()[-1].lower()
+
+
+def _add_section(
+    formatter: argparse.HelpFormatter, title: str, actions: list[argparse.Action]
+) -> None:
+    """Add arguments under a title."""
+    formatter.start_section(title)
+    formatter.add_arguments(actions)
+    formatter.end_section()
 
 
 class HelpAction(argparse.Action):
