@@ -54,7 +54,7 @@ class ApbBridge(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build a counter of wait states, and wires."""
         m = Module()
-        waited, access = Signal(range(MOST_WAITS + 1), name="waited"), Signal(name="access")
+        waited, access = Signal(range(self._waits + 1), name="waited"), Signal(name="access")
         asked = self.value("psel") & self.value("penable")
         m.d.comb += [
             access.eq(asked & (waited == self._waits)),
