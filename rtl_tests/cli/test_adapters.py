@@ -10,8 +10,8 @@ import pytest
 
 from torusfabric.adapters import ADAPTERS
 from torusfabric.cli import make_parser
-from torusfabric.cli.arguments import option_names
 from torusfabric.contract import adapter as protocol
+from torusfabric.contract.options import option_names
 from torusfabric.errors import InputError
 from torusfabric.fabric import adapted
 from torusfabric.fabric.adapted import chosen_adapter
@@ -69,7 +69,7 @@ def test_options_are_those_of_their_commands(adapter):
     for options in adapter.options:
         assert {*options.commands} <= {*first.commands} <= {*known}
         names = {name.strip("-").replace("-", "_") for name in option_names(options.text)}
-        assert {*options.values} <= names
+        assert {*options.settings} <= names
         assert all(names <= known[command] for command in options.commands)
     assert "" in adapter.excluded
     if "verilog" in first.commands:  # whose part `files` is given neither

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import in_words
+from ..contract.options import add_options, positive
 from ..errors import InputError
-from ..planning import require_results
-from ..toolchain.notices import say
-from .adapted import make_system
-from .arguments import FORCE, VCD, add_options, check_output, folder, positive
-from .fabric import Made, make_fabric
-from .hardware_options import (
+from ..fabric.options import (
     add_bus_option,
+    add_fabric_file,
     add_fabric_options,
+    add_prefix_option,
     add_ram_option,
+    add_selection,
+    add_tables_options,
     add_top_options,
 )
+from ..fabric.spec import FabricSpec
+from ..planning import require_results
+from ..toolchain.notices import say
+from .arguments import FORCE, VCD, check_output, command_line, folder
 from .output import (
     print_facts,
     print_json,
@@ -29,8 +33,10 @@ from .output import (
     progress_bar,
 )
 from .parser import Commands, add_command
-from .selection_options import add_selection
-from .tables import add_fabric_file, add_tables_options, check_fabric_file, fabric_of_file
+from .tables import check_fabric_file, fabric_of_file
+
+if TYPE_CHECKING:
+    from ..fabric.make import Made
 
 __all__ = ["add_commands"]
 
@@ -74,17 +80,17 @@ def add_commands(commands: Commands) -> None:
 
 def _add_verilog_options(verilog: ArgumentParser) -> None:
     """Add the arguments that say what to write."""
+    group = verilog.add_argument_group("files")
+    add_prefix_option(group)
     add_options(
-        verilog.add_argument_group("files"),
+        group,
         """
-        --prefix NAME: what the names of all modules begin with (default nothing)
         --flow: write a project and constraints for these tools too
         --templates: write an instance of the fabric to be copied, and SystemVerilog assertions to
             bind
         -o --output DIR: folder for the files
         """,
         FORCE,
-        prefix={"default": ""},
         flow={"choices": ("vivado", "quartus")},
         output={"type": folder, "required": True},
     )
@@ -126,7 +132,7 @@ def run_verilog(arguments: Namespace) -> None:
     """Write Verilog and manifest."""
     from .. import verilog
 
-    made = make_system(arguments)
+    made = FabricSpec.of(vars(arguments)).make()
     fabric, system = made.fabric, made.system
     write = partial(verilog.write, fabric, flow=arguments.flow, templates=arguments.templates)
     if system:
@@ -134,7 +140,7 @@ def run_verilog(arguments: Namespace) -> None:
     with progress_bar("writing Verilog"):
         design = write(
             arguments.output,
-            command=made.command_line("verilog"),
+            command=command_line(arguments, made),
             force=arguments.force,
             ram=arguments.ram,
         )
@@ -167,13 +173,13 @@ def run_synth(arguments: Namespace) -> None:
     device = find_target(arguments.target)
     seeds = arguments.seeds or 1
     require_results("--seeds", seeds)
-    made = make_fabric(arguments, any_root=True)
+    made = FabricSpec.of(vars(arguments)).make()
     for one in made.chosen:
         if one.forms and one.why:
             say(f"Forms of {one.schedule.collective}: {one.why}")
     with progress_bar("writing Verilog"):
         rule = arguments.ram or fitting_rule(made.fabric, device)
-        design = verilog.emit(made.fabric, command=made.command_line("synth"), ram=rule)
+        design = verilog.emit(made.fabric, command=command_line(arguments, made), ram=rule)
     with progress_bar("synthesizing") as progress:
         report = synthesize(
             design,
@@ -188,7 +194,7 @@ def run_synth(arguments: Namespace) -> None:
     if made.fabric.program.any_root:
         # The same of the best fabric of a fixed root, unless the algorithm serves no root alone.
         try:
-            fixed = _stored(make_fabric(Namespace(**vars(arguments) | {"root": None})))
+            fixed = _stored(made.spec.replace(root=None).make())
         except InputError:
             fixed = None
         root = _stored(made) | {"from_node_0": fixed}
@@ -291,7 +297,7 @@ def run_prove(arguments: Namespace) -> None:
     if arguments.fabric:
         proved = partial(prove, fabric_of_file(arguments))
     else:
-        made = make_system(arguments)
+        made = FabricSpec.of(vars(arguments)).make()
         proved = partial(prove, made.fabric)
         if made.system:
             proved = partial(made.system.adapter.part("claims").prove, made.system)

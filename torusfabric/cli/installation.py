@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..contract.options import add_options
 from ..errors import MissingTool, WorkFailed
 from ..toolchain import cxx, tools
 from ..toolchain.extras import EXTRAS, how_to_install
 from ..toolchain.tools import TOOLS, Tool
 from ..toolchain.version import __version__
-from .arguments import add_options
 from .output import print_facts, print_json, print_line, print_report, print_table
 from .parser import Commands, add_command
 

@@ -4,16 +4,15 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..contract.options import add_options, natural, positive
 from ..errors import InputError
+from ..fabric.options import TOPOLOGY, add_fabric_options, add_selection, add_tables_options
 from ..fpga.bridge import BAUD
 from ..toolchain.values import no_such
-from .arguments import FORCE, add_options, check_output, natural, positive
+from .arguments import FORCE, check_output
 from .connect import BUILDS, connect, select_engine
-from .hardware_options import add_fabric_options
 from .output import print_json, print_line, print_report, progress_bar, raise_if_wrong
 from .parser import Commands, add_command, given_beside
-from .selection_options import TOPOLOGY, add_selection
-from .tables import add_tables_options
 
 if TYPE_CHECKING:
     from ..rtl.fabric import Fabric

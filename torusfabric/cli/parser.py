@@ -8,14 +8,16 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
+from ..contract.options import add_options, check_needs
 from ..errors import InputError
+from ..fabric.adapted import adapter_options, chosen_adapter
 from ..toolchain.notices import LOGGER
 from ..toolchain.values import hint, no_such
-from .arguments import add_options
 from .output import print_line
 from .purposes import COMMON, GROUPS, PURPOSES
 
-__all__ = ["CommandParser", "Commands", "Help", "Parser", "add_command", "given_beside"]
+__all__ = ["CommandParser", "Commands", "Help", "Parser", "add_adapter_options", "add_command",
+           "given_beside"]  # fmt: skip
 
 #: The parsers of all commands, by name.
 Commands: TypeAlias = Mapping[str, ArgumentParser]
@@ -26,9 +28,6 @@ _NEGATIVE = re.compile(r"-\.?[0-9].*")
 
 #: The most arguments of a command whose help shows all of them at once.
 MOST_AT_ONCE = 16
-
-#: How the help of an option begins that needs another one, perhaps of some values.
-NEEDS = re.compile(r"with (--[\w-]+)((?: \w+)(?: or \w+)*)?:")
 
 
 class Parser(argparse.ArgumentParser):
@@ -96,18 +95,13 @@ class Parser(argparse.ArgumentParser):
                 for each in value if isinstance(value, list | tuple) else [value]:
                     yield f"{each:.12g}" if isinstance(each, float) else str(each)
 
-    def check_needs(self, arguments: Namespace) -> None:
-        """Refuse an option without the one that it needs, as its help says: ``with --other:``."""
+    def check_given(self, arguments: Namespace) -> None:
+        """Refuse an option without the one that it needs, and one that an adapter rules out."""
+
         names = dict(self.given(arguments))
-        for action in self._actions:
-            needed = NEEDS.match(action.help or "")
-            if needed is None or action.dest not in names:
-                continue
-            value = getattr(arguments, self._option_string_actions[needed[1]].dest)
-            wanted = (needed[2] or "").strip()
-            if value in (None, False) or (wanted and value not in wanted.split(" or ")):
-                name = names[action.dest]
-                raise InputError(f"{name} must come with {needed[0].removeprefix('with ')[:-1]}")
+        texts = ((names[each.dest], each.help) for each in self._actions if each.dest in names)
+        check_needs(texts, vars(arguments))
+        chosen_adapter(self.prog.rpartition(" ")[2], names)
 
     def _refuse_unknown(self, words: Sequence[str]) -> None:
         """Raise an error if some words are options that this parser does not have."""
@@ -173,7 +167,7 @@ class CommandParser(Parser):
         """Add the arguments, and parse."""
         self._complete()
         found, unknown = super().parse_known_args(args, namespace)
-        self.check_needs(found)
+        self.check_given(found)
         return found, unknown
 
     def add_argument_group(self, *args: Any, **kwargs: Any) -> Any:
@@ -297,6 +291,18 @@ def add_command(
 
     parser.set_defaults(run=run_at_level, parser=parser)
     return parser
+
+
+def add_adapter_options(parser: Parser, command: str) -> None:
+    """Add the options that adapters declare for a command, or say which commands have them."""
+    for adapter, every in adapter_options(command):
+        if not every:
+            served = {name: None for options in adapter.options for name in options.commands}
+            parser.elsewhere[f"--{adapter.name}"] = ", ".join(served)
+            continue
+        group = parser.add_argument_group(adapter.title)
+        for options in every:
+            add_options(group, options.text, **options.settings)
 
 
 def given_beside(arguments: Namespace, *attributes: str) -> Iterator[str]:

@@ -142,6 +142,7 @@ FAMILIES = {
     "cli.monitor": "board",
     "cli.sweep": "sweep",
     "collective": "collective",
+    "contract": "command-line",
     "draw": "picture",
     "fabric": "command-line",
     "fpga.board": "board",

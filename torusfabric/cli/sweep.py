@@ -4,8 +4,8 @@ from argparse import Namespace
 from functools import partial
 from pathlib import Path
 
+from ..contract.options import add_options, positive
 from ..errors import WorkFailed
-from .arguments import add_options, positive
 from .output import print_report, progress_bar
 from .parser import Commands, add_command
 

@@ -34,6 +34,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
 
+from .options import Option, options_of
+
 __all__ = ["Adapter", "Options", "System"]
 
 
@@ -47,14 +49,19 @@ class Options(NamedTuple):
     text : str
         A line an option, ``--name METAVAR: what it is``, which may go on in indented lines.
         Options that need another one begin with ``with --other:``.
-    values : mapping of str to (str or tuple of str)
-        By attribute, how a value is read: ``real``, ``natural`` or ``positive``; or all values.
-        Others are text.
+    settings : mapping of str to object
+        By attribute, the reader of an option that is not text, as of
+        `torusfabric.contract.options.options_of`.
     """
 
     commands: tuple[str, ...]
     text: str
-    values: Mapping[str, str | tuple[str, ...]]
+    settings: Mapping[str, Any]
+
+    @property
+    def declared(self) -> dict[str, Option]:
+        """The options by their attributes."""
+        return options_of(self.text, **self.settings)
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,25 @@ from collections.abc import Collection, Iterator
 
 from ..adapters import ADAPTERS
 from ..contract.adapter import Adapter, Options
+from ..contract.options import Option
 from ..errors import InputError
 
-__all__ = ["adapter_options", "chosen_adapter"]
+__all__ = ["adapter_options", "chosen_adapter", "every_option"]
 
 
 def adapter_options(command: str) -> Iterator[tuple[Adapter, list[Options]]]:
     """Yield each adapter with the options that it adds to a command, which may be none."""
     for adapter in ADAPTERS:
         yield adapter, [options for options in adapter.options if command in options.commands]
+
+
+def every_option() -> dict[str, Option]:
+    """Return the options of all adapters, by their attributes."""
+    found = dict[str, Option]()
+    for adapter in ADAPTERS:
+        for options in adapter.options:
+            found |= options.declared
+    return found
 
 
 def chosen_adapter(command: str, given: Collection[str]) -> Adapter | None:

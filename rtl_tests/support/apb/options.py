@@ -1,6 +1,7 @@
 """The options of the adapter, and those that have no meaning with it."""
 
 from torusfabric.contract.adapter import Adapter, Options
+from torusfabric.contract.options import natural
 
 __all__ = ["ADAPTER"]
 
@@ -13,6 +14,6 @@ ADAPTER = Adapter(
     name="apb",
     title="APB",
     package=__name__.rpartition(".")[0],
-    options=(Options(("verilog",), TEXT, {"apb_waits": "natural"}),),
+    options=(Options(("verilog",), TEXT, {"apb_waits": natural}),),
     excluded={"": ("top", "bus", "clocks", "tables"), "verilog": ("flow", "templates")},
 )
