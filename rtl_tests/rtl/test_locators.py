@@ -5,7 +5,7 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.program import address_map
-from torusfabric.rtl.tops import locator_of
+from torusfabric.rtl.locators import locator_of
 
 
 @pytest.mark.parametrize(
@@ -17,5 +17,5 @@ def test_tables_of_nodes(topology, collective, algorithm, by_offset, monkeypatch
     """Large tables have a row for each variant and offset, which takes a subtraction more."""
     monkeypatch.setattr(address_map, "DIRECT_ROWS", 0 if by_offset else 4096)
     program = tf.compile(tf.plan(topology, collective, algorithm=algorithm), max_flits=2)
-    assert locator_of(program, received=True)().latency == (4 if by_offset else 2)
+    assert locator_of(program, 0, received=True)().latency == (4 if by_offset else 2)
     assert tf.simulate(tf.Fabric(program, width=8), jobs=[tf.Job(length=2)]).passed

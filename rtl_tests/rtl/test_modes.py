@@ -258,14 +258,9 @@ def first_row_off_by_one(monkeypatch, fabric):
 
 
 def shallow(monkeypatch, fabric):
-    """Every memory is as deep as the first mode needs."""
+    """No memory is deeper than those of the first mode."""
     program = fabric.program
-    first = program.part(0).depth.max(axis=0)
-    depth = program.depth.copy()
-    numbers = program.forms[0].receive_map.numbers
-    depth[:, numbers] = np.minimum(depth[:, numbers], np.maximum(first, 1))
-    others = [k for k in range(depth.shape[1]) if k not in numbers]
-    depth[:, others] = 1
+    depth = np.minimum(program.depth, program.part(0).depth.max())
     return tf.Fabric(replace(program, depth=depth), width=WIDTH)
 
 
@@ -273,8 +268,8 @@ def wrong_memory(monkeypatch, fabric):
     """What a mode receives is looked for in the memories of another."""
     program = fabric.program
     last = program.forms[-1]
-    numbers = np.roll(last.receive_map.numbers, 1)
-    wrong = replace(last, receive_map=replace(last.receive_map, numbers=numbers))
+    numbers = np.roll(np.arange(len(program.memories)), 1)
+    wrong = replace(last, receive_map=last.receive_map.renumbered(numbers))
     return tf.Fabric(replace(program, forms=(*program.forms[:-1], wrong)), width=WIDTH)
 
 

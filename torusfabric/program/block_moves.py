@@ -15,14 +15,15 @@ Tables are planned by `table_planner`, rounds by `rounds`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..schedule import Pattern, Table
 from ..schedule.pattern import Flows
 from ..topology import Faulty
-from .address_map import DirectMap, Route, RouteMap
+from .address_map import AddressMap, Coordinate, count_both_ways
 from .fields import IDLE, Action, Loop, Order, Sources, memories_of, number_equal
 from .moves import Moves, Points
 from .rounds import round_moves
@@ -30,7 +31,7 @@ from .table_planner import plan_table
 from .timing import MEMORY_AGE, PASS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ..topology import BoolArray, IntArray
     from .moves import Request
@@ -78,7 +79,7 @@ def block_moves(request: Request) -> Moves:
     # Chunks are read in the first row, and in all later ones what came in the row before.
     read = np.append(ports + np.arange(chunks), rests)
     own = np.arange(len(read)) < chunks
-    routes = tuple(routes_of(pattern, Flows.of(pattern)))
+    routes = routes_of(pattern, Flows.of(pattern))
     return Moves(
         loop=Loop(
             order=Order.FLIT if by_flit else Order.ROW,
@@ -98,10 +99,81 @@ def block_moves(request: Request) -> Moves:
         memories=memories_of(range(ports), chunks),
         depth=np.tile([steps] * ports + [1] * chunks, (len(first), 1)),
         variant_of=variant_of,
-        send_map=DirectMap(ports, chunks, block, by_chunk=True),
-        receive_map=RouteMap(routes, steps, ports, 1 if by_flit else block),
+        send_map=AddressMap.chunk_by_chunk(ports, chunks),
+        receive_map=_receive_map(routes, steps, chunks, ports, 1 if by_flit else block),
         known_by="position on the stream",
     )
+
+
+class Route(NamedTuple):
+    """One way by which blocks of one chunk reach nodes.
+
+    Parameters
+    ----------
+    at, of : ndarray of int, shape (nodes,)
+        Positions on the flow: the index of a node's in-arc, and that of the arc by which an origin
+        injects the chunk; -1 for none.
+    before : ndarray of int
+        For each difference of both the steps before the block arrives; -1 if it never does.
+    port : ndarray of int, shape (nodes,)
+        The in-port of a node.
+    tail : ndarray of int, shape (nodes,)
+        Steps after which a node's in-arc carries the flow; before, it carries what was injected
+        on the way from the flow to the node.
+    """
+
+    chunk: int
+    at: IntArray
+    of: IntArray
+    before: IntArray
+    port: IntArray
+    tail: IntArray
+
+
+def _receive_map(routes: list[Route], steps: int, chunks: int, own: int, apart: int) -> AddressMap:
+    """Return where blocks lie that reach nodes by routes.
+
+    What arrives in step t is stored at base ``(t - 1) * apart`` of the memory of its in-port; the
+    step is a difference of two positions (see `Route`). What is a node's own lies in its send
+    memories, the first of which is `own`.
+    """
+    grouped: dict[tuple[bytes, int], dict[int, Route]] = {}
+    for route in routes:
+        known = (grouped.setdefault((route.before.tobytes(), rank), {}) for rank in count())
+        next(group for group in known if route.chunk not in group)[route.chunk] = route
+    nodes = np.arange(len(routes[0].at))[:, None]
+    itself = Coordinate(nodes, nodes, len(nodes))
+    found: AddressMap | None = None
+    for group in reversed(grouped.values()):
+        found = _route_map(group, steps, chunks, own, apart, found)
+        along = found.coordinates[-1]
+        if along.modulus == len(nodes) and (along.at == along.of).all():
+            itself = along
+    base = np.where(np.arange(len(nodes)) == 0, 0, -1)[None, :, None]
+    return AddressMap(own + np.arange(chunks)[None, None], base, (itself,), otherwise=found)
+
+
+def _route_map(
+    group: Mapping[int, Route], steps: int, chunks: int, own: int, apart: int,
+    otherwise: AddressMap | None,
+) -> AddressMap:  # fmt: skip
+    """Return where blocks lie that arrive by one route of each of some chunks."""
+    before, nodes = next((route.before, len(route.at)) for route in group.values())
+    tails = np.unique([route.tail for route in group.values()])
+    arrives = (before >= tails[:, None]) & (before < steps)
+    base = np.where(arrives, before * apart, -1).reshape(1, -1, 1)
+    at, of, late = np.zeros((3, nodes, chunks), int)
+    memory = np.tile(own + np.arange(chunks), (nodes, 1, 1))
+    for chunk, route in group.items():
+        at[:, chunk], of[:, chunk] = route.at, route.of
+        late[:, chunk] = np.searchsorted(tails, route.tail)
+        memory[:, 0, chunk] = np.where(route.at >= 0, route.port, memory[:, 0, chunk])
+    coordinates = (
+        Coordinate(late, np.zeros((1, 1), int), len(tails)),
+        Coordinate(at, of, len(before)),
+    )
+    base = np.where(np.isin(np.arange(chunks), [*group]), base, -1)
+    return AddressMap(memory, base, coordinates, otherwise=otherwise)
 
 
 def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
@@ -115,7 +187,7 @@ def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
     >>> from torusfabric.schedule.pattern import Flows
     >>> pattern = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
     >>> routes = routes_of(pattern, Flows.of(pattern))
-    >>> len(routes), routes[0].length
+    >>> len(routes), len(routes[0].before)
     (4, 9)
     """
     topology = pattern.topology
@@ -140,10 +212,28 @@ def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
         for chunk in np.unique(pattern.inject[along & (pattern.inject >= 0)]).tolist():
             for _, entry in _ranked(along & (pattern.inject == chunk), ports, flows.index):
                 routes += [
-                    Route(chunk, length, position, port, entry, late)
+                    Route(chunk, *_numbers(position, entry, length), port, late.clip(0))
                     for port, position, late in positions
                 ]
     return routes
+
+
+def _numbers(
+    position: IntArray, entry: IntArray, length: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return numbers of nodes and of origins, and the steps before arrival for each difference.
+
+    Where every node injects just behind its in-arc, both numbers are one, and the same for both
+    directions of a cycle. On a chain nothing comes from further down it.
+    """
+    if not length:
+        last = max(int(position.max()), int(entry.max()))
+        return position, entry, np.append(np.arange(last + 1), np.full(last + 1, -1))
+    before, shift = np.arange(length), (entry - position) % length
+    if (position < 0).any() or (entry < 0).any() or np.ptp(shift):
+        return position, entry, before
+    numbers, sign = count_both_ways(position, length)
+    return numbers, numbers, (sign * before - shift[0]) % length
 
 
 def _ranked(

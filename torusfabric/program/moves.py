@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .address_map import AddressMap, DirectMap
+from .address_map import AddressMap
 from .fields import ACTIONS, IDLE, Action, Field, Holder, Loop, Memory, Point, number_equal
 from .mode import CycleCost, Form, block_flits
 from .program import Program
@@ -215,10 +215,12 @@ def program_of(request: Request, moves: Moves) -> Program:
                 for number, late in enumerate(delay.tolist())
             ]
     send_map = moves.send_map
-    if not isinstance(send_map, DirectMap):
-        write_delay = look_up_delay
+    if send_map.by_chunk:
+        write_delay = chunk_cycles
+    elif send_map.is_in_sequence(request.block):
+        write_delay = direct_write_delay
     else:
-        write_delay = chunk_cycles if send_map.by_chunk else direct_write_delay
+        write_delay = look_up_delay
     # The last slot of a memory has no room beyond its block.
     depth = np.where(moves.depth > 0, moves.depth * words - (words - request.block), 0)
     if request.any_root:

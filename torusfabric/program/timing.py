@@ -91,8 +91,8 @@ EARLY_START = SETTING + 1 - WRITE
 #: Cycles in which an address is looked up by the offset of the part, and the chunk.
 OFFSET_LOOK_UP = 4
 
-#: The same by the part itself, and the chunk.
-PART_LOOK_UP = 2
+#: The same by the part itself, and the chunk; and by the chunk alone.
+PART_LOOK_UP, CHUNK_LOOK_UP = 2, 1
 
 #: Bits of the key of a table that finds a digit of a quotient: four look-up tables of four inputs
 #: and what chooses among them.
@@ -293,7 +293,7 @@ def round_pause(links: IntArray) -> IntArray:
 
 def look_up_delay(layout: Layout, flits: int, *, any_length: bool) -> int:
     """The delay where a table gives the address of each block, by the offset if there are parts."""
-    look_up = PART_LOOK_UP if layout.send_parts == 1 else OFFSET_LOOK_UP
+    look_up = CHUNK_LOOK_UP if layout.send_parts == 1 else OFFSET_LOOK_UP
     return look_up + block_cycles(layout, layout.send_parts, flits, any_length=any_length)
 
 
@@ -307,7 +307,8 @@ def direct_write_delay(layout: Layout, flits: int, *, any_length: bool) -> int:
     in_turn = any_length and layout.blocks.chunks > 1
     if not in_turn and (parts == 1 or not layout.is_padded(flits)):
         return 0
-    return PART_LOOK_UP + block_cycles(layout, parts, flits, any_length=any_length)
+    look_up = CHUNK_LOOK_UP if parts == 1 else PART_LOOK_UP
+    return look_up + block_cycles(layout, parts, flits, any_length=any_length)
 
 
 def block_cycles(layout: Layout, parts: int, flits: int, *, any_length: bool) -> int:

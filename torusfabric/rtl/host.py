@@ -17,7 +17,7 @@ from ..program.timing import DISTRIBUTION, STORE, WRITE, table_digits
 from ..topology import IntArray
 from .arrays import NodeGroups
 from .locators import HostLayout, Locator
-from .memories import Columns, address_width, choose, constant_at, look_up
+from .memories import Columns, address_width, choose, look_up
 from .modules import delayed, pulsed
 from .netlist import Leaf
 
@@ -84,14 +84,11 @@ class Finder(NamedTuple):
         Parts of what a node sends, or receives.
     locator : Locator or None
         None where the order of addresses is that of memory.
-    banks : tuple of int, optional
-        The number of each memory that the locator knows; by default its own.
     """
 
     layout: HostLayout
     parts: int
     locator: Locator | None
-    banks: tuple[int, ...] = ()
 
     @property
     def given(self) -> Mapping[str, Member]:
@@ -132,8 +129,7 @@ class Finder(NamedTuple):
             locator.chunk.eq(chunk),
             locator.flit.eq(layout.first_flit(flit)),
         ]
-        known = self.banks in ((), tuple(range(len(self.banks))))
-        return locator.bank if known else constant_at(self.banks, locator.bank), locator.address
+        return locator.bank, locator.address
 
 
 class Host(Leaf):
@@ -219,7 +215,6 @@ class Host(Leaf):
         self._answer = answer + len(merge_levels(nodes))
         #: The words that each write enable is for.
         self._ranges = [*dict.fromkeys(way.layout.send_words for way in writes)]
-        banks = max(max(view.banks) for view in views) + 1
         by_root = any(view.layout.part_is_root for view in views)
         super().__init__(
             {
@@ -232,7 +227,7 @@ class Host(Leaf):
                 "write_node": Out(self._groups.place_bits),
                 "write_data": Out(width),
                 "read_node": Out(address_width(nodes)),
-                "read_bank": Out(address_width(banks)),
+                "read_bank": Out(max(view.bank_bits for view in views)),
                 "read_address": Out(address_bits),
             }
             | {

@@ -19,14 +19,13 @@ from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..errors import InputError
-from ..program import CycleMap, DirectMap, Program, RouteMap, TableMap
-from ..program.timing import direct_write_delay
+from ..program import Program
 from ..toolchain.values import shown
 from ..topology import CayleyGraph, cayley
 from .arrays import Slice
 from .fabric_builder import FabricBuilder, Top
 from .host import RADIX, Finder, Host, ReadMerge, merge_levels
-from .locators import ChunkLocator, HostLayout, Locator, RouteLocator
+from .locators import HostLayout, Locator, locator_of
 from .memories import address_width, choose
 from .netlist import Fixed, Leaf, Part, Parts, Role
 from .node_parts import add_combiners, add_endpoints, add_routers, add_streams
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Built", "RootUnit", "add_core_top", "add_host", "add_host_port", "add_host_top",
            "add_inside", "add_read_tree", "add_root_unit", "add_sequencer", "add_single",
-           "add_starts", "add_status", "check_prefix", "check_top", "loaded_tables",
-           "locator_of"]  # fmt: skip
+           "add_starts", "add_status", "check_prefix", "check_top",
+           "loaded_tables"]  # fmt: skip
 
 
 def add_single(
@@ -90,29 +89,26 @@ def add_host(
         Those of what is received, and of what is sent if that is not in the order of addresses.
     """
     program = build.program
-    parts = [program.part(form) for form in range(len(program.forms))]
-    locators = [locator_of(part, received=True) for part in parts]
+    locators = [locator_of(program, form, received=True) for form in range(len(layouts))]
     # One form of each send map.
-    sending = {form.layout: number for number, form in reversed([*enumerate(program.forms)])}
-    writers = [locator_of(parts[sending[k]], received=False) for k in sorted(sending)]
+    first = {form.layout: number for number, form in reversed([*enumerate(program.forms)])}
+    sending = [first[layout] for layout in sorted(first)]
+    writers = [locator_of(program, form, received=False) for form in sending]
     given: dict[str, Parts] = {}
     if any(layout.part_is_root for layout in layouts):
         given["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
     if program.several:
-        given["form"] = (Part("run_form", 0, address_width(len(parts))),)
+        given["form"] = (Part("run_form", 0, address_width(len(layouts))),)
 
     def make() -> Host:
-        numbers = np.arange(len(program.memories))
-        banks = [numbers if form.receive_map.numbers is None else form.receive_map.numbers
-                 for form in program.forms]  # fmt: skip
         return Host(
             [
-                Finder(layout, layout.recv_parts, make and make(), tuple(of_form.tolist()))
-                for layout, make, of_form in zip(layouts, locators, banks, strict=True)
+                Finder(layout, layout.recv_parts, locator and locator())
+                for layout, locator in zip(layouts, locators, strict=True)
             ],
             [
-                Finder(layouts[sending[k]], layouts[sending[k]].send_parts, writer and writer())
-                for k, writer in zip(sorted(sending), writers, strict=True)
+                Finder(layouts[form], layouts[form].send_parts, locator and locator())
+                for form, locator in zip(sending, writers, strict=True)
             ],
             width=build.word,
             address_bits=build.address_bits,
@@ -142,37 +138,6 @@ def add_host_port(
     add_read_tree(build)
     build.add_output("host_rdata", build.word)
     return host.read_latency
-
-
-def locator_of(program: Program, *, received: bool) -> Callable[[], Locator] | None:
-    """How to make the locator of what nodes send, or have received.
-
-    None for what they send where the host's order is that of memory.
-    """
-    from .locators.table import CycleLocator, TableLocator
-
-    layout, mapped = program.layout, program.form.receive_map
-    first, memories = 0, len(program.memories)
-    if not received:
-        mapped = program.form.send_map
-        own = [number for number, memory in enumerate(program.memories) if memory.own]
-        first, memories = own[0], 1 if isinstance(mapped, DirectMap) else len(own)
-    if isinstance(mapped, RouteMap):
-        return partial(RouteLocator, program)
-    if isinstance(mapped, DirectMap):
-        if received:
-            return partial(ChunkLocator, program)
-        late = direct_write_delay(layout, program.flits, any_length=program.any_length)
-        if mapped.by_chunk or not late:
-            return None
-        parts, chunks = np.ogrid[: layout.send_parts, : layout.part_chunks]
-        memory, base = mapped.locate(0, parts, chunks)
-        mapped = TableMap(memory[None], base[None])
-    facts = {"first": first, "memories": memories, "flits": program.block_flits}
-    if isinstance(mapped, CycleMap):
-        return partial(CycleLocator, mapped, **facts)
-    assert isinstance(mapped, TableMap)
-    return partial(TableLocator, mapped, nodes=program.groups.size, **facts)
 
 
 def add_read_tree(build: FabricBuilder) -> None:

@@ -141,14 +141,14 @@ class LoadedTables:
 
 def add_loaded_top(build: FabricBuilder, tables: LoadedTables) -> Built:
     """One memory-mapped port serves all nodes; another takes what is loaded."""
-    layout, ports = tables.layout, build.ports
+    layout = tables.layout
     tops.add_starts(build)
     for name, bits in WORDS.items():
         build.add_input(name, bits)
     tables.add_loader(build, "loader")
     answer, addresses = build.placement.endpoints.answer, loaded_layout(layout.frame)
     host = lambda: Host(
-        [Finder(addresses, addresses.recv_parts, BlockLocator(layout), tuple(range(ports + 1)))],
+        [Finder(addresses, addresses.recv_parts, BlockLocator(layout))],
         [Finder(addresses, addresses.send_parts, None)],
         width=build.width, address_bits=layout.of_node.base_bits, answer=answer,
     )  # fmt: skip
