@@ -23,8 +23,8 @@ from ..toolchain.values import flag, natural, of_type
 from .assembly import Assembly
 from .core_address_map import core_address_map
 from .fabric_builder import FabricBuilder, Top, is_direct
+from .finders import HostLayout
 from .inventory import Origins, tag_cost
-from .locators import HostLayout
 from .placement import place
 from .streams import Clocks
 from .streams.ports import connect_streams, is_stream, stream_members
@@ -149,7 +149,7 @@ class Fabric(wiring.Component):
     >>> program = tf.compile(tf.plan(tf.Torus(2, 3), "allgather"))
     >>> fabric = tf.Fabric(program, width=8)
     >>> fabric.nodes, fabric.read_latency
-    (6, 15)
+    (6, 12)
     """
 
     #: The nodes that are built, if they are not all; the system that they are a part of.
@@ -200,7 +200,7 @@ class Fabric(wiring.Component):
         self.nodes, self.here, self.hold = build.nodes, build.here, build.hold
         self.placement, self.variant_of = build.placement, build.variant_of
         self.operator_unit = build.operator_unit
-        self.router_classes, self.read_latency, self._locators = self.add_top(build)
+        self.router_classes, self.read_latency, self._finders = self.add_top(build)
         self.register_map = self.add_bus(build, self.bus) if self.bus else None
         self.netlist = build.done()
         streams = stream_members(program, self.width, self.beat) if self.top is Top.STREAM else {}
@@ -385,9 +385,7 @@ class Fabric(wiring.Component):
     @cached_property
     def origins(self) -> Origins:
         """How origins are known, and what that costs."""
-        rom_bits = sum(make().rom_bits() for make in self._locators)
-        if self.top is Top.HOST:
-            rom_bits += sum(layout.position_bits for layout in self.form_layouts)
+        rom_bits = sum(finder.rom_bits() for finder in self._finders)
         known_by = dict.fromkeys(form.known_by for form in self.program.forms)
         # Forms that are loaded are not of common variants.
         parts = self.program.parts if self.frame else (self.program,)

@@ -24,8 +24,8 @@ from ..toolchain.values import shown
 from ..topology import CayleyGraph, cayley
 from .arrays import Slice
 from .fabric_builder import FabricBuilder, Top
-from .host import RADIX, Finder, Host, ReadMerge, merge_levels
-from .locators import HostLayout, Locator, locator_of
+from .finders import Finder, HostLayout, finder_of
+from .host import RADIX, Host, ReadMerge, merge_levels
 from .memories import address_width, choose
 from .netlist import Fixed, Leaf, Part, Parts, Role
 from .node_parts import add_combiners, add_endpoints, add_routers, add_streams
@@ -71,7 +71,7 @@ def add_single(
 
 def add_host(
     build: FabricBuilder, layouts: Sequence[HostLayout], outside: str = ""
-) -> tuple[int, list[Callable[[], Locator]]]:
+) -> tuple[int, list[Finder]]:
     """Add the host port, and the tree that brings read data to it.
 
     Parameters
@@ -85,39 +85,34 @@ def add_host(
     -------
     read_latency : int
         Edges from an address to its data.
-    locators : list of function of () -> Locator
-        Those of what is received, and of what is sent if that is not in the order of addresses.
+    finders : list of Finder
+        Those of what is received in each form, and of what is sent by each send map.
     """
     program = build.program
-    locators = [locator_of(program, form, received=True) for form in range(len(layouts))]
-    # One form of each send map.
-    first = {form.layout: number for number, form in reversed([*enumerate(program.forms)])}
+    forms = range(len(program.forms))
+    #: The first form of each send map.
+    first = {program.forms[form].layout: form for form in reversed(forms)}
     sending = [first[layout] for layout in sorted(first)]
-    writers = [locator_of(program, form, received=False) for form in sending]
+    views, writes = (
+        [finder_of(layouts[form], program, form, received=received) for form in some]
+        for some, received in ((forms, True), (sending, False))
+    )
     given: dict[str, Parts] = {}
-    if any(layout.part_is_root for layout in layouts):
+    if any(view.by_root for view in views):
         given["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
     if program.several:
-        given["form"] = (Part("run_form", 0, address_width(len(layouts))),)
-
-    def make() -> Host:
-        return Host(
-            [
-                Finder(layout, layout.recv_parts, locator and locator())
-                for layout, locator in zip(layouts, locators, strict=True)
-            ],
-            [
-                Finder(layouts[form], layouts[form].send_parts, locator and locator())
-                for form, locator in zip(sending, writers, strict=True)
-            ],
-            width=build.word,
-            address_bits=build.address_bits,
-            answer=build.placement.endpoints.answer,
-            hold=build.hold,
-            blocks=build.cut.nodes if build.cut else None,
-        )
-
-    return add_host_port(build, make, given, outside), [*filter(None, (*locators, *writers))]
+        given["form"] = (Part("run_form", 0, address_width(len(forms))),)
+    make = partial(
+        Host,
+        views,
+        writes,
+        width=build.word,
+        address_bits=build.address_bits,
+        answer=build.placement.endpoints.answer,
+        hold=build.hold,
+        blocks=build.cut.nodes if build.cut else None,
+    )
+    return add_host_port(build, make, given, outside), [*views, *writes]
 
 
 def add_host_port(
@@ -257,25 +252,25 @@ class Built(NamedTuple):
         The modules of routers, and of how many nodes each is.
     read_latency : int
         Edges from an address to its data; 0 where nothing is read at addresses.
-    locators : list of function of () -> Locator
+    finders : list of Finder
         What finds words for the host.
     """
 
     router_classes: list[tuple[str, int]]
     read_latency: int = 0
-    locators: list[Callable[[], Locator]] = []  # noqa: RUF012  nobody adds to it
+    finders: Sequence[Finder] = ()
 
 
 def add_host_top(build: FabricBuilder, layouts: Sequence[HostLayout], outside: str = "") -> Built:
     """One memory-mapped port serves all nodes; `outside` is that of `add_host`."""
     add_starts(build)
-    latency, locators = add_host(build, layouts, outside)
+    latency, finders = add_host(build, layouts, outside)
     # Of several forms, the sequencer takes it a cycle early.
     idle = "next_read_address" if build.program.several else "read_address"
     add_sequencer(build, {"idle_address": build.low(idle, build.address_bits)})
     routers = add_inside(build, add_endpoints)
     add_status(build)
-    return Built(routers, latency, locators)
+    return Built(routers, latency, finders)
 
 
 def add_core_top(build: FabricBuilder) -> Built:

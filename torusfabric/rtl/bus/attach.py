@@ -14,7 +14,7 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...errors import InputError
-from ..locators import HostLayout
+from ..finders import HostLayout
 from ..memories import address_width, choose
 from ..netlist import Leaf, Role
 from ..run_choices import ERROR_BITS, RunChoices
