@@ -166,11 +166,11 @@ def run_cache(arguments: Namespace) -> None:
     """Show what the cache holds, or remove it."""
     from rich.filesize import decimal
 
-    from ..toolchain.cache import LIMIT_VARIABLE, clear, default_folder, size_limit, usage
+    from ..toolchain.cache import LIMIT_VARIABLE, Cache, size_limit
 
-    folder, limit = default_folder(), size_limit()
-    removed = clear(folder) if arguments.clear else None
-    found = usage(folder)
+    cache, limit = Cache(), size_limit()
+    removed = cache.clear() if arguments.clear else None
+    folder, found = cache.folder, cache.usage()
     facts = {"folder": str(folder), **found._asdict(), "limit": limit}
     shown = {
         "folder": f"{folder} (TORUSFABRIC_CACHE names another)",
