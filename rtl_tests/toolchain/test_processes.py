@@ -127,27 +127,6 @@ def test_signal_to_the_command_alone(tmp_path, number, status):
     assert ends(child)
 
 
-def test_the_next_run_clears_up_after_a_killed_one(tmp_path):
-    stub, temporary = tmp_path / "yosys", tmp_path / "temporary"
-    temporary.mkdir()
-    environ = {"YOSYS": str(stub), "TORUSFABRIC_CACHE": str(tmp_path / "cache")}
-    environ = os.environ | environ | {"TMPDIR": str(temporary)}
-    version = '[ "$1" = --version ] && echo Yosys 0.50 && exit'
-    command = [sys.executable, "-m", "torusfabric", "synth", "2x2", "allgather", "--target",
-               "ice40-hx8k"]  # fmt: skip
-    stub.write_text(f"#!/bin/sh\n{version}\ncd {tmp_path}\n{NEST}\n")
-    stub.chmod(0o755)
-    with subprocess.Popen(command, cwd=tmp_path, env=environ) as process:
-        child = wait_for(tmp_path / "child")
-        process.kill()
-    os.killpg(os.getpgid(child), signal.SIGKILL)
-    (left,) = temporary.iterdir()
-    stub.write_text("#!/bin/sh\nexit 1\n")
-    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True)
-    assert done.returncode == 2
-    assert not left.exists()
-
-
 def test_signal_while_a_process_starts(monkeypatch):
     """A signal that comes between a start and its end waits until the process is known."""
     started = []

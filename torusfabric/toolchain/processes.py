@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import IO, Any, TypeVar
 
-from .files import AnyPath
+from .destinations import AnyPath
 
 __all__ = ["Interrupted", "beside", "ending_signals", "parallel", "run", "stop_all"]
 

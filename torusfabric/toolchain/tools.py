@@ -30,8 +30,8 @@ from typing import IO
 from ..errors import MissingTool, WorkFailed
 from . import processes
 from .cache import Cache, size_limit
+from .destinations import AnyPath
 from .extras import how_to_install, installed
-from .files import AnyPath
 from .folders import require_room
 from .notices import said_meanwhile, say
 
