@@ -192,23 +192,6 @@ def test_failure_ends_what_runs_beside_it(monkeypatch, tmp_path):
     assert not (tmp_path / "second").exists()
 
 
-def test_stop_all(tmp_path):
-    """What runs in any thread is ended; what starts afterwards is not."""
-    failed = []
-
-    def work():
-        failed.append(processes.run(["sh", "-c", NEST], folder=tmp_path).returncode)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    child = wait_for(tmp_path / "child")
-    processes.stop_all()
-    thread.join()
-    assert failed[0] != 0
-    assert ends(child)
-    assert processes.run(["true"]).returncode == 0
-
-
 def test_interrupt_while_a_command_is_loaded(monkeypatch, capsys):
     """Before there is a command to end, an interrupt is a line, too."""
     begun = []
@@ -247,7 +230,8 @@ def test_what_runs_beside_ends_with_the_body():
 ABSORBED = """
 import hashlib, threading
 from torusfabric.toolchain.folders import work_folder
-from torusfabric.toolchain.processes import ending_signals
+from torusfabric.toolchain.processes import ending_signals, run
+threading.Thread(target=run, args=[["sh", "-c", NEST]], daemon=True).start()
 with ending_signals(), work_folder():
     threading.Timer(1.0, print, ["ready"], {"flush": True}).start()
     hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
@@ -256,9 +240,12 @@ with ending_signals(), work_folder():
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_signal_during_a_long_call(tmp_path, number, status):
-    """A signal ends a command whose library does not return; its work folder goes."""
+    """A signal ends a command whose library does not return; its tools and work folder go."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     with subprocess.Popen(
-        [sys.executable, "-c", ABSORBED], env=os.environ | {"TMPDIR": str(tmp_path)},
+        [sys.executable, "-c", ABSORBED.replace("NEST", repr(NEST))], cwd=tmp_path,
+        env=os.environ | {"TMPDIR": str(temporary)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         assert process.stdout is not None
@@ -267,4 +254,5 @@ def test_signal_during_a_long_call(tmp_path, number, status):
         _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == status
     assert said == f"torusfabric: {'interrupted' if status == 130 else 'terminated'}\n"
-    assert not list(tmp_path.iterdir())
+    assert not list(temporary.iterdir())
+    assert ends(wait_for(tmp_path / "child"))
