@@ -21,7 +21,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +32,8 @@ from .cache import Cache, size_limit
 from .destinations import AnyPath
 from .extras import how_to_install, installed
 from .folders import require_room
-from .notices import said_meanwhile, say
+from .notices import say
+from .progress import progress_lines
 
 __all__ = ["TOOLS", "Tool", "call", "env_var", "error_line", "find", "origin", "package_folder",
            "require", "run", "set_environment", "version"]  # fmt: skip
@@ -134,9 +134,6 @@ _NO_MEMORY = re.compile(
 #: Statuses of what was killed: of the process itself, and of a shell or WebAssembly around it.
 _KILLED = (-9, 137)
 
-#: Bytes in which a package says that it compiles its tool.
-LONGEST_LINE = 4096
-
 
 def find(name: str) -> str | None:
     """The path of a tool, or None if it is not installed."""
@@ -197,11 +194,9 @@ def require(name: str) -> str:
 def _warm(name: str, path: str) -> None:
     """Let a package compile its tool, which writes in place: one process at a time."""
     waiting = lambda: say(f"waiting for another process, which prepares {name} or such a tool")
-    with Cache().lock("warm", waiting=waiting), tempfile.TemporaryFile() as log:
-        compiles = lambda: b"Preparing" in os.pread(log.fileno(), LONGEST_LINE, 0)
-        what, detail = f"preparing {name} for this machine", "once; it takes a minute or two"
-        with said_meanwhile(what, detail, when=compiles):
-            processes.run([path, "--version"], log=log)
+    what = f"preparing {name} for this machine, once, in a minute or two"
+    with Cache().lock("warm", waiting=waiting), progress_lines(what):
+        processes.run([path, "--version"])
 
 
 def version(name: str) -> str:
