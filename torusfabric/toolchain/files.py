@@ -124,67 +124,51 @@ def writing(path: AnyPath) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def writing_text(path: AnyPath, *, errors: str = "backslashreplace") -> Iterator[TextIO]:
+def writing_text(path: AnyPath) -> Iterator[TextIO]:
     """A text file to write into, in UTF-8; else as `writing`.
 
     It is compressed, without a time stamp, if its name ends in ``.gz`` or ``.svgz``. Names of files
-    may hold bytes that are no UTF-8: these are escaped, or treated as `errors` says.
+    may hold bytes that are no UTF-8: these are escaped.
     """
     with contextlib.ExitStack() as stack:
         raw = stack.enter_context(writing(path))
         if Path(path).suffix in COMPRESSED:
             packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
             raw = cast(BinaryIO, stack.enter_context(packed))
-        text = io.TextIOWrapper(raw, encoding="utf-8", errors=errors, newline="\n")
+        text = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", newline="\n")
         yield stack.enter_context(text)
 
 
-def write_file(path: AnyPath, text: str, *, errors: str = "backslashreplace") -> None:
+def write_file(path: AnyPath, text: str) -> None:
     """Write a text as a whole or not at all.
-
-    Parameters
-    ----------
-    errors : str
-        What becomes of bytes in names of files that are no UTF-8, as `str.encode` has it.
 
     Raises
     ------
     InputError
         If it cannot be written.
     """
-    with writing_text(path, errors=errors) as file:
+    with writing_text(path) as file:
         file.write(text)
 
 
-def writable(path: AnyPath, *, make: bool = False) -> None:
+def writable(path: AnyPath) -> None:
     """Check that a file can be written, before hours are spent on its content.
-
-    Parameters
-    ----------
-    make : bool
-        Whether its folder is made if need be.
 
     Raises
     ------
     InputError
-        If it is a folder, or its folder does not exist (and may not be made) or cannot be written.
+        If it is a folder, or its folder does not exist or cannot be written.
     """
     if is_standard_output(path):
         return
-    path = Path(path)
-    folder = path.parent
-    try:
-        if make:
-            folder.mkdir(parents=True, exist_ok=True)
-        elif not folder.is_dir():
-            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-    except OSError as error:
-        raise _unwritable("Folder", folder, error) from None
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise _unwritable("Folder", folder, OSError(errno.ENOENT, os.strerror(errno.ENOENT)))
     with reporting(path):
         if is_written_directly(path, status_of(path)):
             return
+    folder = Path(os.path.realpath(path)).parent
     try:
-        folder = Path(os.path.realpath(path)).parent
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
