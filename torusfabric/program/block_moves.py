@@ -15,8 +15,9 @@ Tables are planned by `table_planner`, rounds by `rounds`.
 
 from __future__ import annotations
 
-from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,12 +32,12 @@ from .table_planner import plan_table
 from .timing import MEMORY_AGE, PASS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from ..topology import BoolArray, IntArray
     from .moves import Request
 
-__all__ = ["Route", "block_moves", "routes_of"]
+__all__ = ["block_moves"]
 
 
 def block_moves(request: Request) -> Moves:
@@ -79,7 +80,6 @@ def block_moves(request: Request) -> Moves:
     # Chunks are read in the first row, and in all later ones what came in the row before.
     read = np.append(ports + np.arange(chunks), rests)
     own = np.arange(len(read)) < chunks
-    routes = routes_of(pattern, Flows.of(pattern))
     return Moves(
         loop=Loop(
             order=Order.FLIT if by_flit else Order.ROW,
@@ -100,99 +100,48 @@ def block_moves(request: Request) -> Moves:
         depth=np.tile([steps] * ports + [1] * chunks, (len(first), 1)),
         variant_of=variant_of,
         send_map=AddressMap.chunk_by_chunk(ports, chunks),
-        receive_map=_receive_map(routes, steps, chunks, ports, 1 if by_flit else block),
+        receive_map=_receive_map(pattern, ports, 1 if by_flit else block),
         known_by="position on the stream",
     )
 
 
-class Route(NamedTuple):
-    """One way by which blocks of one chunk reach nodes.
+def _receive_map(pattern: Pattern, own: int, apart: int) -> AddressMap:
+    """Return where blocks lie that a pattern brings.
 
-    Parameters
-    ----------
-    at, of : ndarray of int, shape (nodes,)
-        Positions on the flow: the index of a node's in-arc, and that of the arc by which an origin
-        injects the chunk; -1 for none.
-    before : ndarray of int
-        For each difference of both the steps before the block arrives; -1 if it never does.
-    port : ndarray of int, shape (nodes,)
-        The in-port of a node.
-    tail : ndarray of int, shape (nodes,)
-        Steps after which a node's in-arc carries the flow; before, it carries what was injected
-        on the way from the flow to the node.
+    What arrives in step t is stored at base ``(t - 1) * apart`` of the memory of its in-port. What
+    is a node's own lies in its send memories, the first of which is `own`.
     """
-
-    chunk: int
-    at: IntArray
-    of: IntArray
-    before: IntArray
-    port: IntArray
-    tail: IntArray
-
-
-def _receive_map(routes: list[Route], steps: int, chunks: int, own: int, apart: int) -> AddressMap:
-    """Return where blocks lie that reach nodes by routes.
-
-    What arrives in step t is stored at base ``(t - 1) * apart`` of the memory of its in-port; the
-    step is a difference of two positions (see `Route`). What is a node's own lies in its send
-    memories, the first of which is `own`.
-    """
-    grouped: dict[tuple[bytes, int], dict[int, Route]] = {}
-    for route in routes:
-        known = (grouped.setdefault((route.before.tobytes(), rank), {}) for rank in count())
-        next(group for group in known if route.chunk not in group)[route.chunk] = route
-    nodes = np.arange(len(routes[0].at))[:, None]
-    itself = Coordinate(nodes, nodes, len(nodes))
-    found: AddressMap | None = None
-    for group in reversed(grouped.values()):
-        found = _route_map(group, steps, chunks, own, apart, found)
-        along = found.coordinates[-1]
-        if along.modulus == len(nodes) and (along.at == along.of).all():
-            itself = along
+    ways = [*_ways(pattern, own, apart)]
+    nodes = np.arange(pattern.topology.nodes)[:, None]
+    itself = ways[0].coordinates[-1]
+    if itself.modulus != len(nodes) or (itself.at != itself.of).any():
+        itself = Coordinate(nodes, nodes, len(nodes))
     base = np.where(np.arange(len(nodes)) == 0, 0, -1)[None, :, None]
-    return AddressMap(own + np.arange(chunks)[None, None], base, (itself,), otherwise=found)
+    found: AddressMap | None = None
+    for way in reversed(ways):
+        found = replace(way, otherwise=found)
+    return AddressMap(own + np.arange(pattern.chunks)[None, None], base, (itself,), otherwise=found)
 
 
-def _route_map(
-    group: Mapping[int, Route], steps: int, chunks: int, own: int, apart: int,
-    otherwise: AddressMap | None,
-) -> AddressMap:  # fmt: skip
-    """Return where blocks lie that arrive by one route of each of some chunks."""
-    before, nodes = next((route.before, len(route.at)) for route in group.values())
-    tails = np.unique([route.tail for route in group.values()])
-    arrives = (before >= tails[:, None]) & (before < steps)
-    base = np.where(arrives, before * apart, -1).reshape(1, -1, 1)
-    at, of, late = np.zeros((3, nodes, chunks), int)
-    memory = np.tile(own + np.arange(chunks), (nodes, 1, 1))
-    for chunk, route in group.items():
-        at[:, chunk], of[:, chunk] = route.at, route.of
-        late[:, chunk] = np.searchsorted(tails, route.tail)
-        memory[:, 0, chunk] = np.where(route.at >= 0, route.port, memory[:, 0, chunk])
-    coordinates = (
-        Coordinate(late, np.zeros((1, 1), int), len(tails)),
-        Coordinate(at, of, len(before)),
-    )
-    base = np.where(np.isin(np.arange(chunks), [*group]), base, -1)
-    return AddressMap(memory, base, coordinates, otherwise=otherwise)
+def _ways(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap]:
+    """Yield where blocks lie that arrive by one flow: those of one chunk, by one in-port a node.
 
-
-def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
-    """All routes of an oblivious schedule.
+    The step of arrival is a difference of two positions on the flow: that of the in-arc of a node,
+    and that of the arc by which an origin injects the chunk. It is more than the `tail` of the
+    in-arc, for up to then what arrives was injected on the way from the flow to the node.
 
     Examples
     --------
-    A ring of four in both directions: two flows, along each of which every node receives.
+    On a torus, two Hamiltonian cycles in both directions are four flows, along each of which every
+    node receives.
 
     >>> import torusfabric as tf
-    >>> from torusfabric.schedule.pattern import Flows
     >>> pattern = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
-    >>> routes = routes_of(pattern, Flows.of(pattern))
-    >>> len(routes), len(routes[0].before)
-    (4, 9)
+    >>> [way.base.shape for way in _ways(pattern, own=4, apart=1)]
+    [(1, 9, 1), (1, 9, 1), (1, 9, 1), (1, 9, 1)]
     """
-    topology = pattern.topology
-    ports = np.arange(topology.ports)
-    upstream = topology.upstream
+    topology, flows = pattern.topology, Flows.of(pattern)
+    ports, upstream = np.arange(topology.ports), topology.upstream
     arriving, index = flows.flow[upstream], flows.index[upstream]
     # Steps in which each arc does not carry its flow yet. An arc that leaves a flow carries it from
     # the first step on if it injects what the next arc of the flow injects.
@@ -203,19 +152,27 @@ def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
     same = pattern.inject[nodes, outs] == pattern.inject[nodes, twin]
     tail[nodes[same], outs[same]] = 0
     tail = tail[upstream]
-    routes = []
     for flow, length in enumerate(flows.length.tolist()):
         positions = list(_ranked(arriving == flow, ports, index, tail))
         # Where chains branch, what is injected above the branch is on each of them.
         along = np.zeros(pattern.inject.shape, bool)
         along.ravel()[flows.arcs[flows.indptr[flow] : flows.indptr[flow + 1]]] = True
         for chunk in np.unique(pattern.inject[along & (pattern.inject >= 0)]).tolist():
-            for _, entry in _ranked(along & (pattern.inject == chunk), ports, flows.index):
-                routes += [
-                    Route(chunk, *_numbers(position, entry, length), port, late.clip(0))
-                    for port, position, late in positions
-                ]
-    return routes
+            entries = _ranked(along & (pattern.inject == chunk), ports, flows.index)
+            for (_, entry), (port, position, late) in product(entries, positions):
+                at, of, before = _numbers(position, entry, length)
+                tails, late = np.unique(late.clip(0), return_inverse=True)
+                arrives = (before >= tails[:, None]) & (before < pattern.steps)
+                goes = np.where(np.arange(pattern.chunks) == chunk, 0, -1)
+                yield AddressMap(
+                    np.where(at >= 0, port, own + chunk)[:, None, None],
+                    np.where(arrives, before * apart, -1).reshape(1, -1, 1),
+                    (
+                        Coordinate(goes[None], np.zeros((1, 1), int), 1),
+                        Coordinate(late[:, None], np.zeros((1, 1), int), len(tails)),
+                        Coordinate(at[:, None], of[:, None], len(before)),
+                    ),
+                )
 
 
 def _numbers(
