@@ -54,9 +54,8 @@ def _listed(
     chunks = program.layout.part_chunks
     part, chunk = divmod(np.arange(parts * chunks), chunks)
     nodes = program.groups.position
-    memory, base = mapped.locate(nodes[:, None], part[None, :], chunk[None, :])
-    found = np.broadcast_arrays(memory - first, base, nodes[:, None] + part)
-    rows = np.stack(found[:2], axis=-1)
+    memory, base = mapped.locate(nodes[:, None], part, chunk)
+    rows = np.stack([memory - first, base], axis=-1)
     return [[entry if entry[1] >= 0 else None for entry in row] for row in rows.tolist()]
 
 

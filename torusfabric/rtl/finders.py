@@ -19,7 +19,7 @@ from typing_extensions import override
 from ..collective import Layout
 from ..program import AddressMap, Program
 from ..program.fields import number_equal
-from ..program.timing import chunk_cycles, direct_write_delay, part_cycles
+from ..program.timing import chunk_cycles, part_cycles
 from ..topology import IntArray
 from .division import divide
 from .memories import Columns, address_width, constant_at, fitting, memories_of
@@ -225,9 +225,9 @@ class DirectFinder(Finder):
 def finder_of(layout: HostLayout, program: Program, form: int, *, received: bool) -> Finder:
     """Return the finder of what nodes have received in a form, or of what they send."""
     part = program.part(form)
-    sent = part.form.send_map
-    late = direct_write_delay(part.layout, part.flits, any_length=part.any_length)
-    if not received and (sent.by_chunk or (sent.is_in_sequence(part.block_flits) and not late)):
+    sent, lengths = part.form.send_map, (part.flits, part.block_flits)
+    direct = sent.by_chunk or sent.is_direct(part.layout, *lengths, any_length=part.any_length)
+    if direct and not received:
         return DirectFinder(layout, by_chunk=sent.by_chunk)
     return MapFinder(layout, program, form, received=received)
 
@@ -260,7 +260,7 @@ class MapFinder(Finder):
         else:
             mapped, loop, self._first = part.form.send_map, part.loop, own[0]
             parts, memories = part.layout.send_parts, len(own)
-        self._ways, flits = [*mapped.ways], part.block_flits
+        self._map, self._ways, flits = mapped, [*mapped.ways], part.block_flits
         #: From a flit of a block to the next, in the memories of each way.
         self._pitches = [max(map(loop.pitch_of, np.unique(way.memory).tolist()))
                          for way in self._ways]  # fmt: skip
@@ -269,15 +269,11 @@ class MapFinder(Finder):
         bases = (way.base[way.base >= 0] & ((1 << self._flit_bits) - 1) for way in self._ways)
         if max(self._pitches) > 1 or any(base.any() for base in bases):
             self._flit_bits = 0
-        self._making = 2 * any(way.coordinates for way in self._ways)
-        tables = (table for way in self._ways for table in (way.memory, way.base))
-        self._reading = int(any(table.shape[:2] != (1, 1) for table in tables))
         self.by_root = received and merged.part_is_root
         nodes, chunks = part.groups.size, part.layout.part_chunks
         #: Bits of node, part, chunk and flit.
         self._bits = [*map(address_width, (nodes, max(nodes, parts), chunks, flits))]
-        cycles = self._making + self._reading + (len(self._ways) > 1) + 1
-        super().__init__(layout, parts, address_width(memories), cycles)
+        super().__init__(layout, parts, address_width(memories), mapped.cycles)
 
     @override
     def rom_bits(self) -> int:
@@ -291,8 +287,8 @@ class MapFinder(Finder):
     ) -> tuple[Value, Value]:
         asked = self.position(m, name, node), part, chunk, flit
         node, part, chunk, flit = map(fitting, asked, self._bits)
-        tables = _Tables(m, chunk, self._reading)
-        flit = delayed(m, flit, self._making + self._reading)
+        tables = _Tables(m, chunk, self._map.table_cycles)
+        flit = delayed(m, flit, self._map.key_cycles + self._map.table_cycles)
         found = tuple[Value, ...]()
         for way, pitch in reversed([*zip(self._ways, self._pitches, strict=True)]):
             hit, *values = self._find(m, tables, way, node, part)
@@ -307,7 +303,7 @@ class MapFinder(Finder):
         self, m: Module, tables: _Tables, way: AddressMap, node: Value, part: Value
     ) -> tuple[Value, Value, Value]:
         """Return whether a block is in the tables of one way, its memory, and its base."""
-        making, known = self._making, list[Value]()
+        making, known = self._map.key_cycles, list[Value]()
         row, key, sides = delayed(m, node, making), [delayed(m, part, making)], [self.parts]
         if way.row_of is not None:
             row = delayed(m, tables.read(way.row_of[:, None], [node]), 1)
