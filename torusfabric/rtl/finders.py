@@ -322,9 +322,12 @@ class MapFinder(Finder):
             return tables.read(values.reshape(shape), [row, *key], making)
 
         there = way.base >= 0
-        base = np.where(there, way.base, 0) >> self._flit_bits
         hit = Const(1) if way.otherwise is None else Cat(read(there.astype(int)), *known).all()
-        return hit, read(np.maximum(way.memory - self._first, 0)), read(base)
+        # What is read where there is no block is what is read most easily.
+        memory, base = (np.where(there, table, table[there].min(initial=max(table.max(), 0)))
+                        if table.shape == there.shape else table
+                        for table in (way.memory, way.base))  # fmt: skip
+        return hit, read(memory - self._first), read(base >> self._flit_bits)
 
 
 class _Tables:
