@@ -70,9 +70,10 @@ def first(kind, mutation, place):
 @pytest.mark.parametrize(
     ("mutation", "place", "module", "signal"),
     [
-        (SWAPPED, "endpoint_at_{}, number 2, rx", "whole runs", "received word"),
+        (SWAPPED, "endpoint_at_{}, number 2, rx", "wiring", "endpoint_at_2.rx"),
         (OPERAND, "read_merge_1_{}, number 0, data", "wiring", "read_merge_0_0"),
-        (INVERTED, "router_0", "whole runs", "received word"),
+        (INVERTED, "router_0", "router_0", "tx"),
+        (INVERTED, "endpoint_0", "whole runs", "received word"),
     ],
 )
 def test_what_is_refuted_is_named(mutation, place, module, signal):
