@@ -56,20 +56,6 @@ def test_output_and_status():
     assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err\n")
 
 
-class Enough(Exception):
-    """Nobody wants to wait any longer."""
-
-
-def until(path):
-    """A look that ends a program once a file is there."""
-
-    def look():
-        if path.exists() and path.read_text():
-            raise Enough
-
-    return look
-
-
 def test_looks_while_it_runs(monkeypatch):
     """A program is looked at from its start to its end, and what it says is not lost."""
     monkeypatch.setattr(processes, "PERIOD", 0.05)
@@ -80,24 +66,22 @@ def test_looks_while_it_runs(monkeypatch):
     assert len(looks) > 1
 
 
-def test_look_ends_the_children_too(tmp_path, monkeypatch):
-    """What a shell has started does not outlive a shell that is given up."""
-    monkeypatch.setattr(processes, "PERIOD", 0.05)
-    began = time.monotonic()
-    with pytest.raises(Enough):
-        processes.run(["sh", "-c", NEST], folder=tmp_path, look=until(tmp_path / "child"))
-    assert time.monotonic() - began < PATIENCE
-    assert ends(wait_for(tmp_path / "child"))
-
-
-def test_process_that_ignores_the_interrupt(tmp_path, monkeypatch):
-    """Who does not end when asked is ended."""
+@pytest.mark.parametrize(
+    "script", [NEST, "trap '' INT TERM; echo $$ > child; while :; do sleep 0.1; done"]
+)
+def test_look_ends_the_children_too(tmp_path, monkeypatch, script):
+    """What a shell has started does not outlive it, nor does what ignores the interrupt."""
     monkeypatch.setattr(processes, "GRACE", 0.05)
     monkeypatch.setattr(processes, "PERIOD", 0.05)
-    script = "trap '' INT TERM; echo $$ > child; while :; do sleep 0.1; done"
-    with pytest.raises(Enough):
-        processes.run(["sh", "-c", script], folder=tmp_path, look=until(tmp_path / "child"))
-    assert ends(wait_for(tmp_path / "child"))
+    child = tmp_path / "child"
+
+    def look():
+        if child.exists() and child.read_text():
+            raise WorkFailed("enough")
+
+    with pytest.raises(WorkFailed, match="enough"):
+        processes.run(["sh", "-c", script], folder=tmp_path, look=look)
+    assert ends(wait_for(child))
 
 
 @pytest.mark.parametrize(
@@ -158,17 +142,16 @@ def test_handlers_are_put_back():
 
 
 def test_parallel_keeps_the_order():
+    """Two run at once, and results come in the order of the items."""
+    meet = threading.Barrier(2)
+
     def square(n):
-        time.sleep(0.02 if n % 2 else 0)
+        meet.wait(timeout=PATIENCE)
+        time.sleep(0 if n % 2 else 0.02)
         return n * n
 
-    assert list(processes.parallel(square, range(7))) == [0, 1, 4, 9, 16, 25, 36]
+    assert list(processes.parallel(square, range(6))) == [0, 1, 4, 9, 16, 25]
     assert list(processes.parallel(square, [])) == []
-
-
-def test_parallel_runs_two_at_once():
-    meet = threading.Barrier(2)
-    assert list(processes.parallel(lambda n: meet.wait(timeout=20) >= 0, range(2))) == [True, True]
 
 
 def test_failure_ends_what_runs_beside_it(monkeypatch, tmp_path):
