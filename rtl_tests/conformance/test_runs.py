@@ -88,6 +88,7 @@ RUNS = [
                     "engine": "compiled"}),
     ("2x2", "broadcast,allgather!1", {"max_flits": 2, "top": "stream"}),
     ("2x3", "alltoall,scatter!4", {"max_flits": 2}),
+    ("2x3", "broadcast,alltoall", {"max_flits": 4}),
     # Long links.
     ("2x3", "allgather:matching", {"flits": 3, "link_latency": "2"}),
     ("3x3", "allgather:hamiltonian", {"flits": 8, "link_latency": "1:3"}),
