@@ -46,7 +46,7 @@ FORBIDDEN = {
         *("vcd", "html", "amaranth.back", "torusfabric.verilog", "torusfabric.simulation.streams"),
         "torusfabric.simulation.engines.compiled",
     ),
-    "cache": tuple({*SELDOM, *HARDWARE, *SIMULATORS, *PICTURES} | {"numpy"}),
+    "cache": tuple({*SELDOM, *HARDWARE, *SIMULATORS, *PICTURES} - {*DATABASE} | {"numpy"}),
 }
 
 
