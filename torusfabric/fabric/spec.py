@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..contract.options import check_needs
 from ..errors import InputError
-from ..toolchain.values import no_such
+from ..toolchain.values import no_such, of_type
 from .adapted import chosen_adapter
 from .options import PLANNED, fabric_options
 
@@ -101,6 +101,7 @@ class FabricSpec:
         for option in fabric_options().values():
             how = dict(option.settings) if option.names[-1].startswith("-") else {"nargs": "?"}
             parser.add_argument(*option.names, **how)
+        of_type("Choices", text, str, "text, words as on a command line")
         try:
             words = shlex.split(text)
         except ValueError as error:
