@@ -10,7 +10,6 @@ from typing import Any, NoReturn, TypeAlias
 
 from ..contract.options import add_options, check_needs
 from ..errors import InputError
-from ..fabric.adapted import adapter_options, chosen_adapter
 from ..toolchain.notices import LOGGER
 from ..toolchain.values import hint, no_such
 from .output import print_line
@@ -97,6 +96,7 @@ class Parser(argparse.ArgumentParser):
 
     def check_given(self, arguments: Namespace) -> None:
         """Refuse an option without the one that it needs, and one that an adapter rules out."""
+        from ..fabric.adapted import chosen_adapter  # here, as the help of all commands needs none
 
         names = dict(self.given(arguments))
         texts = ((names[each.dest], each.help) for each in self._actions if each.dest in names)
@@ -295,6 +295,8 @@ def add_command(
 
 def add_adapter_options(parser: Parser, command: str) -> None:
     """Add the options that adapters declare for a command, or say which commands have them."""
+    from ..fabric.adapted import adapter_options
+
     for adapter, every in adapter_options(command):
         if not every:
             served = {name: None for options in adapter.options for name in options.commands}
