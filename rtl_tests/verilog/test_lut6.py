@@ -1,4 +1,4 @@
-"""Modules in a form for one device: proved to do what their usual form does."""
+"""Modules in a form for ECP5: proved to do what their usual form does, by the vendor's cells."""
 
 import random
 import re
@@ -6,19 +6,36 @@ from pathlib import Path
 
 import pytest
 from amaranth.hdl import Module, Signal
-from helpers import few
+from helpers import as_executed, fabric_of, few
+from verilog_bench import have_icarus, run_icarus
 
 from torusfabric.errors import WorkFailed
+from torusfabric.rtl.combiner import ChosenSum
 from torusfabric.rtl.modules import Leaf, Use
-from torusfabric.rtl.multiplexer import Multiplexer, branch_bits, select_bits
+from torusfabric.rtl.multiplexer import SLICE, Multiplexer, branch_bits, select_bits
 from torusfabric.rtl.netlist import NetlistBuilder
 from torusfabric.toolchain import tools
 from torusfabric.verilog import text as module_file
+from torusfabric.verilog import write
+from torusfabric.verilog.ecp5 import ECP5
 from torusfabric.verilog.lut6 import LUT6
 from torusfabric.verilog.text import module_texts
-from torusfabric.verilog.writer import ECP5
 
-SHAPES = [Multiplexer(count, 2, branched) for branched in (False, True) for count in range(4, 16)]
+#: One slice of an odd number of bits, and two of which the last is shorter.
+WIDTHS = (5, SLICE + 3)
+
+MULTIPLEXERS = [
+    *(Multiplexer(count, 2, branched=False) for count in range(3, 21)),
+    *(Multiplexer(count, 2, branched=True) for count in (6, 7, 8, 9)),
+]
+SUMS = [
+    ChosenSum(count, width, idles)
+    for width in WIDTHS
+    for idles, most in ((False, 6), (True, 8))
+    for count in range(2, most + 1)
+]
+SIX = [Multiplexer(count, 2, branched) for branched in (False, True) for count in range(4, 16)]
+SHAPES = [*{*MULTIPLEXERS, *SUMS, *SIX}]
 
 SCRIPT = """\
 read_verilog -D{define} other.v
@@ -52,7 +69,7 @@ class Shared(Leaf):
 
 def codes(shape):
     """The select bits of a slice that make each input pass, as numbers."""
-    bits = branch_bits if shape.branched else select_bits
+    bits = select_bits if isinstance(shape, Multiplexer) and not shape.branched else branch_bits
     rows = [bits(shape.count, index) for index in range(shape.count)]
     return len(rows[0]), [sum(bit << n for n, bit in enumerate(row)) for row in rows]
 
@@ -78,11 +95,11 @@ def comparison(number, shape):
         of_slices = ", ".join(f"code_{number}_{k}" for k in reversed(slices))
         text += f"wire [{len(port) - 1}:0] {name} = {{{of_slices}}};\n"
     pins = "".join(f".{port.name}({port.name}_{number}), " for port in inputs)
-    for form, prefix in (("usual", "usual_"), ("other", "")):
+    for form, prefix in (("usual", "usual_"), ("ecp5", "")):
         wire = f"{form}_{number}"
         text += f"wire [{len(output) - 1}:0] {wire};\n"
         text += f"{prefix}{shape.shared.name} the_{wire} ({pins}.{output.name}({wire}));\n"
-    return text + f"always @* assert (usual_{number} == other_{number});\n"
+    return text + f"always @* assert (usual_{number} == ecp5_{number});\n"
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +111,10 @@ def texts():
     return {shape: modules[shape.shared.name].text for shape in SHAPES}
 
 
-def prove(folder, texts, other=None):
-    """Prove that both forms of some modules do the same, perhaps with another text of one form."""
+def prove(folder, texts, other=None, *, define=ECP5):
+    """Prove that both forms of some modules do the same; with another text of those for ECP5."""
     both = "".join(comparison(number, shape) for number, shape in enumerate(texts))
-    return prove_text(folder, "".join(texts.values()), both, other, define=LUT6)
+    return prove_text(folder, "".join(texts.values()), both, other, define=define)
 
 
 def prove_text(folder, usual, both, other=None, *, define=ECP5):
@@ -114,14 +131,23 @@ def prove_text(folder, usual, both, other=None, *, define=ECP5):
     return (folder / "log").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("shapes", [MULTIPLEXERS, SUMS], ids=["multiplexers", "sums"])
+def test_both_forms_do_the_same(texts, tmp_path, shapes):
+    """Whatever is selected of whatever words, in each slice."""
+    assert all(f"`ifdef {ECP5}" in texts[shape] for shape in shapes)
+    log = prove(tmp_path, {shape: texts[shape] for shape in shapes})
+    assert log.count("Import proof for assert") == len(shapes)
+
+
 def test_tables_of_six_inputs_do_the_same(texts, tmp_path):
     """Of all numbers of inputs, in branches or not; and a wrong select bit is found."""
-    assert prove(tmp_path, texts).count("Import proof for assert") == len(SHAPES)
+    some = {shape: texts[shape] for shape in SIX}
+    assert prove(tmp_path, some, define=LUT6).count("Import proof for assert") == len(SIX)
     shape = Multiplexer(8, 2, branched=True)
     wrong = texts[shape].replace("= (select[4] | select[5])", "= (select[3] | select[5])")
     assert wrong != texts[shape]
     with pytest.raises(WorkFailed, match="proof"):
-        prove(tmp_path, {shape: texts[shape]}, wrong)
+        prove(tmp_path, {shape: texts[shape]}, wrong, define=LUT6)
 
 
 def look_ups(width=3):
@@ -153,23 +179,29 @@ def test_both_forms_find_the_same(look_up, tmp_path):
     assert prove_text(tmp_path, look_up, look_ups()).count("Import proof for assert") == 8
 
 
+@pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 @pytest.mark.parametrize(
-    ("found", "put"),
+    ("topology", "collective", "width", "modules"),
     few(
-        3,
+        2,
         [
-            ("16*n", "16*(n ^ 1)"),
-            ("address[2]", "address[3]"),
-            ("DEPTH <= 36", "DEPTH <= 37"),
-            ("DEPTH > 32", "DEPTH > 33"),
-            ("ROWS[35:32]", "ROWS[34:31]"),
-            (".SD(address[5])", ".SD(address[4])"),
+            ("3x3", "reduce-scatter", 8, {"sum_2_8"}),
+            ("4x5", "alltoall", 3, {"branches_6_3"}),
+            ("3x4", "allreduce", SLICE + 3, {"sum_idle_4_19"}),
         ],
     ),
 )
-def test_wrong_look_ups_are_found(look_up, tmp_path, found, put):
-    """A wrong table, a wrong bit of the address, a wrong number of rows."""
-    head, form = look_up.split("`ifdef")
-    assert found in form
-    with pytest.raises(WorkFailed, match="proof"):
-        prove_text(tmp_path, look_up, look_ups(), f"{head}`ifdef{form.replace(found, put, 1)}")
+def test_fabrics_of_these_cells_do_the_same(tmp_path, topology, collective, width, modules):
+    """Icarus reads the words of the executed program after the same cycles."""
+    fabric = fabric_of(topology, collective, "matching", width=width, flits=2)
+    messages, executed = as_executed(fabric)
+    write(fabric, tmp_path, command="torusfabric verilog ..")
+    path = tmp_path / "fabric.v"
+    text = path.read_text(encoding="utf-8")
+    assert modules <= {*re.findall(rf"^module (\w+)(?=[^`]*`ifdef {ECP5})", text, re.M)}
+    cells = (Path(__file__).parents[1] / "support" / "ecp5_cells.v").read_text(encoding="utf-8")
+    path.write_text(f"`define {ECP5}\n{text}\n{cells}", encoding="utf-8")
+    base, count = fabric.layout.recv_base, fabric.layout.recv_words
+    result = run_icarus(tmp_path, messages, [range(base, base + count)] * fabric.nodes, starts=2)
+    assert [list(map(int, row)) for row in result.words] == executed.tolist()
+    assert result.cycles == fabric.predicted_cycles

@@ -3,7 +3,8 @@
 In the text of a design each is an instance of a *selector*, which holds the select bits in a
 register for each slice, and has a multiplexer for each: modules that are there once for each number
 of inputs and bits. What is in a multiplexer, a *cascade*, is made for devices of look-up tables
-with four inputs. The text has another form of the module for tables with six inputs: see
+with four inputs. The text has other forms of the module as well, for ECP5, which has wide
+multiplexers beside its tables, and for tables with six inputs: see `torusfabric.verilog.ecp5` and
 `torusfabric.verilog.lut6`.
 
 A cascade of k inputs has ceil(k / 2) stages a bit, each one 4-input look-up table::

@@ -13,6 +13,7 @@ from amaranth.lib.wiring import Out
 
 from ..program import Mode
 from ..rtl.amaranth_private import no_inferred_names
+from ..rtl.combiner import ChosenSum
 from ..rtl.fabric import Fabric
 from ..rtl.memories import LOOK_UP
 from ..rtl.modules import Known, SharedModule
@@ -24,6 +25,7 @@ from ..toolchain.values import of_type
 from ..toolchain.version import __version__
 from ..topology import IntArray
 from .design import Design, router_classes
+from .ecp5 import ECP5, multiplexer_body, sum_body
 from .flows import Flow
 from .lut6 import LUT6, lut6_body
 from .manifest import TOP, files_beside
@@ -208,7 +210,8 @@ def known_body(module: Known) -> str:
 
 #: The other bodies of modules that many share, by what is defined for devices with such cells.
 BODIES: dict[type, dict[str, Callable[[Any], str | None]]] = {
-    Multiplexer: {LUT6: lut6_body},
+    Multiplexer: {ECP5: multiplexer_body, LUT6: lut6_body},
+    ChosenSum: {ECP5: sum_body},
     Known: {ICARUS: known_body},
 }
 

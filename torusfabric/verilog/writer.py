@@ -43,14 +43,11 @@ from .syntax import (
     wrapped,
 )
 
-__all__ = ["ECP5", "LUT4", "Heading", "write_module"]
+__all__ = ["LUT4", "Heading", "write_module"]
 
 #: What is defined for devices whose tables have four inputs: synthesis keeps the stages of a
 #: multiplexer, each of them one such table.
 LUT4 = "TORUSFABRIC_LUT4"
-
-#: What is defined for ECP5, where a look-up (`look_up.v`) is tables joined by wide multiplexers.
-ECP5 = "TORUSFABRIC_ECP5"
 
 #: What says that registers are a synchronizer: they stay beside each other.
 SYNCHRONIZER = '(* ASYNC_REG = "TRUE" *) '

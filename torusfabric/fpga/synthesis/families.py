@@ -5,8 +5,9 @@ vendor's does; its figures are those of cells, so that fabrics and forms can be 
 vendor's own synthesis finds others.
 """
 
+from ...verilog.ecp5 import ECP5
 from ...verilog.lut6 import LUT6
-from ...verilog.writer import ECP5, LUT4
+from ...verilog.writer import LUT4
 from .family import Cost, Family, alms, ice40_cells
 from .nextpnr import ECP5_PLACERS
 
@@ -51,9 +52,9 @@ def _xilinx(family: str) -> Family:
 #: iCE40: with wide functions absent, the compact mapping is the only one. The default weight of
 #: slow paths in its placement is 10.
 #: ECP5: PFUMX and L6MUX21 make wide functions of two and four tables; mapped to them, selections
-#: take more tables and fewer levels. So do MUX2_LUT5 to 8 of Gowin. Look-ups are made of these
-#: cells in either mapping. What nextpnr's static placer places of ours has wires a fifth shorter,
-#: and clocks a tenth faster, than that of its default.
+#: take more tables and fewer levels. So do MUX2_LUT5 to 8 of Gowin. Multiplexers for which the text
+#: has a form of these cells are of them in either mapping. What nextpnr's static placer places of
+#: ours has wires a fifth shorter, and clocks a tenth faster, than that of its default.
 FAMILIES = {
     "ice40": Family(
         # The eight cells of a tile have one clock enable: flip-flops that do not fill a tile with

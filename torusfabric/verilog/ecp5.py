@@ -1,0 +1,315 @@
+"""Multiplexers and sums for ECP5, of its cells: the usual form is for devices with tables alone.
+
+An ECP5 joins two look-up tables by a multiplexer, PFUMX, and two such pairs by another one,
+L6MUX21: one of four inputs takes two tables, without a wire from one to the other. Synthesis does
+not find that by itself: it looks for functions of so many inputs, whatever they are, which take all
+tables.
+
+A register takes what a table gives in its own place, but what a wide multiplexer gives by a wire.
+So an out-port, which has a register behind it, ends in a table.
+
+The select bits are those of cascades, so that nothing else depends on which of the forms there is.
+
+Of a sum, the tables of the carry chain make the last step of the choice. A CCU2C has two bits of a
+carry chain, each with a table of four inputs: a bit of the word, and three, b, c and d, of which
+what is added follows. Where a bit does not pass a carry on, the carry is what the four rows with
+c = d = 0 say; that is the bit of the word if nothing is added in these.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..rtl.combiner import ChosenSum
+from ..rtl.multiplexer import Multiplexer, branch_bits, branches
+
+__all__ = ["ECP5", "multiplexer_body", "sum_body"]
+
+#: What is defined for the text to have this form.
+ECP5 = "TORUSFABRIC_ECP5"
+
+#: Bits of a word from which on a carry chain is worth its ends.
+LEAST = 4
+
+
+class Column:
+    """The cells of one bit, as they are added; the same for all bits of a word.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a word.
+
+    Attributes
+    ----------
+    cells : list of str
+        The instances, in the order in which they were added.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self.cells: list[str] = []
+
+    def word(self, index: int) -> str:
+        """The bit of an input."""
+        return f"words[{index * self._width} + k]" if index else "words[k]"
+
+    def table(self, function: Callable[..., object], *inputs: str) -> str:
+        """A look-up table of up to four inputs.
+
+        Examples
+        --------
+        >>> column = Column(8)
+        >>> column.table(lambda a, b: a and b, "a[k]", "b[k]"), column.cells
+        ('n[0]', ["LUT4 #(.INIT(16'h8888)) t0 (.A(a[k]), .B(b[k]), .C(1'b0), .D(1'b0), .Z(n[0]));"])
+        """
+        rows = ([row >> k & 1 for k in range(len(inputs))] for row in range(16))
+        value = sum(bool(function(*row)) << k for k, row in enumerate(rows))
+        nets = [*inputs, *["1'b0"] * (4 - len(inputs))]
+        pins = "".join(f".{pin}({net}), " for pin, net in zip("ABCD", nets, strict=True))
+        return self._cell(f"LUT4 #(.INIT(16'h{value:04x})) t", pins)
+
+    def join(self, low: str, high: str, select: str) -> str:
+        """A multiplexer of two tables."""
+        return self._cell("PFUMX j", f".BLUT({low}), .ALUT({high}), .C0({select}), ")
+
+    def join_pairs(self, low: str, high: str, select: str) -> str:
+        """A multiplexer of two such multiplexers."""
+        return self._cell("L6MUX21 j", f".D0({low}), .D1({high}), .SD({select}), ")
+
+    def _cell(self, kind: str, pins: str) -> str:
+        number = len(self.cells)
+        self.cells.append(f"{kind}{number} ({pins}.Z(n[{number}]));")
+        return f"n[{number}]"
+
+    def text(self, assigned: Sequence[str]) -> str:
+        """All columns; what is assigned in each comes last."""
+        declared = [f"wire [{len(self.cells) - 1}:0] n;"] if self.cells else []
+        inside = [*declared, *self.cells, *(f"assign {each};" for each in assigned)]
+        return "\n".join(
+            [
+                "  genvar k;",
+                "  generate",
+                f"    for (k = 0; k < {self._width}; k = k + 1) begin : column",
+                *(f"      {line}" for line in inside),
+                "    end",
+                "  endgenerate",
+            ]
+        )
+
+
+def pair(column: Column, first: int, y: str) -> str:
+    """One of two inputs, by a select bit."""
+    words = column.word(first), column.word(first + 1)
+    return column.table(lambda a, b, y: b if y else a, *words, y)
+
+
+def pair_or_nothing(column: Column, first: int, y: str, x: str) -> str:
+    """One of two inputs, or 0, by two select bits."""
+    words = column.word(first), column.word(first + 1)
+    return column.table(lambda a, b, y, x: (b if y else a) & x, *words, y, x)
+
+
+def passed(column: Column, index: int) -> str:
+    """An input, by a table: only tables can be joined."""
+    return column.table(lambda a: a, column.word(index))
+
+
+def four(column: Column, first: int, y: str, z: str) -> str:
+    """One of four inputs, by two select bits."""
+    return column.join(pair(column, first, y), pair(column, first + 2, y), z)
+
+
+def multiplexer_body(multiplexer: Multiplexer) -> str | None:
+    """The module without its ports; None where its usual form is as good.
+
+    Examples
+    --------
+    >>> body = multiplexer_body(Multiplexer(7, 16, branched=True))
+    >>> body.count("LUT4"), body.count("PFUMX")
+    (4, 1)
+    """
+    column, count = Column(multiplexer.width), multiplexer.count
+    if not multiplexer.branched:
+        f = _joined(column, count) if count in (3, 4, 6) else _cascade(column, count)
+    elif count == 6:
+        f = _cascade(column, count)
+    elif 7 <= count <= 9:
+        f = _branches(column, count)
+    else:
+        return None
+    return column.text([f"word[k] = {f}"])
+
+
+def _joined(column: Column, count: int) -> str:
+    """One of three, four or six inputs, with no table behind another."""
+    y, x, z, *further = (f"select[{k}]" for k in range(count))
+    if count == 3:
+        return column.join(pair(column, 0, y), passed(column, 2), x)
+    if count == 4:
+        return four(column, 0, y, z)
+    last = column.join(passed(column, 4), passed(column, 5), y)
+    return column.join_pairs(four(column, 0, y, z), last, further[0])
+
+
+def _cascade(column: Column, count: int) -> str:
+    """One of five inputs or more, by the select bits y, x, z1, .. of a cascade."""
+    y, x, z, *further = (f"select[{k}]" for k in range(count))
+    # With x = 0 it passes y, for the pair of a further stage to be told apart by it.
+    first = [column.word(0), column.word(1), y, x]
+    low = column.table(lambda a, b, y, x: (b if y else a) if x else y, *first)
+    f = column.join(low, pair(column, 2, y), z)
+    for k, stage in zip(range(4, count, 2), further, strict=False):
+        words = [column.word(index) for index in range(k, min(k + 2, count))]
+        f = column.table(_stage, f, stage, *words)
+    return f
+
+
+def _stage(f: int, z: int, even: int, odd: int | None = None) -> int:
+    """A further stage of a cascade."""
+    if not z:
+        return f
+    return even if odd is None or not f else odd
+
+
+def _branches(column: Column, count: int) -> str:
+    """One of seven to nine inputs: of a branch of four, of one of two to four, or a last input."""
+    select = [f"select[{k}]" for k in range(len(branch_bits(count, 0)))]
+    first, other = branches(count)
+    a = _branch(column, 0, first, select[:3])
+    b = _branch(column, first, other, select[3:-1])
+    words = [a, b, column.word(count - 1)]
+    return column.table(lambda a, b, s, z: s if z else a | b, *words, select[-1])
+
+
+def _branch(column: Column, first: int, count: int, select: Sequence[str]) -> str:
+    """One of two to four inputs, or 0, by the select bits y, x and z1 of a branch."""
+    y, x, *others = select
+    low = pair_or_nothing(column, first, y, x)
+    if count == 2:
+        return low
+    high = passed(column, first + 2) if count == 3 else pair(column, first + 2, y)
+    return column.join(low, high, *others)
+
+
+def _either(b: int, c: int, d: int) -> int:
+    return b if c else d
+
+
+class _Step(NamedTuple):
+    """The last step of a choice.
+
+    Parameters
+    ----------
+    b, d : str
+        Of each bit.
+    c : str
+        Of each slice, with the numbers of its select bits in braces.
+    added : function of (b, c, d) -> int
+        What is added; nothing where c and d are 0.
+    """
+
+    b: str
+    c: str
+    d: str
+    added: Callable[[int, int, int], int] = _either
+
+
+def sum_body(meant: ChosenSum) -> str | None:
+    """The module without its ports; None where its usual form is as good.
+
+    Examples
+    --------
+    >>> body = sum_body(ChosenSum(4, 16, idles=True))
+    >>> body.count("LUT4"), body.count("CCU2C")
+    (1, 1)
+    """
+    size, bits, count = meant.slices[0][1], meant.select_bits, len(meant.slices)
+    # Verilog allows no index where there is a single bit.
+    select = "select" if bits * count == 1 else "select[{}]"
+    column = Column(meant.width)
+    step = (_or_nothing if meant.idles else _of_words)(
+        column, meant.count, [select.format(f"k / {size} * {bits} + {bit}") for bit in range(bits)]
+    )
+    if step is None or meant.width < LEAST:
+        return None
+    of_slices = [
+        step.c.format(*(select.format(k * bits + bit) for bit in range(bits))) for k in range(count)
+    ]
+    assigned = [f"b[k] = {step.b}", f"c[k] = of_slice[k / {size}]", f"d[k] = {step.d}"]
+    head = f"  wire [{len(of_slices) - 1}:0] of_slice = {{{', '.join(reversed(of_slices))}}};\n"
+    return head + _chain(meant.width, step, column.text(assigned))
+
+
+def _or_nothing(column: Column, count: int, select: Sequence[str]) -> _Step | None:
+    """One of some words, or nothing, which is the last that can be chosen."""
+    y, *others = select
+    if count == 2:
+        return _Step(column.word(0), "{0}", "1'b1", lambda b, c, d: b & (1 - c))
+    if count == 3:
+        second = column.table(lambda a, y: a & y, column.word(1), y)
+        return _Step(column.word(0), "~({0} | {1})", second)
+    first = pair_or_nothing(column, 0, y, others[0])
+    if count == 4:
+        return _Step(column.word(2), "{2} & ~{0}", first)
+    if count == 5:
+        other = pair_or_nothing(column, 2, others[1], others[2])
+        return _Step(first, "1'b1", other, lambda b, c, d: b | d)
+    if count > 8:
+        return None
+    first = column.join(first, pair(column, 2, y), others[1])
+    if count == 6:
+        return _Step(column.word(4), "{3} & ~{0}", first)
+    other = pair(column, 4, others[2])
+    if count == 7:
+        return _Step(other, "{4}", first)
+    return _Step(column.join(other, passed(column, 6), others[4]), "{4} | {5}", first)
+
+
+def _of_words(column: Column, count: int, select: Sequence[str]) -> _Step | None:
+    """One of some words."""
+    y, *others = select
+    if count == 2:
+        return _Step(column.word(1), "{0}", column.word(0))
+    if count == 3:
+        return _Step(column.word(2), "{1}", pair(column, 0, y))
+    if count == 4:
+        return _Step(pair(column, 2, y), "{2}", pair(column, 0, y))
+    if count == 5:
+        first = column.join(pair(column, 0, y), pair(column, 2, others[1]), others[2])
+        return _Step(column.word(4), "{4}", first)
+    if count == 6:
+        return _Step(pair(column, 4, y), "{3}", four(column, 0, y, others[1]))
+    return None
+
+
+def _chain(width: int, step: _Step, columns: str) -> str:
+    """The carry chain, behind the columns; a bit more of an odd number adds nothing."""
+    pairs = (width + 1) // 2
+    nothing = f"  assign {{b[{width}], c[{width}], d[{width}]}} = 3'b0;\n" * (width % 2)
+    pins = ", ".join(
+        f".{pin.upper()}{half}({pin}[2 * k + {half}])" for half in (0, 1) for pin in "abcd"
+    )
+    table = f"16'h{_table(step):04x}"
+    return f"""\
+  wire [{2 * pairs - 1}:0] a = word;
+  wire [{2 * pairs - 1}:0] b, c, d, s;
+  wire [{pairs}:0] carry;
+  assign carry[0] = 1'b0;
+  assign total = s[{width - 1}:0];
+{nothing}{columns}
+  generate
+    for (k = 0; k < {pairs}; k = k + 1) begin : chain
+      CCU2C #(.INIT0({table}), .INIT1({table}), .INJECT1_0("NO"), .INJECT1_1("NO")) add (
+        .CIN(carry[k]), {pins},
+        .S0(s[2 * k]), .S1(s[2 * k + 1]), .COUT(carry[k + 1]));
+    end
+  endgenerate"""
+
+
+def _table(step: _Step) -> int:
+    """The contents of the tables of the chain, by d, c, b, a."""
+    value = 0
+    for row in range(16):
+        a, b, c, d = (row >> k & 1 for k in range(4))
+        value |= (a ^ (step.added(b, c, d) if c or d else 0)) << row
+    return value
