@@ -2,7 +2,9 @@
 """`FabricSpec`: one value of all choices, read from keywords, from words, and from manifests."""
 
 import argparse
+import copy
 import json
+import pickle
 import shlex
 
 import pytest
@@ -54,6 +56,14 @@ def test_choices_have_their_defaults():
     assert set(spec.given()) == {"topology", "collective"}
     with pytest.raises(AttributeError, match="FabricSpec has no choice wdith"):
         _ = spec.wdith
+
+
+def test_choices_stay_as_they_are():
+    spec = tf.FabricSpec("4x4", "allgather", width=8)
+    with pytest.raises(AttributeError, match=r"replace\(width=..\) returns another"):
+        spec.width = 16
+    assert pickle.loads(pickle.dumps(spec)) == copy.copy(spec) == spec
+    assert spec.width == 8
 
 
 @pytest.mark.parametrize(

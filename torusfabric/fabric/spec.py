@@ -65,7 +65,7 @@ class FabricSpec:
             if name not in known:
                 raise no_such("Choice", name, known)
         read = {name: known[name].read(value) for name, value in given.items() if value is not None}
-        self._given = _differing(read)
+        self.__dict__["_given"] = _differing(read)
         _check(self._given)
 
     @classmethod
@@ -117,6 +117,9 @@ class FabricSpec:
         if name.startswith("_") or name not in fabric_options():
             raise AttributeError(f"FabricSpec has no choice {name}")
         return self._given.get(name, _fixed(fabric_options()[name].default))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"FabricSpec must stay as it is: replace({name}=..) returns another")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FabricSpec) and self.given() == other.given()
