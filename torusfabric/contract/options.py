@@ -171,7 +171,7 @@ T = TypeVar("T")
 
 
 def _given(read: Callable[[str, object], T], text: str) -> T:
-    """A value that Python takes as well, with a message that argparse puts its name before."""
+    """Read a text as Python reads a keyword; argparse puts the name before the message."""
     try:
         return read("", text)
     except InputError as error:

@@ -24,7 +24,7 @@ from ..planning.selection import OBJECTIVES, FormChoice
 from ..schedule import Duplex
 from .adapted import every_option
 
-__all__ = ["FABRIC_FILE", "FILE_OR_TOPOLOGY", "PLANNED", "TOPOLOGY", "add_bus_option",
+__all__ = ["FILE_OR_TOPOLOGY", "PLANNED", "TOPOLOGY", "add_bus_option",
            "add_fabric_file", "add_fabric_options", "add_flits_option",
            "add_prefix_option", "add_ram_option", "add_selection", "add_tables_options",
            "add_top_options", "fabric_options"]  # fmt: skip
