@@ -11,6 +11,7 @@ import pytest
 
 import torusfabric as tf
 from torusfabric.cli import main, make_parser
+from torusfabric.fabric.choose import PlanFor, choose_schedules
 from torusfabric.fabric.options import fabric_options
 
 #: Selections with choices of every kind.
@@ -100,6 +101,15 @@ def test_wrong_choices_are_refused(choices, message):
 def test_wrong_words_are_refused(text, message):
     with pytest.raises(tf.InputError, match=message):
         tf.FabricSpec.parse(text)
+
+
+def test_modes_are_planned_for_any_length():
+    """An engine of several collectives chooses the length of each run, one of a kind need not."""
+    alone, engine = (
+        choose_schedules(tf.FabricSpec("2x3", names), PlanFor(7))[0].schedule
+        for names in ("allgather", "allgather,broadcast")
+    )
+    assert (alone.chunks, engine.chunks) == (7, 4)
 
 
 def test_choices_are_the_options_of_commands():
