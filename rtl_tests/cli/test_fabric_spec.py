@@ -104,7 +104,7 @@ def test_wrong_words_are_refused(text, message):
 
 
 def test_modes_are_planned_for_any_length():
-    """An engine of several collectives chooses the length of each run, one of a kind need not."""
+    """Several collectives are planned for runs of any length, one collective for its length."""
     alone, engine = (
         choose_schedules(tf.FabricSpec("2x3", names), PlanFor(7))[0].schedule
         for names in ("allgather", "allgather,broadcast")
