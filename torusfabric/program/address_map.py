@@ -249,8 +249,8 @@ class AddressMap:
 
     @property
     def key_cycles(self) -> int:
-        """Cycles to make a key: to look up two numbers, and to subtract them."""
-        return 2 if any(way.coordinates for way in self.ways) else 0
+        """Cycles to make a key: to look up two numbers, to subtract, and to wrap."""
+        return 3 if any(way.coordinates for way in self.ways) else 0
 
     @property
     def table_cycles(self) -> int:

@@ -238,7 +238,7 @@ class MapFinder(Finder):
     ===============  =============================================================================
     cycles           what they are for
     ===============  =============================================================================
-    2                the key, where it is a difference: to read both numbers, and to subtract them
+    3                the key, where it is a difference: to read both numbers, to subtract, to wrap
     1                to read memory and base; none where they depend on nothing but the chunk
     1                to choose the way that has the block, where there are several
     1                to add base and flit
@@ -312,7 +312,7 @@ class MapFinder(Finder):
         for at, of, side in way.coordinates:
             both = (at, node), (of, part)
             here, there = (tables.read(np.maximum(values, 0), [index]) for values, index in both)
-            known += [delayed(m, tables.read((values >= 0).astype(int), [index]), 2)
+            known += [delayed(m, tables.read((values >= 0).astype(int), [index]), making)
                       for values, index in both]  # fmt: skip
             key.append(tables.subtract(here, there, side))
 
@@ -345,9 +345,12 @@ class _Tables:
         self._differences: dict[tuple[int, int], Signal] = {}
 
     def subtract(self, here: Value, there: Value, modulus: int) -> Value:
-        """Return the difference of two numbers, one cycle later."""
-        key, difference = (id(here), id(there)), here - there
+        """Return the difference of two numbers, two cycles later."""
+        key = id(here), id(there)
         if key not in self._differences:
+            # Two cycles: the wrap would lie behind the subtraction, on the critical path.
+            difference = Signal((here - there).shape(), reset_less=True, name="difference")
+            self._m.d.sync += difference.eq(here - there)
             offset = Signal(range(max(modulus, 2)), reset_less=True, name="offset")
             wrapped = Mux(difference < 0, difference + modulus, difference)
             self._m.d.sync += offset.eq(wrapped)
