@@ -19,4 +19,4 @@ def test_tables_of_nodes(topology, collective, algorithm, monkeypatch):
         fabric = tf.Fabric(program, width=8)
         assert tf.simulate(fabric, jobs=[tf.Job(length=2)]).passed
         latencies.append(fabric.read_latency)
-    assert latencies[1] == latencies[0] + 3
+    assert latencies[1] == latencies[0] + 2

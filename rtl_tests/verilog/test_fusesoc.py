@@ -47,7 +47,7 @@ def test_every_node_gets_every_counter(tmp_path, fabric):
 @pytest.mark.parametrize(
     "fault",
     [
-        ("READ_LATENCY = 14", "READ_LATENCY = 13"),
+        ("READ_LATENCY = 15", "READ_LATENCY = 14"),
         ("taken <= taken >> 32", "taken <= taken >> 31"),
         ("count == 15) state", "count == 14) state"),
         ("RECV_BASE = 16", "RECV_BASE = 17"),

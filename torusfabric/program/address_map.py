@@ -249,8 +249,11 @@ class AddressMap:
 
     @property
     def key_cycles(self) -> int:
-        """Cycles to make a key: to look up two numbers, to subtract, and to wrap."""
-        return 3 if any(way.coordinates for way in self.ways) else 0
+        """Cycles to make a key: to look up two numbers, and to subtract them.
+
+        Where there are several ways, whose keys many tables read, wrapping has a cycle of its own.
+        """
+        return 2 + self.several if any(way.coordinates for way in self.ways) else 0
 
     @property
     def table_cycles(self) -> int:
@@ -261,7 +264,12 @@ class AddressMap:
     @property
     def cycles(self) -> int:
         """Cycles to find a word in a block: also to choose one of several ways, and to add both."""
-        return self.key_cycles + self.table_cycles + (self.otherwise is not None) + 1
+        return self.key_cycles + self.table_cycles + 2 * self.several + 1
+
+    @property
+    def several(self) -> bool:
+        """True where a block can lie in one of several ways."""
+        return self.otherwise is not None
 
 
 def _entry(table: IntArray, *index: IntArray) -> IntArray:

@@ -149,7 +149,7 @@ class Fabric(wiring.Component):
     >>> program = tf.compile(tf.plan(tf.Torus(2, 3), "allgather"))
     >>> fabric = tf.Fabric(program, width=8)
     >>> fabric.nodes, fabric.read_latency
-    (6, 12)
+    (6, 14)
     """
 
     #: The nodes that are built, if they are not all; the system that they are a part of.

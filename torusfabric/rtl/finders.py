@@ -238,9 +238,10 @@ class MapFinder(Finder):
     ===============  =============================================================================
     cycles           what they are for
     ===============  =============================================================================
-    3                the key, where it is a difference: to read both numbers, to subtract, to wrap
+    2                the key, where it is a difference: to read both numbers, and to subtract them
+    1                to wrap the difference, where there are several ways
     1                to read memory and base; none where they depend on nothing but the chunk
-    1                to choose the way that has the block, where there are several
+    2                where there are several ways, to see which have the block, and to choose one
     1                to add base and flit
     ===============  =============================================================================
 
@@ -287,15 +288,17 @@ class MapFinder(Finder):
     ) -> tuple[Value, Value]:
         asked = self.position(m, name, node), part, chunk, flit
         node, part, chunk, flit = map(fitting, asked, self._bits)
-        tables = _Tables(m, chunk, self._map.table_cycles)
+        several = self._map.several
+        tables = _Tables(m, chunk, self._map.table_cycles, wrapping=several)
         flit = delayed(m, flit, self._map.key_cycles + self._map.table_cycles)
         found = tuple[Value, ...]()
         for way, pitch in reversed([*zip(self._ways, self._pitches, strict=True)]):
             hit, *values = self._find(m, tables, way, node, part)
             values.append(flit * pitch if pitch > 1 else flit)
+            hit, *values = (delayed(m, each, several) for each in (hit, *values))
             found = tuple(map(partial(Mux, hit), values, found)) if found else tuple(values)
         tables.build(f"blocks_{name}")
-        bank, base, words = (delayed(m, value, int(len(self._ways) > 1)) for value in found)
+        bank, base, words = (delayed(m, value, several) for value in found)
         address = Cat(words[: self._flit_bits], base) if self._flit_bits else base + words
         return delayed(m, bank, 1), delayed(m, address, 1)
 
@@ -306,7 +309,7 @@ class MapFinder(Finder):
         making, known = self._map.key_cycles, list[Value]()
         row, key, sides = delayed(m, node, making), [delayed(m, part, making)], [self.parts]
         if way.row_of is not None:
-            row = delayed(m, tables.read(way.row_of[:, None], [node]), 1)
+            row = delayed(m, tables.read(way.row_of[:, None], [node]), making - 1)
         if way.coordinates:
             key, sides = [], [each.modulus for each in way.coordinates]
         for at, of, side in way.coordinates:
@@ -337,20 +340,21 @@ class _Tables:
     ----------
     reading : int
         Cycles to read a table.
+    wrapping : int
+        Cycles to wrap a difference, besides that in which it is made.
     """
 
-    def __init__(self, m: Module, chunk: Value, reading: int) -> None:
-        self._m, self._chunk, self._reading = m, chunk, reading
+    def __init__(self, m: Module, chunk: Value, reading: int, wrapping: int) -> None:
+        self._m, self._chunk, self._reading, self._wrapping = m, chunk, reading, wrapping
         self._roms: dict[tuple[object, ...], Columns] = {}
         self._differences: dict[tuple[int, int], Signal] = {}
 
     def subtract(self, here: Value, there: Value, modulus: int) -> Value:
-        """Return the difference of two numbers, two cycles later."""
-        key = id(here), id(there)
+        """Return the difference of two numbers, wrapped, a cycle and those of `wrapping` later."""
+        key, difference = (id(here), id(there)), here - there
         if key not in self._differences:
-            # Two cycles: the wrap would lie behind the subtraction, on the critical path.
-            difference = Signal((here - there).shape(), reset_less=True, name="difference")
-            self._m.d.sync += difference.eq(here - there)
+            if self._wrapping:
+                difference = delayed(self._m, difference, self._wrapping).as_signed()
             offset = Signal(range(max(modulus, 2)), reset_less=True, name="offset")
             wrapped = Mux(difference < 0, difference + modulus, difference)
             self._m.d.sync += offset.eq(wrapped)
