@@ -253,8 +253,9 @@ def main():
     began = time.perf_counter()
     if arguments.output:
         try:
-            writable(Path(arguments.output) / "figure-1.svg", make=True)
-        except TorusfabricError as error:
+            Path(arguments.output).mkdir(parents=True, exist_ok=True)
+            writable(Path(arguments.output) / "figure-1.svg")
+        except (OSError, TorusfabricError) as error:
             parser.error(str(error))
     with notices_shown(), progress_bar("planning") as progress:
         found = steps(arguments.largest, progress)

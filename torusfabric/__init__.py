@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         TorusfabricError,
         WorkFailed,
     )
+    from .fabric.spec import FabricSpec
     from .fpga.synthesis.synthesize import synthesize
     from .planning import Program, compile, import_schedule, plan, plan_forms
     from .planning.choice import Candidate, compare
@@ -85,6 +86,7 @@ __all__ = [
     "Complete",
     "Cube",
     "Fabric",
+    "FabricSpec",
     "Faulty",
     "Graph",
     "InputError",

@@ -48,9 +48,10 @@ def _section(parser: argparse.ArgumentParser) -> Iterator[str]:
     rows = [_row(action) for action in parser._actions if not COMMON & {*action.option_strings}]
     if rows:
         yield "| argument | |\n|---|---|\n" + "".join(rows)
-    example = (parser.epilog or "").removeprefix("example: ")
-    if example:
-        yield f"```sh\n{example}\n```\n"
+    examples = (parser.epilog or "").removeprefix("examples:\n")
+    if examples:
+        lines = (line.removeprefix("  ") for line in examples.splitlines())
+        yield "\n".join(["```sh", *lines, "```\n"])
 
 
 def _row(action: argparse.Action) -> str:

@@ -2,21 +2,40 @@
 """Adapters: the parts of the protocol are there, and so are the options that they speak of."""
 
 import argparse
+import inspect
 import re
 
+import apb.options
 import pytest
 
 from torusfabric.adapters import ADAPTERS
 from torusfabric.cli import make_parser
-from torusfabric.cli.arguments import option_names
 from torusfabric.contract import adapter as protocol
+from torusfabric.contract.options import option_names
+from torusfabric.errors import InputError
+from torusfabric.fabric import adapted
 from torusfabric.fabric.adapted import chosen_adapter
 
-#: The functions of each part, as the table of the protocol has them.
-FUNCTIONS = [(part.strip(), function) for part, function in
-             re.findall(r"^(\w+| {8}) +(\w+)\(", protocol.__doc__ or "", re.M)]  # fmt: skip
+#: The functions of each part, and their parameters, as the table of the protocol has them.
+FUNCTIONS = [
+    (part.strip(), function, parameters.split(", "))
+    for part, function, parameters in re.findall(
+        r"^(\w+| {8}) +(\w+)\((.*?)\)", protocol.__doc__ or "", re.M
+    )
+]
 
-EACH = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.title)
+#: The part that a command needs beside `make`; commands about boards need `bridge`.
+NEEDED = {"verilog": "files", "simulate": "drive", "prove": "claims"}
+
+EACH = pytest.mark.parametrize(
+    "adapter", [*ADAPTERS, apb.options.ADAPTER], ids=lambda adapter: adapter.title
+)
+
+
+@pytest.fixture(autouse=True)
+def with_apb(monkeypatch):
+    """The list has the adapter of the recipe, too."""
+    monkeypatch.setattr(adapted, "ADAPTERS", (*ADAPTERS, apb.options.ADAPTER))
 
 
 def commands():
@@ -32,11 +51,15 @@ def commands():
 
 @EACH
 def test_parts_have_the_functions_of_the_protocol(adapter):
+    commands = {command for options in adapter.options for command in options.commands}
+    needed = {"make"} | {NEEDED.get(command, "bridge") for command in commands}
     part = ""
     assert len(FUNCTIONS) > 8
-    for name, function in FUNCTIONS:
+    for name, function, parameters in FUNCTIONS:
         part = name or part
-        assert callable(getattr(adapter.part(part), function)), (part, function)
+        if part in needed:
+            found = getattr(adapter.part(part), function)
+            inspect.signature(found).bind_partial(**dict.fromkeys(parameters))
 
 
 @EACH
@@ -46,9 +69,11 @@ def test_options_are_those_of_their_commands(adapter):
     for options in adapter.options:
         assert {*options.commands} <= {*first.commands} <= {*known}
         names = {name.strip("-").replace("-", "_") for name in option_names(options.text)}
-        assert {*options.values} <= names
+        assert {*options.settings} <= names
         assert all(names <= known[command] for command in options.commands)
     assert "" in adapter.excluded
+    if "verilog" in first.commands:  # whose part `files` is given neither
+        assert {"flow", "templates"} <= {*adapter.excluded["verilog"]}
     for command, names in adapter.excluded.items():
         every = known[command] if command else set.union(*(known[name] for name in first.commands))
         assert {*names} <= every
@@ -59,3 +84,8 @@ def test_an_adapter_is_chosen_by_its_name(adapter):
     command = adapter.options[0].commands[0]
     assert chosen_adapter(command, [adapter.name]) is adapter
     assert chosen_adapter(command, ["width"]) is None
+
+
+def test_two_adapters_exclude_each_other():
+    with pytest.raises(InputError, match=r"^--apb must be left out with --boards$"):
+        chosen_adapter("verilog", ["apb", "boards"])

@@ -17,12 +17,13 @@ TABLES = ("rich",)
 HARDWARE = ("amaranth", "jschon", "torusfabric.rtl", "torusfabric.verilog")
 COMPILER = ("torusfabric.program",)
 TOOLS = ("filelock", "platformdirs", "torusfabric.toolchain.tools", "torusfabric.toolchain.cache")
+DATABASE = ("diskcache", "sqlite3")
 SIMULATORS = ("amaranth.sim", "vcd", "torusfabric.simulation")
 FILES = ("jsonschema", "xml", "urllib.request", "http.client", "email", "importlib.metadata")
 PICTURES = ("torusfabric.draw",)
 BOARDS = ("serial", "amaranth_boards", "amaranth.build", "torusfabric.fpga")
 OTHERS = ("dask", "distributed", "cocotb", "litex", "torusfabric.sweep", "torusfabric.proof")
-SELDOM = (*GRAPHS, *BOARDS, *OTHERS, "psutil", "numpy.random", "jsonschema")
+SELDOM = (*GRAPHS, *BOARDS, *OTHERS, *DATABASE, "psutil", "numpy.random", "jsonschema")
 
 #: What planning alone has no need of.
 PLANNING = (*SELDOM, *TABLES, *HARDWARE, *COMPILER, *TOOLS, *SIMULATORS, *FILES)
@@ -45,7 +46,7 @@ FORBIDDEN = {
         *("vcd", "html", "amaranth.back", "torusfabric.verilog", "torusfabric.simulation.streams"),
         "torusfabric.simulation.engines.compiled",
     ),
-    "cache": tuple({*SELDOM, *HARDWARE, *SIMULATORS, *PICTURES} | {"numpy"}),
+    "cache": tuple({*SELDOM, *HARDWARE, *SIMULATORS, *PICTURES} - {*DATABASE} | {"numpy"}),
 }
 
 

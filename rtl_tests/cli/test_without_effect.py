@@ -49,7 +49,7 @@ FORMS = (
         (
             "compare 2x2 allgather --forms long",
             "Unrecognized arguments: --forms (did you mean --ports or --force?) (see torusfabric "
-            "compare --help)",
+            "compare --help all)",
         ),
         ("simulate 2x2 allgather --boards 2x1 --image a.bin", "--image must come with --fabric"),
         ("prove 2x2 allgather --image a.bin", "--image must come with --fabric"),
@@ -111,4 +111,4 @@ def test_runs_of_a_fabric_that_exists(capsys, fabric, words, message):
 
 def test_what_is_loaded_lies_on_one_board(capsys):
     assert main(["load", "a.bin", "--port", "sim", "--boards", "2x1", "--block", "0,0"]) == 1
-    assert "Unrecognized arguments: --boards" in capsys.readouterr().err
+    assert "--boards must be left out for load; it is for verilog" in capsys.readouterr().err

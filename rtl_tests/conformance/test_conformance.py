@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 from core_bench import check_core
+from fabrics import mask_schedule
 from helpers import check_run, expected_words, fabric_of, few, plan
 
 import torusfabric as tf
@@ -17,7 +18,6 @@ from torusfabric.algorithms import CATALOGUE, Options, find
 from torusfabric.analysis.check import check
 from torusfabric.collective import COLLECTIVES, parse_collective
 from torusfabric.rtl import Fabric
-from torusfabric.schedule import Masked
 from torusfabric.schedule.file import load, save
 from torusfabric.schedule.held_blocks import HeldBlocks
 from torusfabric.schedule.recognise import recognise
@@ -138,10 +138,23 @@ def test_executed_program_of_any_length(selection):
         assert (found[receives] == words[receives]).all()
 
 
+def engine_marks(name, form):
+    """What an engine needs, and whether it takes long to build."""
+    if name == "amaranth":
+        return []
+    marks = [pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")]
+    if form not in ("table", "rounds"):
+        marks.append(pytest.mark.long)
+    return marks
+
+
+@pytest.mark.parametrize(
+    "engine", ["amaranth", pytest.param("compiled", marks=engine_marks("compiled", "every"))]
+)
 @of_selections(lambda names: names not in BUILT)
-def test_hardware(selection):
+def test_hardware(selection, engine):
     """The hardware does what the executed program does, in the cycles predicted."""
-    check_run(Fabric(compiled(selection), width=9))
+    check_run(Fabric(compiled(selection), width=9), ENGINES[engine])
 
 
 def transfers(schedule):
@@ -196,16 +209,6 @@ def some_root(form, fabric):
     return fabric.program.groups.size - 2 if form.startswith("any-root") else None
 
 
-def engine_marks(name, form):
-    """What an engine needs, and whether it takes long to build."""
-    if name == "amaranth":
-        return []
-    marks = [pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")]
-    if form not in ("table", "rounds"):
-        marks.append(pytest.mark.long)
-    return marks
-
-
 @pytest.mark.parametrize(
     ("name", "form"),
     few(
@@ -238,8 +241,7 @@ def of_plan(topology, collective, *, algorithm="matching", lengths, root=None, *
 
 def masked(topology, collective, algorithm="matching", **settings):
     """A fabric of a reduction of any root, of a schedule in which nothing depends on the root."""
-    whole = tf.plan(topology, "allreduce", algorithm=algorithm)
-    schedule = Masked.of(whole, parse_collective(collective, topology=whole.topology))
+    schedule = mask_schedule(topology, collective, algorithm)
     program = tf.compile(schedule, root="any", max_flits=4, operators=["add", "max"])
     return tf.Fabric(program, **{"width": 9, **settings})
 

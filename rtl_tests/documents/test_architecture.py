@@ -12,7 +12,7 @@ from pathlib import Path
 import networkx
 
 from torusfabric.adapters import ADAPTERS
-from torusfabric.cli.arguments import option_names
+from torusfabric.contract.options import option_names
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "torusfabric"

@@ -34,7 +34,8 @@ def test_all_of_it_runs(tmp_path, monkeypatch):
 def test_it_names_every_port():
     """Of a node, those that there are."""
     program = tf.compile(tf.plan("2x2", "alltoall"), flits=1)
-    ports = {port.name for beat in (1, 2) for port in stream_ports(program, 8, beat=beat)
+    ports = {name for beat in (1, 2)
+             for name, port in stream_ports(program, 8, beat=beat).items()
              if port.node == 0}  # fmt: skip
     named = {name.replace("_N_", "_0_") for name in re.findall(r"`([sm]_axis_N_\w+)`", TEXT)}
     assert ports == named

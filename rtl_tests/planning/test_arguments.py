@@ -269,7 +269,7 @@ def test_what_is_wrong(number, capsys, monkeypatch, tmp_path):
 
 def _plain(line):
     """A message without what tells an option from a parameter: dashes, and text from a number."""
-    line = re.sub(r" \(see torusfabric \w+ --help\)$", "", line.splitlines()[-1])
+    line = re.sub(r" \(see torusfabric \w+ --help.*\)$", "", line.splitlines()[-1])
     line = re.sub(r"not '(-?\d+)'$", r"not \1", line).replace("--data-seed", "--seed")
     line = re.sub(r"^--(\w)", lambda found: found[1].upper(), line)
     return re.sub(r"^Broken link (.*)", r"\1", line)

@@ -10,12 +10,12 @@ from itertools import islice
 import hardware_mutants as mutants
 import numpy as np
 import pytest
-from netlist_mutants import LATE, OPERAND, SWAPPED, mutations, with_netlist
+from netlist_mutants import LATE, OPERAND, ROM_BIT, STUCK, SWAPPED, mutations, with_netlist
 
 from torusfabric.proof.alike import alike
 from torusfabric.proof.gate_program import GateProgram
 from torusfabric.proof.gates import Gate, GateModule, Ram, read_gates
-from torusfabric.proof.lemmas import of_top
+from torusfabric.proof.lemmas import of_modules, of_top, of_words
 from torusfabric.proof.prove import check_same
 from torusfabric.proof.report import Refuted
 from torusfabric.proof.solver import solve
@@ -63,6 +63,55 @@ def test_comparisons(what):
     with pytest.raises(Refuted) as found:
         lemma.check()
     assert found.value.counterexample.message
+
+
+#: Mutations that need not be noticed by a run, by their number in a place; the claim that the text
+#: refutes, and what it says.
+UNREACHED = {
+    "a row of a ROM at a node": (
+        "engines", ROM_BIT, "rom_setting_{}, number 5, row 14", 0,
+        "rom", "Row 14 of the ROM rom_setting_5 must be",
+    ),
+    "a row of a ROM inside a module": (
+        "engines", ROM_BIT, "sequencer, memory table, row 2", 0,
+        "rom", "Row 2 of the ROM table_? of sequencer must be",
+    ),
+    "an arc beside another": (
+        "sums", SWAPPED, "router_at_{}, number 5, rx", 0,
+        "wiring", "must have the word of arc 2:-0",
+    ),
+    "a link beside another": (
+        "long links", SWAPPED, "router_at_{}, number 2, rx", 0,
+        "wiring", "must have the word of arc 5:-0",
+    ),
+    "a router that is late": (
+        "circuits", LATE, "router_5, rtl/modules.py", 0,
+        "selections", "Out-port 1 of router_5 must select word",
+    ),
+    "a router that does not wait": (
+        "circuits", STUCK, "router_1, rtl/router.py", 1,
+        "selections", "Out-ports of router_1 must keep their words",
+    ),
+    "a node that the control does not hear": (
+        "streams", OPERAND, "readiness_1_0, number 0, bad, part 0", 0,
+        "stream control", "bad of the_stream_control must be wired to bad_0",
+    ),
+    "nodes that are not told what is wrong": (
+        "streams", STUCK, "unloader_at_{}, run_empty, part 0, bit 0 of all at 0", 0,
+        "stream control", "run_empty of unloader_at_0 must be wired to run_empty",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNREACHED)
+def test_what_runs_need_not_notice(what):
+    *names, number, wanted, message = UNREACHED[what]
+    fabric, every = mutants_in(*names)
+    text = gates_of(fabric, mutants.design_of(next(islice(every, number, None))))
+    lemmas = (of_words(fabric, text), *of_top(fabric, text), *of_modules(fabric, text))
+    lemma = next(each for each in lemmas if each.name == wanted)
+    with pytest.raises(Refuted, match=message):
+        lemma.check()
 
 
 @pytest.mark.parametrize("module", ["sequencer", "endpoint_0"])

@@ -70,8 +70,9 @@ def first(kind, mutation, place):
 @pytest.mark.parametrize(
     ("mutation", "place", "module", "signal"),
     [
-        (SWAPPED, "endpoint_at_{}, number 2, rx", "whole runs", "received word"),
+        (SWAPPED, "endpoint_at_{}, number 2, rx", "wiring", "endpoint_at_2.rx"),
         (OPERAND, "read_merge_1_{}, number 0, data", "wiring", "read_merge_0_0"),
+        (INVERTED, "router_0", "router_0", "tx"),
         (INVERTED, "endpoint_0", "whole runs", "received word"),
     ],
 )

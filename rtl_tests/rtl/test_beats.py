@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import few
+from fabrics import build_fabric
 
 import torusfabric as tf
 from torusfabric.adapters.boards.drive import simulate_boards
@@ -15,73 +15,34 @@ from torusfabric.topology.boards import Boards
 from torusfabric.verilog.manifest import interface
 
 
-def fabric_of(topology, collective, *, beat, width=8, plan=None, top="host", bus=None, **options):
-    program = tf.compile(tf.plan(topology, collective, **(plan or {})), **options)
-    return tf.Fabric(program, width=width, beat=beat, top=top, bus=bus)
-
-
-def jobs_of(fabric, root=None):
-    return [tf.Job(length=length, root=root) for length in (fabric.flits, 1, 5)]
-
-
-@pytest.mark.parametrize(
-    ("topology", "collective", "beat"),
-    few(
-        2,
-        [
-            ("2x2", "allgather", 4),  # flits of a block lie two addresses apart
-            ("3", "alltoall", 2),
-            ("3x3", "allgather", 4),
-            ("2x3", "broadcast", 4),
-            ("3x3", "reduce-scatter", 2),
-            ("4x4", "allreduce", 4),
-            ("2x3", "gather", 2),
-            ("4x4", "halo", 2),
-        ],
-    ),
-)
-@pytest.mark.parametrize("engine", few(1, ["amaranth", "compiled"]))
-def test_every_word_goes_by_beats(topology, collective, beat, engine):
-    fabric = fabric_of(topology, collective, beat=beat, max_flits=7)
-    assert fabric.netlist.inputs["host_wdata"] == fabric.netlist.outputs["host_rdata"] == 8 * beat
-    assert tf.simulate(fabric, engine=engine, jobs=jobs_of(fabric)).passed
-
-
-def test_words_go_by_beats_from_any_root():
-    fabric = fabric_of("2x2", "broadcast", beat=2, max_flits=8, root="any")
-    assert tf.simulate(fabric, engine="amaranth", jobs=jobs_of(fabric, root=2)).passed
-
-
-def test_what_lies_in_another_row_is_found(monkeypatch):
-    fabric = fabric_of("3", "alltoall", beat=2, max_flits=8)
-    monkeypatch.setattr(FlitRows, "depth", lambda rows, words: max(words // rows.beat - 1, 1))
-    assert not tf.simulate(fabric, engine="amaranth", jobs=jobs_of(fabric)).passed
+def jobs_of(fabric):
+    return [tf.Job(length=length) for length in (fabric.flits, 1, 5)]
 
 
 def test_words_are_put_into_rows_beside_the_port():
     """As many as do not go through the port, and as wide as takes Python's own integers."""
-    fabric = fabric_of("4x4", "alltoall", beat=2, width=40, max_flits=8)
+    fabric = build_fabric("4x4", "alltoall", beat=2, width=40, max_flits=8)
     report = tf.simulate(fabric, engine="compiled", jobs=jobs_of(fabric))
     assert report.passed
     assert report.direct_words > 0
 
 
 def test_addresses_count_beats():
-    fabric = fabric_of("3x3", "alltoall", beat=4, max_flits=10)
+    fabric = build_fabric("3x3", "alltoall", beat=4, max_flits=10)
     facts = interface(fabric)
     assert (facts["beat"], facts["stride"], facts["recv_base"]) == (4, 3, 32)
     assert facts["send_words"] == 27
-    assert fabric_of("3x3", "alltoall", beat="auto", max_flits=10).beat == 1
+    assert build_fabric("3x3", "alltoall", beat="auto", max_flits=10).beat == 1
 
 
 def test_a_bus_takes_a_beat_of_flits_at_a_time():
-    fabric = fabric_of("3x3", "allgather", beat=4, width=16, bus="axi4", max_flits=8)
+    fabric = build_fabric("3x3", "allgather", beat=4, width=16, bus="axi4", max_flits=8)
     facts = interface(fabric)
     assert (facts["bus"]["beat_width"], facts["beat"], facts["stride"]) == (64, 4, 2)
 
 
 def test_memories_of_a_core_take_beats():
-    fabric = fabric_of("3x3", "alltoall", beat=4, top="core", flits=8)
+    fabric = build_fabric("3x3", "alltoall", beat=4, top="core", flits=8)
     assert fabric.netlist.inputs["write_data_0"] == fabric.netlist.outputs["read_data_0"] == 32
     assert interface(fabric)["beat"] == 4
 
@@ -98,7 +59,7 @@ def test_a_port_costs_less_on_narrow_links():
 
 def test_several_boards_take_beats():
     torus = tf.Torus(2, 2, link_latency=(8, 1))
-    fabric = fabric_of(torus, "alltoall", beat=4, width=24, max_flits=5)
+    fabric = build_fabric(torus, "alltoall", beat=4, width=24, max_flits=5)
     system = BoardSystem(fabric, Boards.parse("2x1", torus))
     assert simulate_boards(system, jobs=jobs_of(fabric)).passed
     for netlist in (system.netlists[0], Block(system, 0).netlist):
@@ -107,9 +68,9 @@ def test_several_boards_take_beats():
 
 def test_what_has_no_beats_is_refused():
     with pytest.raises(InputError, match="Beat must be 1 for a core without memories, whose words"):
-        fabric_of("3x3", "allgather", beat=2, top="core", flits=8)
+        build_fabric("3x3", "allgather", beat=2, top="core", flits=8)
     with pytest.raises(InputError, match="Beat must be 1, or what divides all blocks of messages"):
-        fabric_of("3x3", "alltoall", beat=2, flits=7)
+        build_fabric("3x3", "alltoall", beat=2, flits=7)
 
 
 def test_rows_hold_what_addresses_say():

@@ -1,19 +1,17 @@
-"""A fabric behind a bus in Amaranth's simulator: random accesses, and faults that must be seen."""
+"""A fabric behind a bus in Amaranth's simulator: random accesses, and what is refused."""
 
 import random
 
 import pytest
-from amaranth.hdl import Const
 from amaranth.sim import Simulator
 from bus_masters import AxiLiteMaster, WishboneMaster
 from bus_scenario import BusScenario
 from helpers import few, simulated
 
 import torusfabric as tf
-from torusfabric.rtl.bus import Bus, attach
+from torusfabric.rtl.bus import attach
 from torusfabric.rtl.bus.register_map import IDENTIFICATION
 from torusfabric.rtl.bus.register_map import REGISTERS as ALL_REGISTERS
-from torusfabric.rtl.bus.registers import FlitParts, Registers, WindowAddress
 from torusfabric.verilog import manifest
 
 MASTERS = {"wishbone": WishboneMaster, "axi-lite": AxiLiteMaster}
@@ -191,93 +189,6 @@ def test_what_a_run_closes_ends_with_an_error():
             await master.wait(fabric.predicted_cycles)
 
     simulated(fabric, bench)
-
-
-# ---- faults
-
-
-def sees(component, name, change):
-    """A component that sees one of its inputs otherwise."""
-
-    class Altered(component):
-        def value(self, port):
-            value = super().value(port)
-            return change(value) if port == name else value
-
-    return Altered
-
-
-def never(value):
-    return Const(0, len(value))
-
-
-def always(value):
-    return Const((1 << len(value)) - 1, len(value))
-
-
-REGISTERS = {
-    "windows open while busy": ("busy", never),
-    "no end of a run": ("done", never),
-    "all bytes are written": ("access_strobes", always),
-    "every second word": ("access_address", lambda value: value & ~1),
-    "half of the words": ("access_address", lambda value: value & ~2),
-    "no writes": ("access_write", never),
-    "a bit of data is lost": ("access_data", lambda value: value[:7]),
-    "a bit of what is read is lost": ("host_rdata", lambda value: value & ~8),
-    "no errors of the fabric": ("error", never),
-    "no cycles": ("cycles", never),
-}
-
-BRIDGES = {
-    ("wishbone", "no errors"): ("access_error", never),
-    ("wishbone", "a strobe is enough"): ("wb_cyc", always),
-    ("wishbone", "a cycle is enough"): ("wb_stb", always),
-    ("wishbone", "bytes are words"): ("wb_sel", always),
-    ("axi-lite", "no errors"): ("access_error", never),
-    ("axi-lite", "a write without its data"): ("s_axil_wvalid", always),
-    ("axi-lite", "a write without its address"): ("s_axil_awvalid", always),
-    ("axi-lite", "a response nobody waits for"): ("s_axil_bready", always),
-    ("axi-lite", "a word nobody waits for"): ("s_axil_rready", always),
-    ("axi-lite", "responses stay"): ("s_axil_bready", never),
-    ("axi-lite", "bytes are words"): ("s_axil_wstrb", always),
-}
-
-
-def fails(fabric):
-    """Whether the scenario finds a fault."""
-    with pytest.raises(AssertionError):
-        converse(fabric)
-
-
-@pytest.mark.parametrize("fault", few(4, [*REGISTERS], tuples=True))
-def test_faults_of_the_registers_are_seen(fault, monkeypatch):
-    monkeypatch.setattr(attach, "Registers", sees(Registers, *REGISTERS[fault]))
-    fails(fabric_of("wishbone", "2"))
-
-
-@pytest.mark.parametrize(("bus", "fault"), few(5, [*BRIDGES]))
-def test_faults_of_the_bridges_are_seen(bus, fault, monkeypatch):
-    altered = sees(attach.BRIDGES[Bus(bus)], *BRIDGES[bus, fault])
-    monkeypatch.setitem(attach.BRIDGES, Bus(bus), altered)
-    fails(fabric_of(bus, "2", flits=2))
-
-
-def test_a_word_that_is_taken_too_soon_is_seen(monkeypatch):
-    sooner = lambda *arguments, read_latency, **others: Registers(
-        *arguments, read_latency=read_latency - 1, **others
-    )
-    monkeypatch.setattr(attach, "Registers", sooner)
-    fails(fabric_of("wishbone", flits=2))
-
-
-def test_words_that_are_not_there_are_seen(monkeypatch):
-    monkeypatch.setattr(WindowAddress, "serves", lambda at, write: at.quarter != 3)
-    fails(fabric_of("wishbone", flits=3))
-
-
-def test_parts_of_flits_out_of_order_are_seen(monkeypatch):
-    monkeypatch.setattr(FlitParts, "fits", Const(1))
-    fails(fabric_of("wishbone", width=40, flits=2))
 
 
 # ---- what is refused, and what a map looks like

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fabrics import build_fabric
 from helpers import few
 from vectors import needs_icarus, run_vectors
 
@@ -23,11 +24,6 @@ FABRICS = [
 ]
 
 WIDTH = 8
-
-
-def fabric_of(topology, collectives, options, beat, **how):
-    plans = [tf.plan(topology, each) for each in collectives.split(",")]
-    return tf.Fabric(tf.compile(plans, **options), width=WIDTH, beat=beat, **how)
 
 
 class Port:
@@ -107,7 +103,7 @@ def test_a_write_past_the_words_of_a_mode_leaves_its_messages(
     topology, collectives, options, beat, tmp_path
 ):
     """All other addresses are written, those of other modes and of what is received included."""
-    fabric = fabric_of(topology, collectives, options, beat)
+    fabric = build_fabric(topology, collectives, beat=beat, **options)
     port, asked = Port(fabric), []
     for mode, layout in enumerate(fabric.layouts):
         messages = messages_of(fabric, mode, mode)
@@ -128,7 +124,7 @@ def test_a_write_with_a_start_or_in_a_run_changes_nothing(
     topology, collectives, options, beat, tmp_path
 ):
     """A second run of the same messages shows that memories are as before, too."""
-    fabric = fabric_of(topology, collectives, options, beat)
+    fabric = build_fabric(topology, collectives, beat=beat, **options)
     port, asked, rng = Port(fabric), [], np.random.default_rng(7)
     for mode, layout in enumerate(fabric.layouts):
         messages = messages_of(fabric, mode, mode)
@@ -151,7 +147,7 @@ def test_a_write_with_a_start_or_in_a_run_changes_nothing(
 def test_words_that_are_written_right_after_a_run_are_those_of_the_next(
     topology, collectives, options, beat, tmp_path
 ):
-    fabric = fabric_of(topology, collectives, options, beat)
+    fabric = build_fabric(topology, collectives, beat=beat, **options)
     mode = len(fabric.layouts) - 1
     port = Port(fabric)
     for seed in range(2):
@@ -165,7 +161,7 @@ def test_words_that_are_written_right_after_a_run_are_those_of_the_next(
 
 
 def test_a_write_past_the_words_of_loaded_tables_changes_nothing(tmp_path):
-    fabric = fabric_of("3", "alltoall,allgather", {"max_flits": 3}, 1, tables="ram")
+    fabric = build_fabric("3", "alltoall,allgather", max_flits=3, tables="ram")
     port, messages = Port(fabric), messages_of(fabric, 1, 1)
     port.write_message(1, messages)
     for node in range(fabric.nodes):

@@ -1,41 +1,10 @@
 """Cores: every node has a port of its own, and the address map lists where each block lies."""
 
 import pytest
-from core_bench import check_core
-from helpers import fabric_of, few
+from helpers import fabric_of
 from verilog_bench import check_silent
 
 from torusfabric import verilog
-from torusfabric.collective import Operator
-
-CASES = [
-    ("3x3", "allgather", "matching", 1, {}),
-    ("3x4", "allgather", "matching", 4, {"chunks": 2}),
-    ("3x3", "alltoall", "matching", 3, {}),
-    ("3x3", "allgather", "bufferless", 2, {}),
-    ("3x3", "broadcast", "max-flow", 2, {"root": 4}),
-    ("3x3", "scatter", "matching", 2, {}),
-    ("3x3", "gather", "matching", 1, {}),
-    ("3x3", "reduce", "max-flow", 3, {}),
-    ("3x3", "reduce-scatter", "matching", 1, {}),
-    ("3x3", "reduce-scatter", "matching", 5, {}),
-    ("2x3", "allreduce", "matching", 12, {}),
-]
-
-
-@pytest.mark.parametrize(
-    ("topology", "collective", "algorithm", "flits", "options"), few(5, [*CASES])
-)
-def test_core(topology, collective, algorithm, flits, options):
-    """What is written where the address map says comes out where it says, run after run."""
-    sums = (
-        {"operator": Operator.parse("min")}
-        if collective.startswith(("reduce", "allreduce"))
-        else {}
-    )
-    fabric = fabric_of(topology, collective, algorithm, width=7, flits=flits, top="core",
-                       **sums, **options)  # fmt: skip
-    check_core(fabric)
 
 
 @pytest.mark.parametrize(
@@ -58,18 +27,6 @@ def test_linters_accept_a_core_and_its_address_map_lists_all_blocks(
     assert [len(row) for row in blocks["sent"]] == [sent] * 9
     for row in blocks["received"]:
         assert len({entry and tuple(entry) for entry in row}) == len(row) == received
-
-
-@pytest.mark.parametrize("root", [0, 3])
-@pytest.mark.parametrize(
-    ("topology", "algorithm", "flits"),
-    [("3x3", "max-flow", 2), ("arrowhead:1", "wormhole-forest", 4)],
-)
-def test_core_of_any_root(topology, algorithm, flits, root):
-    """The root is sampled at the start; a node has one bank for each chunk."""
-    fabric = fabric_of(topology, "broadcast", algorithm, width=7, flits=flits, root="any",
-                       top="core")  # fmt: skip
-    check_core(fabric, root=root)
 
 
 def test_numbers_of_what_arrives_fit():

@@ -3,7 +3,6 @@
 import pytest
 from helpers import fabric_of
 
-import torusfabric as tf
 from torusfabric.rtl.fabric_builder import Distribution
 from torusfabric.rtl.netlist import Part, Role
 
@@ -29,15 +28,3 @@ def test_no_node_is_given_anything_from_afar(topology, collective, algorithm, op
             group = distribution.groups.of(instance.node)
             near = driver.role is Role.CONTROL and driver.name == f"control_stage_{group}"
             assert driver.node is not None or near or driver.role is Role.ROOT_UNIT
-
-
-def test_cycles_beside_the_steps():
-    """Two cycles of every run are those of the way to the nodes, whatever its program."""
-    for selection, constant in (
-        (("4x4", "allgather", "hamiltonian"), 5),
-        (("4x4", "allgather", "bufferless"), 5),
-        (("4x4", "broadcast", "diagonal"), 3),
-    ):
-        schedule = tf.plan(*selection[:2], algorithm=selection[2])
-        program = tf.compile(schedule, flits=schedule.chunks)
-        assert program.form.cost.constant_cycles == constant

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from torusfabric.program.timing import division_cycles
-from torusfabric.rtl.host import divide
+from torusfabric.rtl.division import divide
 from torusfabric.rtl.run_length import divided
 
 

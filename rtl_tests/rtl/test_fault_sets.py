@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from helpers import few
 
 import torusfabric as tf
 from torusfabric.collective import split_names
@@ -52,27 +51,6 @@ def test_modes_leave_their_broken_links_alone(engine):
     assert own == [None, ["0:+0"], ["0:+0", "3:+1"], ["0:+1"]]
     assert [mode.get("without") for mode in facts["modes"]] == [None, None, None, [4]]
     assert program.modes[3].schedule.layout.receivers.tolist() == [0, 1, 2, 3, 5, 6, 7, 8]
-
-
-@pytest.mark.parametrize(
-    ("names", "options"),
-    few(
-        2,
-        [
-            (["broadcast", "allgather!1"], {"top": "stream"}),
-            (["alltoall", "scatter!4"], {}),
-            (["allreduce", "reduce!1"], {"top": "stream"}),
-            (["halo", "exchange!4"], {}),
-        ],
-    ),
-)
-def test_a_mode_may_lack_a_node(names, options):
-    """A node that is broken in a mode neither sends nor receives in it; others are renumbered."""
-    program = tf.compile([tf.plan("2x3", name) for name in names], max_flits=2)
-    assert str(program.topology) == "2x3"
-    fabric = tf.Fabric(program, width=8, **options)
-    jobs = [Job(mode=mode, length=length) for mode in (0, 1, 1, 0) for length in (2, 1)]
-    assert tf.simulate(fabric, jobs=jobs, engine="amaranth").passed
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,13 @@ PACKAGE = Path(torusfabric.__file__).parent
 CHECK = """
 import torusfabric as tf
 for topology, name, options in (
-    ("3x3", "allgather", {}), ("2x3", "allreduce", {}), ("3x3", "reduce", {}),
-    ("3x3", "scatter", {"max_flits": 4, "root": "any"}), ("2x3", "broadcast", {"max_flits": 3}),
+    ("2x3", "allgather", {}), ("2x3", "allreduce", {}), ("3x3", "reduce", {}),
+    ("2x3", "scatter", {"max_flits": 4, "root": "any"}), ("2x3", "broadcast", {"max_flits": 3}),
 ):
     program = tf.compile(tf.plan(topology, name), **options)
     report = tf.simulate(tf.Fabric(program, width=8), engine="amaranth")
     print(report.words_wrong, report.cycles - report.predicted_cycles)
-stream = tf.Fabric(tf.compile(tf.plan("3x3", "broadcast"), max_flits=3), width=8, top="stream")
+stream = tf.Fabric(tf.compile(tf.plan("2x3", "broadcast"), max_flits=3), width=8, top="stream")
 print(tf.simulate(stream).words_wrong, program.timing.drain)
 """
 

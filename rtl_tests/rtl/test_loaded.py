@@ -59,13 +59,6 @@ def with_ones(fabric):
     return fabric
 
 
-def test_built_in():
-    """What it is built with is there at first, of several modes, with a cycle for the mode."""
-    plans = [planned(name) for name in ("allreduce", "allgather")]
-    fabric = tf.Fabric(tf.compile(plans, max_flits=FLITS), width=WIDTH, tables="ram")
-    assert as_forecast(tf.simulate(fabric, engine=CompiledEngine(fabric)))
-
-
 def test_images(frame, tmp_path):
     """Other collectives, roots and broken links are loaded into the same hardware."""
     whole = Image.of(

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from helpers import few, simulated
-from loaded_port import LONG, HostPort, as_forecast, with_rows
+from helpers import simulated
+from loaded_port import LONG, HostPort, with_rows
 
 import torusfabric as tf
 from torusfabric.collective import random_messages
@@ -83,32 +83,6 @@ def with_wrong_start(fabric, bit):
     """A fabric with a wrong bit in what a start is compared with, of the entry found first."""
     wrong = lambda _, rows: [[*rows[0][:-1], rows[0][-1] ^ 1 << bit]]
     with_rows(fabric, {"table_starts": wrong})
-
-
-@pytest.mark.parametrize("bit", few(1, [7, 0, 3, 12]))
-def test_wrong_start(broadcast, bit):
-    """With a wrong bit in what starts are compared with, runs are wrong, or not as long."""
-    fabric = tf.Fabric.holding(broadcast)
-    with_wrong_start(fabric, bit)
-    assert not as_forecast(engine_of(fabric)())
-
-
-@pytest.mark.parametrize("kind", few(1, ["scatter", "gather", "reduce"]))
-def test_roots_of_others(kind):
-    """What a root sends, or receives, is by destination, or origin, whatever the root."""
-    program = tf.compile([tf.plan("2x3", kind)], max_flits=FLITS, root="any")
-    fabric = tf.Fabric(program, width=8, tables="ram")
-    jobs = [tf.Job(length=FLITS, root=root) for root in range(6)]
-    assert tf.simulate(fabric, jobs=jobs, engine=CompiledEngine(fabric)).passed
-
-
-@pytest.mark.parametrize("flits", [1, 2])
-def test_fewer_flits_than_chunks(flits):
-    """Chunks that no message reaches lie behind the last, whatever the root."""
-    program = tf.compile([tf.plan("4", "scatter", chunks=3)], max_flits=flits, root="any")
-    fabric = tf.Fabric(program, width=8, tables="ram")
-    jobs = [tf.Job(length=length + 1, root=root) for root in range(4) for length in range(flits)]
-    assert tf.simulate(fabric, jobs=jobs, engine=CompiledEngine(fabric)).passed
 
 
 @pytest.mark.parametrize("kind", ["scatter", "gather", "broadcast", "reduce"])

@@ -110,7 +110,14 @@ FORMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FORMS)
+#: Those that differ less from another.
+LONG = {"star of 3", "complete graph", "trees", "table", "in each row", "unequal links",
+        "any root, trees", "modes, any root", "slow, on a mesh", "slow, in shares"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in FORMS]
+)
 def test_hardware_combines_as_executed(name: str) -> None:
     assert tf.simulate(tf.Fabric(FORMS[name](), width=WIDTH)).passed
 

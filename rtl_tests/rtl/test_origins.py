@@ -22,12 +22,13 @@ def test_four_by_four():
     """Counted by hand: what the columns of the two ROMs hold, and 4 bits of tag on 64 arcs."""
     origins = fabric_of("4x4", "allgather", "hamiltonian").origins
     # By node: the places on two cycles of 16 and, for each of four routes, the in-port. By origin:
-    # the places again.
-    assert origins.rom_bits == 16 * (2 * 4 + 4 * 2) + 16 * (2 * 4)
+    # the places again. By the distance of both: whether the block is the node's own, and whether it
+    # comes by each of three routes, else by the fourth; and its step by each.
+    assert origins.rom_bits == 16 * (2 * 4 + 4 * 2) + 16 * (2 * 4) + 16 * (1 + 3 + 4 * 3)
     assert origins.tag_registers == origins.tag_multiplexers == 4 * 64
-    assert (origins.rom_cells, origins.tag_cells) == (24, 256)
+    assert (origins.rom_cells, origins.tag_cells) == (40, 256)
     assert str(origins) == (
-        "position on the stream, 24 cells (384 ROM bits); "
+        "position on the stream, 40 cells (640 ROM bits); "
         "tags would take 256 (256 registers and 256 multiplexers)"
     )
 

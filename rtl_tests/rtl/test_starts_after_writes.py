@@ -4,13 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from fabrics import build_fabric, choose_jobs, draw_words
 from helpers import few
 
-import torusfabric as tf
-from torusfabric import collective as collectives
-from torusfabric.simulation.engines import AmaranthEngine, Job
+from torusfabric.simulation.engines import AmaranthEngine
 from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
-from torusfabric.simulation.engines.words import PortWords, Words
+from torusfabric.simulation.engines.words import PortWords
 
 #: Fabrics with messages of a length and of any, whose addresses take no division, or some.
 FABRICS = [
@@ -27,25 +26,6 @@ FABRICS = [
 ]
 
 
-def fabric_of(topology, names, options, **how):
-    options = dict(options)
-    beat, flits = options.pop("beat", 1), options.get("flits")
-    plans = [tf.plan(topology, name, flits=flits) for name in names.split(",")]
-    program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
-    return tf.Fabric(program, width=8, beat=beat, **how)
-
-
-def drawn(fabric, job, rng):
-    """Random messages for a run, and what must arrive, and where."""
-    program = fabric.program
-    part = program.part(program.form_of(job.mode, job.length))
-    seed, length = int(rng.integers(1 << 30)), program.length_of(job.length)
-    messages = collectives.random_messages(part.layout, length, width=fabric.width, seed=seed)
-    return Words(fabric, messages, job, through_port=True), *fabric.delivered(
-        messages, **job.inputs
-    )
-
-
 async def write(driver, words, rng):
     """Write all words in a random order, the last one in the edge before this returns."""
     written = words.put(None)
@@ -58,14 +38,9 @@ async def write(driver, words, rng):
 @pytest.mark.parametrize(("topology", "names", "options"), few(5, FABRICS))
 def test_a_run_begins_when_the_last_word_is_there(topology, names, options):
     """It is busy from its start on, and takes the forecast cycles from its begin."""
-    fabric = fabric_of(topology, names, options)
+    fabric = build_fabric(topology, names, **options)
     program, hold, rng = fabric.program, fabric.hold, np.random.default_rng(3)
-    several, lengths = len(program.modes) > 1, {1, program.flits}
-    jobs = [
-        Job(mode if several else None, length, root=0 if program.modes[mode].any_root else None)
-        for mode in range(len(program.modes))
-        for length in (lengths if program.any_length else [None])
-    ]
+    jobs = choose_jobs(program)[: 2 * len(program.modes)]
     engine = AmaranthEngine(fabric, gated=False)
     design = engine.design
     # The driver waits for what it has written; this is a user who does not.
@@ -75,7 +50,7 @@ def test_a_run_begins_when_the_last_word_is_there(topology, names, options):
         clock = Clock(ctx, design)
         driver = HostDriver(ctx, clock, fabric, design)
         for job, gap, _ in product(jobs, range(hold + 2), range(2)):
-            words, expected, receives = drawn(fabric, job, rng)
+            words, expected, receives = draw_words(fabric, job, seed=int(rng.integers(1 << 30)))
             await write(driver, words, rng)
             for _ in range(gap):
                 await clock.tick()

@@ -1,6 +1,5 @@
 """Engines: all give the same words in the same cycles, and say so when something is missing."""
 
-import contextlib
 import re
 import shutil
 import signal
@@ -14,8 +13,6 @@ from amaranth.lib.wiring import In, Out
 from helpers import fabric_of, few, random_messages
 
 import torusfabric as tf
-from torusfabric.algorithms import CATALOGUE, Options, find
-from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError, MissingTool, WorkFailed
 from torusfabric.program import Program
 from torusfabric.rtl.netlist import Leaf, NetlistBuilder
@@ -23,7 +20,6 @@ from torusfabric.simulation.engines import (
     ENGINES,
     AmaranthEngine,
     CompiledEngine,
-    Job,
     choose_engine,
     session,
 )
@@ -36,7 +32,6 @@ from torusfabric.simulation.engines.traffic import Traffic
 from torusfabric.simulation.report import throughput, throughput_bound
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx, processes
-from torusfabric.topology import parse_topology
 
 needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
 
@@ -61,67 +56,6 @@ def test_compiled_agrees(topology, kind, width, tmp_path):
     assert same(reference, CompiledEngine(fabric).run_many(batches))
     shown = CompiledEngine(fabric, wave=tmp_path / "fabric.vcd").run_many(batches)
     assert same(reference, shown)
-
-
-#: Each algorithm and collective on several topologies, on those that it fits.
-PAIRS = [
-    *((entry.name, kind, topology) for topology in ("3x3", "4x4", "arrowhead:1")
-      for entry in CATALOGUE for kind in entry.collectives),
-    ("redistribute", "allgather", "4x3"), ("lee-code", "allgather", "7x7x7"),
-    *(("lee-code", kind, "5x5") for kind in ("broadcast", "gather", "reduce")),
-    *(("any-network", kind, "3x3!0:+0") for kind in find("any-network").collectives),
-    *(("any-network", kind, "3x3!0:+0=3") for kind in find("any-network").collectives),
-]  # fmt: skip
-
-
-@needs_compiler
-@pytest.mark.parametrize("width", few(2, [8, 16, 24], tuples=True))
-def test_words_of_whole_bytes(width):
-    """Routers that put words together from bytes are compiled as what they are."""
-    for kind in ("reduce-scatter", "alltoall"):
-        assert simulate(fabric_of("2x3", kind, "matching", width=width), engine="compiled").passed
-
-
-def test_pairs_leave_no_algorithm_out():
-    """Every algorithm fits at least one of the topologies, for each of its collectives."""
-    wanted = {(entry.name, kind) for entry in CATALOGUE for kind in entry.collectives}
-    for algorithm, kind, topology in PAIRS:
-        torus = parse_topology(topology)
-        collective = parse_collective(kind, root=None, topology=torus)
-        with contextlib.suppress(InputError):
-            find(algorithm)(torus, collective, Options())
-            wanted.discard((algorithm, kind))
-    assert not wanted
-
-
-@needs_compiler
-@pytest.mark.long
-@pytest.mark.parametrize(("algorithm", "kind", "topology"), PAIRS)
-def test_all_pairs_agree(algorithm, kind, topology):
-    try:
-        fabric = fabric_of(topology, kind, algorithm, width=24)
-    except InputError as misfit:
-        pytest.skip(str(misfit))
-    # One run of a large fabric takes Amaranth's simulator minutes.
-    seeds = (3, 4) if fabric.nodes < 100 else (3,)
-    batches = [random_messages(fabric, seed) for seed in seeds]
-    reference = AmaranthEngine(fabric, through_port=True).run_many(batches)
-    assert same(reference, CompiledEngine(fabric, through_port=True).run_many(batches))
-
-
-@needs_compiler
-@pytest.mark.long
-@pytest.mark.parametrize("topology", ["3x3", "arrowhead:1"])
-def test_engines_agree_on_any_root(topology):
-    fabric = fabric_of(topology, "broadcast", width=24, root="any")
-    roots = [0, fabric.nodes - 1, 1]
-    batches = [random_messages(fabric, seed) for seed in roots]
-    reference = AmaranthEngine(fabric, through_port=True).run_many(
-        batches, jobs=[Job(root=root) for root in roots]
-    )
-    compiled = CompiledEngine(fabric, through_port=True)
-    found = compiled.run_many(batches, jobs=[Job(root=root) for root in roots])
-    assert same(reference, found)
 
 
 @needs_compiler

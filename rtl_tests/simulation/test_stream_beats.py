@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from helpers import few
+from stream_bench import streams
 from vectors import needs_icarus, run_vectors
 
 import torusfabric as tf
@@ -13,50 +14,14 @@ from torusfabric.analysis import volume
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
 from torusfabric.rtl.endpoint_shape import FlitRows
-from torusfabric.rtl.streams import unloader
 from torusfabric.rtl.streams.packets import Packets, packet_counts
 from torusfabric.rtl.streams.sections import by_beats
 from torusfabric.simulation.engines.traffic import Arrival
 from torusfabric.simulation.streams import simulate_streams
 
 
-def fabric_of(topology, collective, *, beat, width=8, **options):
-    program = tf.compile(tf.plan(topology, collective), **options)
-    return tf.Fabric(program, width=width, top="stream", beat=beat)
-
-
-@pytest.mark.parametrize(
-    ("topology", "collective", "beat", "words"),
-    few(
-        3,
-        [
-            ("2", "alltoall", 2, 4),
-            ("2", "alltoall", 4, 4),
-            ("2x3", "broadcast", 2, 6),  # packets without names, in four chunks
-            ("3", "gather", 4, 3),
-            ("2x2", "reduce", 2, 1),
-            ("3", "scatter", 4, 3),
-            ("2", "reduce-scatter", 4, 2),
-        ],
-    ),
-)
-def test_every_word_comes_by_beats(topology, collective, beat, words):
-    fabric = fabric_of(topology, collective, beat=beat, max_flits=8)
-    report = simulate_streams(fabric, jobs=[tf.Job(length=n) for n in (8, 1, 5)], stall=0.2)
-    assert report.passed
-    assert report.words_checked == words * (8 + 1 + 5)
-
-
-def test_a_packet_cut_in_two_is_found(monkeypatch):
-    """A number of too few bits lets what is full of a beat stand for the rest of it."""
-    # As it is where nothing fills it up to the bits of the port.
-    monkeypatch.setattr(unloader, "fitting", lambda value, width: value)
-    fabric = fabric_of("2x3", "broadcast", beat=2, max_flits=8)
-    assert not simulate_streams(fabric, jobs=[tf.Job(length=8)]).passed
-
-
 def test_what_is_no_good_is_dropped_by_beats():
-    fabric = fabric_of("2", "allgather", beat=4, flits=6)
+    fabric = streams("2", "allgather", beat=4, flits=6)
     assert simulate_streams(fabric, jobs=[tf.Job()] * 6, faults=0.5).passed
 
 
@@ -136,14 +101,6 @@ def test_a_beat_that_does_not_fit_is_refused(options, message):
         tf.Fabric(program, **{"width": 8, "top": "stream", **options})
 
 
-@pytest.mark.parametrize("collective", few(2, ["broadcast", "scatter", "reduce"], tuples=True))
-def test_every_word_comes_by_beats_from_any_root(collective):
-    """Four does not divide the ten flits of the longest message, either."""
-    fabric = fabric_of("2x2", collective, beat=4, max_flits=10, root="any")
-    jobs = [tf.Job(length=n, root=root) for n, root in ((10, 3), (1, 0), (6, 1))]
-    assert simulate_streams(fabric, jobs=jobs, stall=0.2).passed
-
-
 def test_blocks_have_room_for_whole_beats():
     program = tf.compile(tf.plan("4x4", "allgather", flits=64), max_flits=10)
     assert (program.block_flits, program.by_beats(4).block_flits) == (3, 4)
@@ -153,7 +110,7 @@ def test_blocks_have_room_for_whole_beats():
 
 
 def test_ports_have_the_bytes_of_a_beat():
-    ports = fabric_of("2", "allgather", beat=4, max_flits=8).netlist
+    ports = streams("2", "allgather", beat=4, max_flits=8).netlist
     assert ports.outputs["m_axis_1_tdata"] == 32
     assert ports.inputs["s_axis_1_tkeep"] == 4
 

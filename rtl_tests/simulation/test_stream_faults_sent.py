@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from amaranth.hdl import Const
 from helpers import few
+from stream_bench import streams
 
 import torusfabric as tf
 from torusfabric.errors import InputError
@@ -12,13 +13,6 @@ from torusfabric.rtl.streams.loader import Loader
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.simulation.streams import simulate_streams, stream_jobs
 from torusfabric.toolchain import cxx
-
-
-def stream_fabric(topology, collectives, **options):
-    plans = [tf.plan(topology, name) for name in collectives.split(",")]
-    program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
-    return tf.Fabric(program, width=8, top="stream", beat=1)
-
 
 #: Fabrics, and the errors that can come up in them.
 FABRICS = {
@@ -37,7 +31,7 @@ FABRICS = {
 def test_what_is_no_good_is_dropped(name):
     """For the right reason; every other word is right, and in its time."""
     topology, collectives, options, errors = FABRICS[name]
-    fabric = stream_fabric(topology, collectives, **options)
+    fabric = streams(topology, collectives, **options)
     jobs = stream_jobs(fabric, 12)
     report = simulate_streams(fabric, jobs=jobs, stall=0.2, faults=0.5, seed=3)
     assert report.passed, report.first_wrong
@@ -48,7 +42,7 @@ def test_what_is_no_good_is_dropped(name):
 
 @pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
 def test_engines_agree_on_errors():
-    fabric = stream_fabric("3", "alltoall", max_flits=2)
+    fabric = streams("3", "alltoall", max_flits=2)
     reports = [
         simulate_streams(fabric, jobs=[tf.Job(length=2)] * 12, faults=0.5, engine=engine(fabric))
         for engine in (AmaranthEngine, CompiledEngine)
@@ -62,7 +56,7 @@ def test_engines_agree_on_errors():
 def test_an_error_that_is_not_told_is_found(collectives, monkeypatch):
     """Loaders that take every destination for one that exists: words are wrong, or errors are."""
     monkeypatch.setattr(Loader, "wrong_destination", lambda *_: Const(0))
-    fabric = stream_fabric("3", collectives, max_flits=2)
+    fabric = streams("3", collectives, max_flits=2)
     jobs = [tf.Job(mode=0 if "," in collectives else None, length=1)] * 12
     report = simulate_streams(fabric, jobs=jobs, faults=0.5, seed=2)
     assert 7 in report.dropped
@@ -72,4 +66,4 @@ def test_an_error_that_is_not_told_is_found(collectives, monkeypatch):
 @pytest.mark.parametrize("faults", [-0.1, 1.1, float("nan")])
 def test_a_share_out_of_range_is_refused(faults):
     with pytest.raises(InputError, match="Share of faults must be from 0 to 1, not"):
-        simulate_streams(stream_fabric("2", "allgather", flits=1), faults=faults)
+        simulate_streams(streams("2", "allgather", flits=1), faults=faults)

@@ -3,6 +3,7 @@
 from itertools import product
 
 import pytest
+from fabrics import build_fabric
 from helpers import few
 from stream_sections import forced
 
@@ -32,8 +33,7 @@ LONG_ENOUGH = [
 
 def program_of(topology, collectives, options):
     """What is compiled for a fabric, by its name."""
-    plans = [tf.plan(topology, name) for name in collectives.split(",")]
-    return tf.compile(plans if len(plans) > 1 else plans[0], **options)
+    return build_fabric(topology, collectives, **options).program
 
 
 def share_of(program, runs=24):

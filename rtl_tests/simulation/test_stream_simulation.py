@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from helpers import few, misrouted
+from stream_bench import streams
 
 import torusfabric as tf
 from torusfabric.errors import InputError, WorkFailed
@@ -95,14 +96,8 @@ def check_runs(topology, kinds, most, **options):
     assert report.passed, report.first_wrong
 
 
-def engine_fabric():
-    schedules = [tf.plan("2", "allgather"), tf.plan("2", "allreduce")]
-    program = tf.compile(schedules, max_flits=3, operators=["add", "max"])
-    return tf.Fabric(program, width=8, top="stream", beat=1)
-
-
 def test_commands_choose_modes_and_operators():
-    fabric = engine_fabric()
+    fabric = streams("2", "allgather,allreduce", max_flits=3, operators=["add", "max"])
     jobs = stream_jobs(fabric, 6)
     report = tf.simulate(fabric, jobs=jobs, stall=0.3)
     assert report.passed, report.first_wrong
@@ -110,17 +105,10 @@ def test_commands_choose_modes_and_operators():
     assert [job.length for job in report.jobs] == [job.length for job in jobs]
 
 
-def apart(collective, *, fault=None, **lengths):
-    """A fabric whose nodes have clocks of their own."""
-    program = tf.compile(tf.plan("2x2", collective), **lengths)
-    program = fault(program) if fault else program
-    return tf.Fabric(program, width=8, top="stream", beat=1, clocks="per-node")
-
-
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_nodes_with_clocks_of_their_own(seed):
     """Every word is right, and runs take the cycles of the clock of the fabric."""
-    fabric = apart("allgather", max_flits=2)
+    fabric = streams("2x2", "allgather", max_flits=2, clocks="per-node")
     report = tf.simulate(fabric, stall=0.2, seed=seed)
     assert report.passed, report.first_wrong
     assert report.rate is None
@@ -128,7 +116,9 @@ def test_nodes_with_clocks_of_their_own(seed):
 
 
 def test_a_wrong_word_in_another_domain_is_found():
-    assert tf.simulate(apart("alltoall", flits=1, fault=misrouted)).words_wrong > 0
+    program = misrouted(tf.compile(tf.plan("2x2", "alltoall"), flits=1))
+    fabric = tf.Fabric(program, width=8, top="stream", beat=1, clocks="per-node")
+    assert tf.simulate(fabric).words_wrong > 0
 
 
 def test_barriers_alone_are_simulated():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fabrics import build_fabric
 from helpers import few
 
 import torusfabric as tf
@@ -37,12 +38,6 @@ MORE = [
 ]
 
 
-def fabric_of_case(topology, collectives, settings, width):
-    """The fabric of a case."""
-    plans = [tf.plan(topology, name) for name in collectives.split(",")]
-    return tf.Fabric(tf.compile(plans if len(plans) > 1 else plans[0], **settings), width=width)
-
-
 def jobs_of(fabric):
     """Some runs of a fabric, of every mode and operator."""
     jobs = [*default_jobs(fabric.program)[:2]]
@@ -53,7 +48,8 @@ def jobs_of(fabric):
 
 def check_both_ways(case, engine, monkeypatch, **settings):
     """The same words and cycles, through the port and not."""
-    fabric = fabric_of_case(*case)
+    topology, collectives, compiled, width = case
+    fabric = build_fabric(topology, collectives, width=width, **compiled)
     jobs = jobs_of(fabric)
     every = simulate(fabric, jobs=jobs, engine=engine(fabric, through_port=True, **settings))
     assert every.passed, every.first_wrong

@@ -97,11 +97,12 @@ def few(count, cases, *, tuples=False):
 
 
 def command_actions(parser):
-    """Command and action of every argument; argparse has no other way to them."""
+    """Command and action of every argument but --help; argparse has no other way to them."""
     (commands,) = (action for action in parser._actions if action.nargs == argparse.PARSER)  # noqa: SLF001
     for name, command in commands.choices.items():
         for action in command._actions:  # noqa: SLF001
-            yield name, action
+            if action.dest != "help":
+                yield name, action
 
 
 def run_command(capsys, *words):

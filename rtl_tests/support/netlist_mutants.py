@@ -224,8 +224,16 @@ def _mixed(part, other, row):
 
 
 def _with_module(netlist, name, site):
-    """A netlist with another module; one that has no such module stays as it is."""
-    made = {each: _changed(make, site) for each, make in netlist.modules.items() if each == name}
+    """A netlist with another module; one that has no such module stays as it is.
+
+    Tables that are empty at first are modules of other names, and all nodes have the same.
+    """
+    empty = "empty_node_0" if name.startswith("table_node") else name.replace("table_", "empty_")
+    made = {
+        each: _changed(make, site)
+        for each, make in netlist.modules.items()
+        if each in (name, empty)
+    }
     return replace(netlist, modules={**netlist.modules, **made})
 
 

@@ -9,8 +9,8 @@ from collections import deque
 import numpy as np
 from amaranth.hdl import ClockDomain, Module
 from amaranth.sim import Simulator
+from fabrics import build_fabric
 
-import torusfabric as tf
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.simulation.engines import Job
 from torusfabric.simulation.streams.messages import draw_exchange
@@ -310,12 +310,9 @@ class StreamBench:
         return wrong
 
 
-def streams(topology, collectives, *, algorithm=None, width=8, clocks="one", **options):
+def streams(topology, collectives, **options):
     """A fabric with streams of single flits, for collectives by their names."""
-    how = {"algorithm": algorithm} if algorithm else {}
-    plans = [tf.plan(topology, name, **how) for name in collectives.split(",")]
-    program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
-    return tf.Fabric(program, width=width, top="stream", beat=1, clocks=clocks)
+    return build_fabric(topology, collectives, **{"top": "stream", "beat": 1} | options)
 
 
 def check(fabric, jobs, stall=0, seed=1):

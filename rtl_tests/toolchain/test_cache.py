@@ -9,38 +9,23 @@ from pathlib import Path
 import pytest
 
 from torusfabric.errors import InputError
-from torusfabric.toolchain.cache import (
-    GRACE,
-    Cache,
-    RenewingCache,
-    clear,
-    default_folder,
-    digest,
-    keep_below,
-    size_limit,
-    usage,
-)
-
-LONG = GRACE + 100
-
-
-def entry(cache: Cache, key: str) -> Path:
-    """The file of an entry."""
-    return cache.folder / key[:2] / f"{key}.kept"
-
-
-def age(cache: Cache, key: str, seconds: float) -> None:
-    """Let the last use of an entry be so long ago."""
-    os.utime(entry(cache, key), (time.time() - seconds,) * 2)
+from torusfabric.toolchain.cache import Cache, RenewingCache, default_folder, digest, size_limit
 
 
 @pytest.fixture
 def filled(tmp_path: Path) -> tuple[Cache, list[str]]:
-    """A cache with five entries of a thousand bytes and more, and their keys."""
+    """A cache with five entries of 40 kB, and their keys."""
     cache, keys = Cache(tmp_path / "cache"), [digest(number) for number in range(5)]
     for key in keys:
-        cache.put(key, os.urandom(1000))
+        cache.put(key, os.urandom(40_000))
     return cache, keys
+
+
+def damage(cache: Cache, change) -> None:
+    """Change the content of all files of a cache."""
+    for path in cache.folder.rglob("*"):
+        if path.is_file():
+            path.write_bytes(change(path.read_bytes()))
 
 
 def test_variable_names_the_folder(monkeypatch, tmp_path):
@@ -98,20 +83,21 @@ def test_files_come_back(tmp_path):
     assert (out / "t").read_text() == "words"
 
 
-def test_damaged_entry_is_a_miss(tmp_path):
-    cache = Cache(tmp_path)
-    cache.put("abcd", {"luts": 12345})
-    path = entry(cache, "abcd")
-    whole = path.read_bytes()
-    changed = whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:]
-    for damaged in (whole[:-3], changed, b"\xff\xfe\x00", b"[1]", b""):
-        path.write_bytes(damaged)
-        assert cache.get("abcd") is None
-    path.write_bytes(whole)
-    path.rename(entry(cache, "abce"))
-    assert cache.get("abce") is None
-    entry(cache, "abcf").mkdir()
-    assert cache.get("abcf") is None
+@pytest.mark.parametrize(
+    "change",
+    [lambda old: old[: len(old) // 2], lambda old: b"", lambda old: os.urandom(len(old)),
+     lambda old: old[:-8] + bytes([old[-8] ^ 1]) + old[-7:]],
+)  # fmt: skip
+def test_damaged_cache_begins_anew(filled, change):
+    """Neither a database nor a file that has changed is an error, and what follows is kept."""
+    cache, keys = filled
+    whole = {key: cache.get(key) for key in keys}
+    damage(cache, change)
+    for again in (cache, Cache(cache.folder)):
+        assert all(again.get(key) in (None, whole[key]) for key in keys)
+    for value in (1, 2):  # the first one may find the damage
+        cache.put(keys[0], value)
+    assert Cache(cache.folder).get(keys[0]) == 2
 
 
 class Gone:
@@ -130,25 +116,39 @@ def test_folder_that_cannot_be_made_does_no_harm(tmp_path):
     cache = Cache(tmp_path / "file" / "cache")
     assert cache.put("abcd", [1]) == [1]
     assert cache.get("abcd") is None
+    assert cache.usage() == cache.clear() == (0, 0)
     with cache.lock("warm"):
         pass
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
-def test_folder_that_cannot_be_written_does_no_harm(tmp_path):
-    tmp_path.chmod(0o500)
-    assert Cache(tmp_path).put("abcd", [1]) == [1]
-    assert Cache(tmp_path).get("abcd") is None
-    tmp_path.chmod(0o700)
+def test_folder_that_cannot_be_written_does_no_harm(filled):
+    cache, keys = filled
+    for folder, mode in ((cache.folder, 0o500), (cache.folder / "entries", 0o500)):
+        folder.chmod(mode)
+        assert Cache(cache.folder).put(keys[0], [1]) == [1]
+        assert Cache(cache.folder).get("abcd") is None
+        folder.chmod(0o700)
 
 
-def test_failed_write_leaves_nothing(tmp_path, monkeypatch):
-    def no_rename(*_):
-        raise OSError("disk full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no limits of files")
+def test_full_disk_does_no_harm(tmp_path):
+    """An entry for which there is no room is not kept."""
+    import resource
 
-    monkeypatch.setattr(Path, "replace", no_rename)
-    Cache(tmp_path).put("abcd", [1])
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    def fill(folder):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        cache = Cache(folder)
+        for number in range(10):
+            value = os.urandom(30_000 * (number + 1))
+            assert cache.put(digest(number), value) == value
+            assert cache.get(digest(number)) in (None, value)
+
+    process = multiprocessing.get_context("fork").Process(target=fill, args=(tmp_path,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    assert Cache(tmp_path).get(digest(0)) is not None
 
 
 def _hammer(folder, worker, keys):
@@ -180,10 +180,8 @@ def _at_once(function, *arguments):
 
 
 def test_processes_do_not_disturb_each_other(tmp_path):
-    keys = ["aaaa", "aabb", "cccc"]
-    _at_once(_hammer, *((tmp_path, n, keys) for n in range(3)))
-    files = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
-    assert files == [f"{key}.kept" for key in keys]
+    _at_once(_hammer, *((tmp_path, n, ["aaaa", "aabb", "cccc"]) for n in range(3)))
+    assert Cache(tmp_path).usage().entries == 3
 
 
 def test_lock_lets_one_in_at_a_time(tmp_path):
@@ -193,26 +191,16 @@ def test_lock_lets_one_in_at_a_time(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs owners of files")
-def test_what_others_may_write_is_not_used(tmp_path):
-    """A library is run, and its digest lies beside it: whoever can write one can write both.
-
-    Others may read what root, say, has made.
-    """
-    key, cache = digest("k"), Cache(tmp_path)
-    before = os.umask(0)
-    try:
-        cache.put(key, 1)
-    finally:
-        os.umask(before)
-    assert cache.get(key) == 1
-    assert entry(cache, key).stat().st_mode & 0o777 == 0o644
-    entry(cache, key).chmod(0o666)
-    assert cache.get(key) is None
-    cache.put(key, 2)
-    assert cache.get(key) == 2
+def test_what_others_may_write_is_not_used(filled):
+    """Entries are run when they are loaded: only their owner can enter their folder."""
+    cache, keys = filled
+    entries = cache.folder / "entries"
+    assert entries.stat().st_mode & 0o777 == 0o700
     if os.getuid() == 0:
-        os.chown(entry(cache, key), 12345, -1)
-        assert cache.get(key) is None
+        os.chown(entries, 12345, -1)
+        assert cache.get(keys[0]) is None
+        cache.put(digest("new"), 1)
+        assert cache.get(digest("new")) is None
 
 
 @pytest.mark.parametrize(
@@ -234,56 +222,50 @@ def test_limit_that_is_no_size(monkeypatch, text):
 
 def test_usage(filled, tmp_path):
     cache, _ = filled
-    assert usage(cache.folder).entries == 5
-    assert 5000 < usage(cache.folder).bytes < 6000
-    assert usage(tmp_path / "none") == (0, 0)
+    assert cache.usage().entries == 5
+    assert 200_000 < cache.usage().bytes < 250_000
+    assert Cache(tmp_path / "none").usage() == (0, 0)
+    assert not (tmp_path / "none").exists()
 
 
-def test_what_was_used_last_stays(filled):
+def test_what_was_used_last_stays(filled, monkeypatch):
+    """Beyond the limit the entries go that were not used for longest."""
     cache, keys = filled
-    for number, key in enumerate(keys):
-        age(cache, key, LONG + 1000 * number)
-    assert cache.get(keys[4]) is not None  # used now, which is noted
-    keep_below(cache.folder, 10_000)
-    assert usage(cache.folder).entries == 5
-    for number, key in enumerate(keys[:4]):
-        age(cache, key, LONG + 1000 * number)
-    keep_below(cache.folder, 4500)
-    assert [entry(cache, key).exists() for key in keys] == [True, True, False, False, True]
-
-
-def test_what_is_in_use_stays(filled):
-    cache, _ = filled
-    keep_below(cache.folder, 10)
-    assert usage(cache.folder).entries == 5
-
-
-def test_cache_looks_at_its_limit_itself(filled, monkeypatch):
-    cache, keys = filled
-    for key in keys:
-        age(cache, key, LONG)
-    monkeypatch.setenv("TORUSFABRIC_CACHE_LIMIT", "3000")
-    Cache(cache.folder).put(digest("new"), os.urandom(1000))
-    assert usage(cache.folder).bytes < 3000
-    assert cache.get(digest("new")) is not None
+    for key in (keys[3], keys[1]):
+        time.sleep(0.01)
+        assert cache.get(key) is not None
+    monkeypatch.setenv("TORUSFABRIC_CACHE_LIMIT", "500k")
+    cache = Cache(cache.folder)
+    for number in range(10):
+        cache.put(digest("new", number), os.urandom(30_000))
+        assert cache.get(keys[1]) is not None
+    assert cache.get(keys[0]) is None
+    assert cache.get(digest("new", 9)) is not None
+    assert cache.usage().bytes < 600_000
 
 
 def test_nothing_is_kept_with_a_limit_of_zero(monkeypatch, tmp_path):
     monkeypatch.setenv("TORUSFABRIC_CACHE_LIMIT", "0")
     cache = Cache(tmp_path / "other")
     assert cache.put(digest("new"), [1]) == [1]
+    assert cache.get(digest("new")) is None
     assert not (tmp_path / "other").exists()
 
 
 def test_clear_leaves_files_of_others(filled):
-    cache, _ = filled
+    cache, keys = filled
     with cache.lock(digest("lock")):
         pass
-    mine = [cache.folder / "thesis.tex", cache.folder / "ab" / "notes.json",
-            cache.folder / "src" / "main.c"]  # fmt: skip
+    mine = [cache.folder / "thesis.tex", cache.folder / "src" / "main.c"]
     for path in mine:
         path.parent.mkdir(exist_ok=True)
         path.write_text("years of work")
-    assert clear(cache.folder).entries == 5
-    assert usage(cache.folder) == (0, 0)
+    other = Cache(cache.folder)
+    assert other.get(keys[0]) is not None
+    assert cache.clear().entries == 5
+    assert cache.usage() == (0, 0)
     assert sorted(path for path in cache.folder.rglob("*") if path.is_file()) == sorted(mine)
+    assert other.get(keys[0]) is None
+    for _ in range(2):  # the first one finds out that the database has gone
+        other.put(keys[0], 1)
+    assert cache.get(keys[0]) == 1

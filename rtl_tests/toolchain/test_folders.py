@@ -3,23 +3,15 @@
 import errno
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import threading
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from torusfabric.errors import WorkFailed
 from torusfabric.toolchain import tools
-from torusfabric.toolchain.folders import (
-    ROOM,
-    locked,
-    require_room,
-    work_folder,
-)
+from torusfabric.toolchain.folders import ROOM, locked, require_room, work_folder
 
 posix = pytest.mark.skipif(os.name != "posix", reason="folders can be opened")
 
@@ -48,54 +40,6 @@ def test_one_at_a_time_is_in(tmp_path):
         thread.join()
     assert most == [1, 1, 1]
     assert not list(tmp_path.iterdir())
-
-
-def start(tmp_path, opened):
-    """A process that works in a folder or a file, whose path it prints, until it reads a line."""
-    code = (
-        "from torusfabric.toolchain.files import replacing\n"
-        "from torusfabric.toolchain.folders import *\n"
-        f"with {opened} as path: print(path.resolve(), flush=True), input()"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=os.environ | {"TMPDIR": str(tmp_path)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    return process, Path(process.stdout.readline().strip())
-
-
-@posix
-@pytest.mark.parametrize(
-    "opened",
-    ["work_folder('x')", "replacing('plan.json')"],
-)
-def test_the_next_one_removes_what_a_killed_one_left(tmp_path, opened):
-    """And nothing that is in use, or that is somebody else's."""
-    others = [tmp_path / name for name in ("torusfabric-notes", "a.part", "x.kept")]
-    for other in others:
-        other.mkdir()
-    killed, left = start(tmp_path, opened)
-    with killed:
-        (left / "file" if left.is_dir() else left).write_text("half")
-        killed.kill()
-    assert left.exists()
-    lives, kept = start(tmp_path, opened)
-    with lives:
-        assert not left.exists()
-        third, last = start(tmp_path, opened)
-        with third:
-            assert kept.exists()
-            assert kept != last
-            third.communicate("\n")
-        lives.communicate("\n")
-    assert (third.returncode, lives.returncode) == (0, 0)
-    final = {tmp_path / "plan.json"} if opened.startswith("replacing") else set()
-    assert set(tmp_path.iterdir()) == {*others} | final
 
 
 def test_folder_that_is_not_there_is_not_locked(tmp_path):

@@ -26,9 +26,10 @@ def test_lines(caplog: pytest.LogCaptureFixture) -> None:
     """A line now and then, with the share once it is known; and what it took, for who listens."""
     caplog.set_level(logging.DEBUG, LOGGER.name)
     with progress.progress_bar("working") as advance:
-        time.sleep(0.03)
+        while not caplog.messages:
+            time.sleep(0.01)
         advance(1, 4, "working hard")
-        time.sleep(0.1)
+        time.sleep(0.2)
     first, *_, last = caplog.messages
     assert first.startswith("working: ")
     assert any(line.startswith("working hard: 25 %, ") for line in caplog.messages)

@@ -13,7 +13,7 @@ from torusfabric.cli import main
 from torusfabric.draw import draw
 from torusfabric.draw.animate import animation
 from torusfabric.simulation.engines.amaranth_engine import AmaranthEngine
-from torusfabric.toolchain.quoting import filled, line_comment, shell_command
+from torusfabric.toolchain.quoting import line_comment, shell_command
 
 #: What ends a comment, a word, a cell, a string or an element in one language or another.
 NASTY = "a\nmodule worse; endmodule\r\u2028 */ `b` $(touch c) '\"|<d>&\x1b\x00@DATA@ \\"
@@ -47,17 +47,14 @@ def test_name_of_a_file_stays_in_its_comment(
         assert name.encode() in shown.stdout.split(b"\0")
 
 
-def test_name_of_an_algorithm_in_verilog() -> None:
-    fabric = tf.Fabric(tf.compile(named(NASTY_NAME)), width=8)
-    plain = tf.Fabric(tf.compile(named("plain")), width=8)
+def test_name_of_an_algorithm_in_files() -> None:
+    fabric, plain = (
+        tf.Fabric(tf.compile(named(name)), width=8, bus="wishbone")
+        for name in (NASTY_NAME, "plain")
+    )
     lines, others = (tf.emit(one).text.splitlines() for one in (fabric, plain))
     assert lines[1:] == others[1:]
     assert lines[0].startswith("// ")
-
-
-def test_name_of_an_algorithm_in_system_rdl() -> None:
-    fabric = tf.Fabric(tf.compile(named(NASTY_NAME)), width=8, bus="wishbone")
-    plain = tf.Fabric(tf.compile(named("plain")), width=8, bus="wishbone")
     texts = [tf.emit(one).files["fabric.rdl"].splitlines() for one in (fabric, plain)]
     assert len(texts[0]) == len(texts[1])
 
@@ -135,7 +132,3 @@ def test_comments_end_with_their_lines() -> None:
     line = line_comment(NASTY)
     assert len(line.splitlines()) == 1
     assert not line.endswith("\\")
-
-
-def test_templates_are_filled_in_once() -> None:
-    assert filled("@A@@B@@C@", {"A": "@B@", "B": "@A@"}) == "@B@@A@@C@"

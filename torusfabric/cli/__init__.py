@@ -11,7 +11,7 @@ from ..toolchain.extras import extras_named
 from ..toolchain.processes import ending_signals
 from ..toolchain.version import __version__
 from .output import facts_on_standard_error, flush, notices_shown, print_error
-from .parser import CommandParser, Help, Parser
+from .parser import CommandParser, Help, Parser, add_adapter_options
 from .purposes import PURPOSES
 from .streams import failure_of, flush_or_drop, prepare_streams, writes_to_standard_output
 
@@ -52,8 +52,6 @@ def make_parser(*, complete: bool = True) -> argparse.ArgumentParser:
 
     @functools.cache
     def add_arguments(module: str) -> None:
-        from .adapted import add_adapter_options  # here, since help needs none
-
         import_module(f".{module}", __name__).add_commands(commands.choices)
         for name, command in listed:
             if command.module == module:
@@ -65,7 +63,8 @@ def make_parser(*, complete: bool = True) -> argparse.ArgumentParser:
             name,
             help=command.text,
             description=f"{command.text[0].upper()}{command.text[1:]}.",
-            epilog=f"example: {command.example}",
+            epilog="\n  ".join(["examples:", *command.examples]),
+            formatter_class=Help,
             complete=functools.partial(add_arguments, command.module),
         )
     for _, command in listed if complete else ():

@@ -5,19 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..contract.options import add_options, positive
 from ..errors import InputError
+from ..fabric.options import add_fabric_options, add_selection, add_tables_options
+from ..fabric.spec import FabricSpec
 from ..fpga.bridge import BAUD
 from ..toolchain.notices import say
 from ..toolchain.quoting import shell_command
-from .adapted import adapter_of, make_system
-from .arguments import add_options, folder, positive
+from .arguments import command_line, folder
 from .connect import BUILDS
-from .hardware_options import add_fabric_options
 from .monitor import add_baud
 from .output import Progress, print_facts, print_json, print_line, print_rendered, progress_bar
 from .parser import Commands, add_command
-from .selection_options import add_selection
-from .tables import add_tables_options
 
 if TYPE_CHECKING:
     from ..fpga.board import Board, Built, Step
@@ -95,16 +94,17 @@ def _build(arguments: Namespace) -> _Made:
     from ..fpga.board import build, find_board
     from ..toolchain.cache import Cache, RenewingCache
 
-    board, adapter = find_board(arguments.board), adapter_of(arguments)
-    bridge = adapter.part("bridge") if adapter else None
+    board, spec = find_board(arguments.board), FabricSpec.of(vars(arguments))
+    bridge = spec.adapter.part("bridge") if spec.adapter else None
     board = bridge.fit_board(board, vars(arguments)) if bridge else board
     if arguments.minutes:
         board = replace(board, minutes=arguments.minutes)
     if arguments.force:
         board = replace(board, limit=None)
     folder = Path(arguments.output or BUILDS / board.name)
-    _check_selection(arguments, board)
-    made = make_system(arguments)
+    if not spec.adapter:  # else perhaps only a part of the fabric is on the board
+        _check_selection(spec, board)
+    made = spec.make()
     if bridge:
         fabric = bridge.place_fabric(made.system, vars(arguments), board.make_platform())
         made = made._replace(fabric=fabric)
@@ -115,11 +115,11 @@ def _build(arguments: Namespace) -> _Made:
             folder,
             baud=arguments.baud,
             cache=RenewingCache() if arguments.force else Cache(),
-            command=made.command_line(arguments.command),
+            command=command_line(arguments, made),
             progress=_announced(bar, board, made.fabric, folder),
             force=arguments.force,
         )
-    flash = made.command_line("flash", output=arguments.output)
+    flash = command_line(arguments, made, command="flash", output=arguments.output)
     # The folder says what was built.
     words = ["--board", arguments.board]
     words += [] if arguments.baud == BAUD else ["--baud", str(arguments.baud)]
@@ -127,19 +127,17 @@ def _build(arguments: Namespace) -> _Made:
     return _Made(built, board, flash, shell_command(words) if made.fabric.runs_alone else "")
 
 
-def _check_selection(arguments: Namespace, board: "Board") -> None:
+def _check_selection(spec: FabricSpec, board: "Board") -> None:
     """Refuse what cannot fit onto a board before it is planned, which may take long."""
     from ..collective import parse_collective, split_name, split_names
     from ..fpga.board import check_selection
     from ..program.program import require_width
     from ..topology import parse_topology
 
-    flits, width = arguments.max_flits or arguments.flits, require_width(arguments.width, ())
-    if adapter_of(arguments):
-        return  # perhaps only a part of it is on the board
+    flits, width = spec.max_flits or spec.flits, require_width(spec.width, ())
     try:
-        topology = parse_topology(arguments.topology)
-        names = [split_name(name).collective for name in split_names(arguments.collective)]
+        topology = parse_topology(spec.topology)
+        names = [split_name(name).collective for name in split_names(spec.collective)]
         collectives = [parse_collective(name, topology=topology) for name in names]
     except (InputError, TypeError, AttributeError):
         return  # a schedule file, or what is said with more knowledge later

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..analysis.facts import steps_in_words
 from ..analysis.volume import limit
 from ..collective import Collective
+from ..contract.options import add_options
 from ..draw.charts import bar_charts, curve_chart
 from ..draw.files import BEGINNINGS, require_converter, write_picture
 from ..errors import InputError
+from ..fabric.choose import each_selection, operators_of, parse_plan, parse_selection
+from ..fabric.options import add_fabric_options, add_selection
+from ..fabric.spec import FabricSpec
 from ..planning import Selection, import_schedule, require_hardware, select
 from ..planning.choice import candidates
 from ..program.program import require_width
@@ -19,14 +23,10 @@ from ..schedule.file import load
 from ..toolchain.extras import how_to_install
 from ..toolchain.reading import listed_files
 from ..topology import faults_within, shared_network
-from .arguments import FORCE, add_options, check_drawing
+from .arguments import FORCE, check_drawing
 from .foreign import add_import_options
-from .hardware_options import add_fabric_options, operators_of
 from .output import print_json, print_line, print_table, progress_bar
 from .parser import Commands, add_command
-from .selection import parse_plan, parse_selection
-from .selection_options import add_selection
-from .several import each_selection
 from .table_files import check_table, write_table
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def add_commands(commands: Commands) -> None:
     compare = add_command(commands, "compare", run_compare)
     add_selection(compare, algorithm=False, several=True)
     add_fabric_options(compare, compared=True)
-    add_import_options(compare.add_argument_group("MSCCL XML after --plan"))
+    add_import_options(compare.add_argument_group("MSCCL"))
     add_options(
         compare,
         """
@@ -163,7 +163,7 @@ def _hardware(arguments: Namespace, selections: Sequence[Selection]) -> "Hardwar
         require_hardware(one.topology, one.collective, flits=most or arguments.flits)
     collectives: list[Collective] = [one.collective for one in selections]
     reducing = next((one for one in collectives if one.reducing), collectives[0])
-    operators = operators_of(arguments, reducing)
+    operators = operators_of(FabricSpec.of(vars(arguments)), reducing)
     return Hardware(arguments.width, arguments.flits, operators, target, max_flits=most)
 
 
@@ -232,7 +232,8 @@ def _compare_fabrics(arguments: Namespace) -> _Comparison:
     """Compare fabrics of several collectives."""
     from ..sweep.compare import compare_together
 
-    selections = [parse_selection(one) for one in each_selection(arguments)]
+    spec = FabricSpec.of(vars(arguments))
+    selections = [parse_selection(one) for one in each_selection(spec)]
     modes = [f"{one.collective} by, cycles" for one in selections]
     check_table(arguments, modes[0])
     hardware, heads = _hardware(arguments, selections), _heads(arguments.target, HEADS)
@@ -277,9 +278,10 @@ def _compare_lengths(arguments: Namespace) -> _Comparison:
     if arguments.target:
         raise InputError(f"--target must be left out with a range of flits, not {arguments.target}")
     check_table(arguments, LENGTH)
-    selection, lengths = parse_selection(arguments), arguments.flits
+    spec, lengths = FabricSpec.of(vars(arguments)), arguments.flits
+    selection = parse_selection(spec)
     topology, collective = selection.topology, selection.collective
-    require_width(arguments.width, operators_of(arguments, collective))
+    require_width(arguments.width, operators_of(spec, collective))
     require_hardware(topology, collective, flits=lengths[-1])
     curves: dict[str, list[int | None]] = {}
     with progress_bar("planning") as progress:
@@ -306,9 +308,10 @@ def _compare_lengths(arguments: Namespace) -> _Comparison:
 
 def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
     """What is compared: a selection, and perhaps schedules of files, by their names."""
-    plan = parse_plan(arguments, several=True)
+    spec = FabricSpec.of(vars(arguments))
+    plan = parse_plan(spec, several=True)
     if plan is None:
-        return parse_selection(arguments), {}
+        return parse_selection(spec), {}
     paths = listed_files(plan)
     if len(set(paths)) < len(paths):
         raise InputError(f"Plans must be different files, not {plan}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ..fabric.spec import FabricSpec
 from ..fpga.bridge import BAUD
 from ..toolchain.extras import extras_named
 from ..toolchain.files import AnyPath
@@ -187,11 +188,9 @@ def select_engine(arguments: Namespace, *, built: bool = False) -> "Fabric | Seq
 
     Where the arguments say nothing of lengths, these are left open.
     """
-    from .adapted import make_system
-
     if arguments.flits is None and arguments.max_flits is None:
         arguments.max_flits = FLITS
-    made = make_system(arguments)
+    made = FabricSpec.of(vars(arguments)).make()
     found: Fabric | Sequence[Any] = made.fabric
     if made.system:
         bridge = made.system.adapter.part("bridge")

@@ -4,15 +4,18 @@ import time
 from argparse import Namespace, _ActionsContainer
 
 from ..analysis.facts import in_words, schedule_facts
+from ..contract.options import add_options, natural
+from ..fabric.choose import PlanFor, choose_schedules
+from ..fabric.options import FILE_OR_TOPOLOGY, TOPOLOGY, add_selection
+from ..fabric.spec import FabricSpec
 from ..planning.foreign import best_plan, import_placed
 from ..schedule import Switching
 from ..schedule.file import BEGINNING, save
 from ..schedule.foreign.export import BEGINNINGS, FORMATS, export_schedule
-from .arguments import FORCE, add_options, check_output, natural
+from .arguments import FORCE, check_output
 from .output import print_report, progress_bar
 from .parser import Commands, add_command
-from .selection import checked_facts, choose_schedule, file_for_topology
-from .selection_options import FILE_OR_TOPOLOGY, TOPOLOGY, add_selection
+from .selection import checked_facts, file_for_topology
 
 __all__ = ["add_commands", "add_import_options"]
 
@@ -108,7 +111,8 @@ def run_export(arguments: Namespace) -> None:
     began = time.perf_counter()
     check_output(arguments, arguments.output, BEGINNINGS[arguments.format])
     file_for_topology(arguments)
-    schedule = choose_schedule(arguments).schedule
+    (chosen,) = choose_schedules(FabricSpec.of(vars(arguments)), PlanFor())
+    schedule = chosen.schedule
     facts = checked_facts(schedule)
     with progress_bar("exporting"):
         export_schedule(schedule, arguments.output, arguments.format, force=arguments.force)

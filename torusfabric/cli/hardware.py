@@ -1,24 +1,28 @@
-"""The commands that make hardware: verilog, and synth, which says what choices cost, too."""
+"""The commands that make hardware: verilog; synth, which says what choices cost; and prove."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import in_words
+from ..contract.options import add_options, positive
 from ..errors import InputError
-from ..planning import require_results
-from ..toolchain.notices import say
-from .adapted import make_system
-from .arguments import FORCE, add_options, folder, positive
-from .fabric import Made, make_fabric
-from .hardware_options import (
+from ..fabric.options import (
     add_bus_option,
+    add_fabric_file,
     add_fabric_options,
+    add_prefix_option,
     add_ram_option,
+    add_selection,
+    add_tables_options,
     add_top_options,
 )
+from ..fabric.spec import FabricSpec
+from ..planning import require_results
+from ..toolchain.notices import say
+from .arguments import FORCE, VCD, check_output, command_line, folder
 from .output import (
     print_facts,
     print_json,
@@ -29,8 +33,10 @@ from .output import (
     progress_bar,
 )
 from .parser import Commands, add_command
-from .selection_options import add_selection
-from .tables import add_tables_options
+from .tables import check_fabric_file, fabric_of_file
+
+if TYPE_CHECKING:
+    from ..fabric.make import Made
 
 __all__ = ["add_commands"]
 
@@ -57,31 +63,34 @@ def add_commands(commands: Commands) -> None:
     """Add the commands to a parser."""
     verilog = add_command(commands, "verilog", run_verilog)
     synth = add_command(commands, "synth", run_synth)
-    for parser in (verilog, synth):
+    prove = add_command(commands, "prove", run_prove)
+    for parser in (verilog, synth, prove):
         add_selection(parser, several=True)
         add_fabric_options(parser)
         add_top_options(parser, "host", "core", "stream")
         add_bus_option(parser)
-        add_tables_options(parser)
+        if parser is not prove:
+            add_tables_options(parser)
     add_ram_option(verilog, default="auto", otherwise="auto: the tool chooses")
     add_ram_option(synth, default=None, otherwise="block RAM as far as an ECP5 has it, else auto")
     _add_verilog_options(verilog)
     _add_synth_options(synth)
+    _add_prove_options(prove)
 
 
 def _add_verilog_options(verilog: ArgumentParser) -> None:
     """Add the arguments that say what to write."""
+    group = verilog.add_argument_group("files")
+    add_prefix_option(group)
     add_options(
-        verilog,
+        group,
         """
-        --prefix NAME: what the names of all modules begin with (default nothing)
         --flow: write a project and constraints for these tools too
         --templates: write an instance of the fabric to be copied, and SystemVerilog assertions to
             bind
         -o --output DIR: folder for the files
         """,
         FORCE,
-        prefix={"default": ""},
         flow={"choices": ("vivado", "quartus")},
         output={"type": folder, "required": True},
     )
@@ -105,11 +114,25 @@ def _add_synth_options(synth: ArgumentParser) -> None:
     )
 
 
+def _add_prove_options(prove: ArgumentParser) -> None:
+    """Add the arguments that say what is proved in place of a selection, and where waves go."""
+    add_fabric_file(prove)
+    add_options(
+        prove, "--image FILE: with --fabric: what is loaded (default what it is built with)\n"
+    )
+    text = """
+        --wave FILE.vcd: where to write the waves of what does not hold (default counterexample.vcd)
+        """
+    add_options(
+        prove.add_argument_group("files"), text, FORCE, wave={"default": "counterexample.vcd"}
+    )
+
+
 def run_verilog(arguments: Namespace) -> None:
     """Write Verilog and manifest."""
     from .. import verilog
 
-    made = make_system(arguments)
+    made = FabricSpec.of(vars(arguments)).make()
     fabric, system = made.fabric, made.system
     write = partial(verilog.write, fabric, flow=arguments.flow, templates=arguments.templates)
     if system:
@@ -117,7 +140,7 @@ def run_verilog(arguments: Namespace) -> None:
     with progress_bar("writing Verilog"):
         design = write(
             arguments.output,
-            command=made.command_line("verilog"),
+            command=command_line(arguments, made),
             force=arguments.force,
             ram=arguments.ram,
         )
@@ -150,13 +173,13 @@ def run_synth(arguments: Namespace) -> None:
     device = find_target(arguments.target)
     seeds = arguments.seeds or 1
     require_results("--seeds", seeds)
-    made = make_fabric(arguments, any_root=True)
+    made = FabricSpec.of(vars(arguments)).make()
     for one in made.chosen:
         if one.forms and one.why:
             say(f"Forms of {one.schedule.collective}: {one.why}")
     with progress_bar("writing Verilog"):
         rule = arguments.ram or fitting_rule(made.fabric, device)
-        design = verilog.emit(made.fabric, command=made.command_line("synth"), ram=rule)
+        design = verilog.emit(made.fabric, command=command_line(arguments, made), ram=rule)
     with progress_bar("synthesizing") as progress:
         report = synthesize(
             design,
@@ -171,7 +194,7 @@ def run_synth(arguments: Namespace) -> None:
     if made.fabric.program.any_root:
         # The same of the best fabric of a fixed root, unless the algorithm serves no root alone.
         try:
-            fixed = _stored(make_fabric(Namespace(**vars(arguments) | {"root": None})))
+            fixed = _stored(made.spec.replace(root=None).make())
         except InputError:
             fixed = None
         root = _stored(made) | {"from_node_0": fixed}
@@ -261,3 +284,37 @@ def _stored(made: Made) -> dict[str, Any]:
         "rom_bits": inventory.rom_bits,
         "memory_bits": inventory.memory_bits,
     }
+
+
+def run_prove(arguments: Namespace) -> None:
+    """Prove; returns 2 if anything does not hold."""
+    from ..proof import prove
+    from ..toolchain.cache import Cache
+    from ..toolchain.files import write_file
+
+    check_output(arguments, arguments.wave, VCD)
+    check_fabric_file(arguments, "wave", "force")
+    if arguments.fabric:
+        proved = partial(prove, fabric_of_file(arguments))
+    else:
+        made = FabricSpec.of(vars(arguments)).make()
+        proved = partial(prove, made.fabric)
+        if made.system:
+            proved = partial(made.system.adapter.part("claims").prove, made.system)
+    with progress_bar("proving") as progress:
+        proof = proved(cache=Cache(), progress=progress)
+    wrong = proof.counterexample
+    if wrong and wrong.wave:
+        write_file(arguments.wave, wrong.wave)
+    if arguments.json:
+        wave = arguments.wave if wrong and wrong.wave else None
+        print_json(proof.to_json() | {"wave": wave})
+    else:
+        rows = [(p.name, p.properties, f"{p.seconds:g}", p.method, p.says) for p in proof.modules]
+        print_table(("module", "properties", "seconds", "how", "what"), rows)
+        print_line()
+        print_facts({f"assumed {k + 1}": text for k, text in enumerate(proof.assumptions)})
+        if proof.proved:
+            print_line()
+            print_line(proof.conclusion)
+    proof.require_proved(f" (waves: {arguments.wave})" if wrong and wrong.wave else "")

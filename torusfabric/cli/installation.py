@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..contract.options import add_options
 from ..errors import MissingTool, WorkFailed
 from ..toolchain import cxx, tools
 from ..toolchain.extras import EXTRAS, how_to_install
 from ..toolchain.tools import TOOLS, Tool
 from ..toolchain.version import __version__
-from .arguments import add_options
 from .output import print_facts, print_json, print_line, print_report, print_table
 from .parser import Commands, add_command
 
@@ -166,11 +166,11 @@ def run_cache(arguments: Namespace) -> None:
     """Show what the cache holds, or remove it."""
     from rich.filesize import decimal
 
-    from ..toolchain.cache import LIMIT_VARIABLE, clear, default_folder, size_limit, usage
+    from ..toolchain.cache import LIMIT_VARIABLE, Cache, size_limit
 
-    folder, limit = default_folder(), size_limit()
-    removed = clear(folder) if arguments.clear else None
-    found = usage(folder)
+    cache, limit = Cache(), size_limit()
+    removed = cache.clear() if arguments.clear else None
+    folder, found = cache.folder, cache.usage()
     facts = {"folder": str(folder), **found._asdict(), "limit": limit}
     shown = {
         "folder": f"{folder} (TORUSFABRIC_CACHE names another)",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from .arguments import FORCE, add_options, check_output, natural
+from ..contract.options import add_options, natural
+from ..fabric.choose import PlanFor, choose_schedules
+from ..fabric.options import add_fabric_file, add_selection
+from ..fabric.spec import FabricSpec
+from .arguments import FORCE, check_output
 from .output import print_facts, print_json, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
-from .selection_options import add_selection
-from .several import choose_schedules
-from .tables import add_fabric_file
 
 if TYPE_CHECKING:
     from ..rtl.loaded.image import Image
@@ -58,11 +59,11 @@ def run_image(arguments: Namespace) -> None:
 
     check_output(arguments, arguments.output, IMAGE)
     fabric = read_fabric(arguments.fabric)
-    given = Namespace(**vars(arguments) | {"frame": fabric.frame, "tables": "ram"})
-    if given.topology is not None and given.link_latency is None:
-        given.link_latency = fabric.frame.topology.latency_text
-    flits = fabric.frame.flits
-    chosen = choose_schedules(given, any_root=True, flits=flits, any_length=True)
+    spec, frame = FabricSpec.of(vars(arguments) | {"tables": "ram"}), fabric.frame
+    if spec.topology is not None and spec.link_latency is None:
+        spec = spec.replace(link_latency=frame.topology.latency_text)
+    purpose = PlanFor(frame.flits, any_length=True, any_root=True, frame=frame)
+    chosen = choose_schedules(spec, purpose)
     modes = [(one.forms or (one.schedule,), one.root == "any") for one in chosen]
     with progress_bar("checking"):
         found = image(fabric, modes, onto=arguments.onto, mode=arguments.mode)

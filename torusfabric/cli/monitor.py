@@ -4,16 +4,15 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..contract.options import add_options, natural, positive
 from ..errors import InputError
+from ..fabric.options import TOPOLOGY, add_fabric_options, add_selection, add_tables_options
 from ..fpga.bridge import BAUD
 from ..toolchain.values import no_such
-from .arguments import FORCE, add_options, check_output, natural, positive
+from .arguments import FORCE, check_output
 from .connect import BUILDS, connect, select_engine
-from .hardware_options import add_fabric_options
 from .output import print_json, print_line, print_report, progress_bar, raise_if_wrong
 from .parser import Commands, add_command, given_beside
-from .selection_options import TOPOLOGY, add_selection
-from .tables import add_tables_options
 
 if TYPE_CHECKING:
     from ..rtl.fabric import Fabric
@@ -45,7 +44,7 @@ def add_commands(commands: Commands) -> None:
         add_tables_options(parser)
         _add_port(parser)
         add_options(
-            parser,
+            parser.add_argument_group("runs"),
             """
             --image FILE: of a fabric with --tables ram, what is loaded first (by default what it is
                 built with must be there)
@@ -56,9 +55,9 @@ def add_commands(commands: Commands) -> None:
     text = f"""--jobs N: runs, each of a length, a root and an operator that are drawn (default
         {WATCHED})
     """
-    add_options(monitor, text, jobs=(positive, WATCHED))
+    add_options(monitor.add_argument_group("runs"), text, jobs=(positive, WATCHED))
     add_options(
-        run,
+        run.add_argument_group("runs"),
         """
         --job CHOICES: what a run chooses, where the fabric leaves it open, may be repeated:
             mode=NAME,length=L,root=NODE,operation=NAME; by default the usual lengths, roots and

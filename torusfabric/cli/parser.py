@@ -8,14 +8,15 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
+from ..contract.options import add_options, check_needs
 from ..errors import InputError
 from ..toolchain.notices import LOGGER
 from ..toolchain.values import hint, no_such
-from .arguments import add_options
 from .output import print_line
-from .purposes import PURPOSES
+from .purposes import COMMON, GROUPS, PURPOSES
 
-__all__ = ["CommandParser", "Commands", "Help", "Parser", "add_command", "given_beside"]
+__all__ = ["CommandParser", "Commands", "Help", "Parser", "add_adapter_options", "add_command",
+           "given_beside"]  # fmt: skip
 
 #: The parsers of all commands, by name.
 Commands: TypeAlias = Mapping[str, ArgumentParser]
@@ -24,8 +25,8 @@ Commands: TypeAlias = Mapping[str, ArgumentParser]
 _NEGATIVE = re.compile(r"-\.?[0-9].*")
 
 
-#: How the help of an option begins that needs another one, perhaps of some values.
-NEEDS = re.compile(r"with (--[\w-]+)((?: \w+)(?: or \w+)*)?:")
+#: The most arguments of a command whose help shows all of them at once.
+MOST_AT_ONCE = 16
 
 
 class Parser(argparse.ArgumentParser):
@@ -36,6 +37,8 @@ class Parser(argparse.ArgumentParser):
         # By this argparse recognises negative numbers; else it drops -4x4 as an unknown option
         # and takes what follows for the topology.
         self._negative_number_matcher = _NEGATIVE
+        #: Options that this command has not, with the names of the commands that have them.
+        self.elsewhere: dict[str, str] = {}
         self._words: list[str] = []
         self._given: set[argparse.Action] = set()
 
@@ -51,8 +54,14 @@ class Parser(argparse.ArgumentParser):
         """Raise what argparse would print."""
         if message.startswith("the following arguments are required"):
             self._refuse_unknown(self._words)
+        option = re.search(r"--[\w-]+", message)
+        topic = self.topic_of(option[0]) if option else ""
         message = re.sub(r"^argument (.*?): must be", r"\1 must be", message)
-        raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help)")
+        raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help{topic})")
+
+    def topic_of(self, option: str) -> str:
+        """Return the words behind ``--help`` for the help that shows an option."""
+        return ""
 
     def _print_message(self, message: str, file: object = None) -> None:
         """Print help or version; argparse would not say that it cannot be written."""
@@ -85,18 +94,14 @@ class Parser(argparse.ArgumentParser):
                 for each in value if isinstance(value, list | tuple) else [value]:
                     yield f"{each:.12g}" if isinstance(each, float) else str(each)
 
-    def check_needs(self, arguments: Namespace) -> None:
-        """Refuse an option without the one that it needs, as its help says: ``with --other:``."""
+    def check_given(self, arguments: Namespace) -> None:
+        """Refuse an option without the one that it needs, and one that an adapter rules out."""
+        from ..fabric.adapted import chosen_adapter  # here, as the help of all commands needs none
+
         names = dict(self.given(arguments))
-        for action in self._actions:
-            needed = NEEDS.match(action.help or "")
-            if needed is None or action.dest not in names:
-                continue
-            value = getattr(arguments, self._option_string_actions[needed[1]].dest)
-            wanted = (needed[2] or "").strip()
-            if value in (None, False) or (wanted and value not in wanted.split(" or ")):
-                name = names[action.dest]
-                raise InputError(f"{name} must come with {needed[0].removeprefix('with ')[:-1]}")
+        texts = ((names[each.dest], each.help) for each in self._actions if each.dest in names)
+        check_needs(texts, vars(arguments))
+        chosen_adapter(self.prog.rpartition(" ")[2], names)
 
     def _refuse_unknown(self, words: Sequence[str]) -> None:
         """Raise an error if some words are options that this parser does not have."""
@@ -112,6 +117,11 @@ class Parser(argparse.ArgumentParser):
             else:
                 is_known = name[:2] in known
             if not is_known:
+                if name in self.elsewhere:
+                    raise InputError(
+                        f"{name} must be left out for {self.prog.rpartition(' ')[2]}; "
+                        f"it is for {self.elsewhere[name]}"
+                    )
                 names = {option.lstrip("-"): option for option in known}
                 self.error(f"unrecognized arguments: {name}{hint(name.lstrip('-'), names)}")
 
@@ -147,15 +157,101 @@ class CommandParser(Parser):
     """A parser that has its arguments only once it parses: what adds them takes long to import."""
 
     def __init__(self, *args: Any, complete: Callable[[], None], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, add_help=False, **kwargs)
         self._complete = complete
+        text = "show the options that most people need, those of a group, or with `all` every one"
+        how: dict[str, Any] = {"metavar": "GROUP", "nargs": "?", "default": argparse.SUPPRESS}
+        self.add_argument("-h", "--help", action=HelpAction, help=text, **how)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Add the arguments, and parse."""
         self._complete()
         found, unknown = super().parse_known_args(args, namespace)
-        self.check_needs(found)
+        self.check_given(found)
         return found, unknown
+
+    def add_argument_group(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the group of a title, which is made when it is first asked for."""
+        known = {group.title: group for group in self._action_groups}
+        return known.get(args[0]) or super().add_argument_group(*args, **kwargs)
+
+    def help_of(self, topic: str | None) -> str:
+        """Return the help of a group; by default that of the options that most people need.
+
+        Raises
+        ------
+        InputError
+            If there is no such group.
+        """
+        later, groups = self._shown_later(), dict[str, list[argparse.Action]]()
+        if topic == "all" or (topic is None and not later):
+            return self.format_help()
+        for action in self._actions:
+            if action.option_strings:
+                groups.setdefault(_word(action), []).append(action)
+        if topic not in (None, *groups):
+            raise no_such("Help", topic, [*groups, "all"])
+        formatter = self._get_formatter()
+        if topic is not None:
+            _add_section(formatter, _title(groups[topic][0]), groups[topic])
+            return formatter.format_help()
+        first = [action for action in self._actions if action not in later]
+        named = [action for action in first if action.option_strings]
+        arguments = [action for action in first if action not in named]
+        formatter.add_usage(None, [*filter(lambda each: each.required, named), *arguments], [])
+        formatter.add_text(self.description)
+        _add_section(formatter, "arguments", arguments)
+        _add_section(formatter, "options that most people need", named)
+        formatter.add_text(self.epilog)
+        lines = ["more options:"]
+        for word in dict.fromkeys(map(_word, later)):
+            names = (each.option_strings[-1] for each in groups[word] if each in later)
+            lines.append(f"  --help {word:<10} {GROUPS.get(word) or ', '.join(names)}")
+        formatter.add_text("\n".join([*lines, "  --help all        every option"]))
+        return formatter.format_help()
+
+    def topic_of(self, option: str) -> str:
+        """Return the words behind ``--help`` for the help that shows an option."""
+        action, later = self._option_string_actions.get(option), self._shown_later()
+        if action is None:
+            return " all" if later else ""
+        return f" {_word(action)}" if action in later else ""
+
+    def _shown_later(self) -> list[argparse.Action]:
+        """Return the options that the help shows only if it is asked for their groups."""
+        if len(self._actions) <= MOST_AT_ONCE:
+            return []
+        options = (action for action in self._actions if action.option_strings)
+        return [each for each in options if not each.required and each.dest not in COMMON]
+
+
+def _title(action: argparse.Action) -> str:
+    """Return the title of the group of an option."""
+    title: str = action.container.title  # type: ignore[attr-defined]
+    return title
+
+
+def _word(action: argparse.Action) -> str:
+    """Return the word by which help is asked for the group of an option."""
+    return _title(action).split()[-1].lower()
+
+
+def _add_section(
+    formatter: argparse.HelpFormatter, title: str, actions: list[argparse.Action]
+) -> None:
+    """Add arguments under a title."""
+    formatter.start_section(title)
+    formatter.add_arguments(actions)
+    formatter.end_section()
+
+
+class HelpAction(argparse.Action):
+    """Prints the help of a group, and ends."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        """Print."""
+        print_line(parser.help_of(values).rstrip("\n"))
+        parser.exit()
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -195,6 +291,20 @@ def add_command(
 
     parser.set_defaults(run=run_at_level, parser=parser)
     return parser
+
+
+def add_adapter_options(parser: Parser, command: str) -> None:
+    """Add the options that adapters declare for a command, or say which commands have them."""
+    from ..fabric.adapted import adapter_options
+
+    for adapter, every in adapter_options(command):
+        if not every:
+            served = {name: None for options in adapter.options for name in options.commands}
+            parser.elsewhere[f"--{adapter.name}"] = ", ".join(served)
+            continue
+        group = parser.add_argument_group(adapter.title)
+        for options in every:
+            add_options(group, options.text, **options.settings)
 
 
 def given_beside(arguments: Namespace, *attributes: str) -> Iterator[str]:

@@ -8,26 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from ..algorithms import CATALOGUE
 from ..analysis.facts import facts_together, in_words, schedule_facts
+from ..contract.options import add_options, natural
 from ..errors import InputError
+from ..fabric.choose import Chosen, PlanFor, choose_mode, choose_schedules
+from ..fabric.options import FILE_OR_TOPOLOGY, add_flits_option, add_selection
+from ..fabric.spec import FabricSpec
 from ..planning.selection import with_faults
 from ..schedule import Rounds, Schedule
 from ..schedule.file import BEGINNING, save
 from ..toolchain.files import write_file
-from .arguments import (
-    FORCE,
-    PAGES,
-    add_options,
-    check_drawing,
-    check_output,
-    natural,
-    node_pair,
-)
-from .hardware_options import add_flits_option
+from .arguments import FORCE, PAGES, check_drawing, check_output, node_pair
 from .output import print_json, print_report, print_table, progress_bar
 from .parser import Commands, add_command
-from .selection import Chosen, checked_facts, file_for_topology
-from .selection_options import FILE_OR_TOPOLOGY, add_selection
-from .several import choose_mode, choose_schedules
+from .selection import checked_facts, file_for_topology
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -60,7 +53,7 @@ def add_commands(commands: Commands) -> None:
     add_selection(picture, several=True)
     add_flits_option(picture)
     add_options(
-        picture,
+        picture.add_argument_group("picture"),
         MODE,
         """
         --links: draw which link is idle in which step, as a heat map
@@ -78,7 +71,8 @@ def add_commands(commands: Commands) -> None:
     add_flits_option(animate)
     _add_cycles(animate)
     text = "-o --output FILE.html: the file to write\n"
-    add_options(animate, MODE, BOARDS, text, FORCE, output={"required": True})
+    shown = animate.add_argument_group("picture")
+    add_options(shown, MODE, BOARDS, text, FORCE, output={"required": True})
     checker = add_command(commands, "check", run_check)
     add_selection(checker, several=True, topology_help=FILE_OR_TOPOLOGY)
     add_flits_option(checker)
@@ -109,7 +103,7 @@ def run_plan(arguments: Namespace) -> None:
     """Plan, check, and write a schedule, or several."""
     began = time.perf_counter()
     files = _files(arguments)
-    chosen = choose_schedules(arguments, flits=arguments.flits)
+    chosen = choose_schedules(FabricSpec.of(vars(arguments)), PlanFor(arguments.flits))
     found = [_facts(arguments, one) for one in chosen]
     for one, facts, file in zip(chosen, found, files, strict=False):
         with progress_bar("writing the schedule"):
@@ -155,7 +149,8 @@ def run_draw(arguments: Namespace) -> None:
     check_drawing(arguments, arguments.output, {name: BEGINNINGS[name] for name in formats})
     require_converter(arguments.output)
     before = lambda topology, _: check_size(topology)
-    chosen = choose_mode(arguments, flits=arguments.flits, before=before)
+    spec = FabricSpec.of(vars(arguments))
+    chosen = choose_mode(spec, arguments.mode, PlanFor(arguments.flits, before=before))
     schedule = chosen.schedule
     if arguments.links and arguments.moving is not None:
         raise InputError("--moving must be left out for --links, which shows all messages at once")
@@ -197,7 +192,7 @@ def run_check(arguments: Namespace) -> None:
     began = time.perf_counter()
     file_for_topology(arguments)
     links = _taken_from_files(arguments)
-    chosen = choose_schedules(arguments, flits=arguments.flits)
+    chosen = choose_schedules(FabricSpec.of(vars(arguments)), PlanFor(arguments.flits))
     if links:
         chosen = tuple(replace(one, schedule=_around(one.schedule, links)) for one in chosen)
     found = [_facts(arguments, one) for one in chosen]
@@ -245,7 +240,8 @@ def run_animate(arguments: Namespace) -> None:
 
     check_drawing(arguments, arguments.output, PAGES)
     before = lambda topology, _: check_size(topology, "Animation")
-    schedule = choose_mode(arguments, flits=arguments.flits, before=before).schedule
+    spec = FabricSpec.of(vars(arguments))
+    schedule = choose_mode(spec, arguments.mode, PlanFor(arguments.flits, before=before)).schedule
     boards = _cut(arguments, schedule)
     with progress_bar("checking") as progress:
         facts = schedule_facts(schedule, progress)

@@ -1,9 +1,10 @@
-"""The commands, and what they are for: the help of the command line lists them by purpose."""
+"""The commands by purpose, their examples, and the options that their help shows first."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-__all__ = ["PURPOSES", "Command"]
+__all__ = ["COMMON", "GROUPS", "PURPOSES", "Command"]
 
 
 class Command(NamedTuple):
@@ -15,20 +16,43 @@ class Command(NamedTuple):
         The module of this room that has its arguments and runs it, imported only for that.
     text : str
         What it does, in a few words.
-    example : str
-        A command line, for the help text.
+    examples : tuple of str
+        Command lines, for the help text.
     extra : str
         What brings all that it needs, if that is more than what makes hardware.
     """
 
     module: str
     text: str
-    example: str
+    examples: tuple[str, ...]
     extra: str = ""
 
 
+#: The options that most people need, by their attributes. The help of a command with many options
+#: shows those of them that it has, and lists the groups of the others.
+COMMON = frozenset({
+    "algorithm", "board", "build", "bus", "data", "flits", "format", "job", "jobs", "json",
+    "max_flits", "op", "output", "plan", "plot", "pnr", "port", "root", "table", "target", "top",
+    "wave", "width",
+})  # fmt: skip
+
+#: The other options of each group in a line. A group of an adapter lists its options instead.
+GROUPS = {
+    "selection": "how an algorithm is chosen; faults and latencies of links",
+    "hardware": "forms of a schedule, operators, memories",
+    "ports": "clocks, beats and timeouts of ports",
+    "tables": "tables that are loaded, and the room in them",
+    "runs": "data, number and faults of runs, and what carries them out",
+    "files": "what is written besides, and what may be replaced",
+    "picture": "what a picture shows",
+    "cycles": "a picture of cycles, not of steps",
+    "msccl": "files of MSCCL among those that are compared",
+    "board": "the serial line, and the time that tools may take",
+    "options": "what is printed, and further options",
+}
+
 #: Commands by purpose, in the order in which a newcomer meets them: of each its name, the module
-#: and perhaps the extra, what it does, and an example.
+#: and perhaps the extra, what it does, and examples.
 COMMANDS = """
 plan and look
     algorithms planning
@@ -37,38 +61,58 @@ plan and look
     plan planning
         plan and check a schedule
         torusfabric plan 6x8 allgather --algorithm hamiltonian -o plan.json
+        torusfabric plan 4x4 broadcast --root 5 --broken-link 0:+0
+        torusfabric plan 8x8 allreduce --flits 64 --json
     check planning
         check a schedule file, or what is planned
         torusfabric check plan.json
+        torusfabric check 4x4 alltoall
+        torusfabric check --plan plan.json --flits 16
     compare compare
         put all algorithms that fit side by side, for one collective or several in a fabric
         torusfabric compare 8x8 allgather --target ecp5-25k
+        torusfabric compare 4x4 allreduce --flits 1:1024 --plot curves.svg
+        torusfabric compare 4x4 allgather,alltoall --max-flits 16
     draw planning
         draw a schedule, as scalable vector graphics
         torusfabric draw 5x5 allgather --algorithm one-packet -o picture.svg
+        torusfabric draw 4x4 broadcast --moving 0 -o moving.svg
+        torusfabric draw --plan plan.json --links -o links.pdf
     animate planning
         write a page that plays a schedule step by step, for any browser
         torusfabric animate 6x6 allgather --cycles --word 0:21 -o play.html
+        torusfabric animate 4x4 allreduce -o play.html
+        torusfabric animate --plan plan.json -o play.html
 
 hardware
     verilog hardware
         write the Verilog of a fabric
         torusfabric verilog 16x16 allgather --width 32 --flits 2 -o out/
+        torusfabric verilog 4x4 reduce,broadcast --max-flits 64 --op add,max -o out/
+        torusfabric verilog 4x4 alltoall --bus axi4 --width 64 --flits 8 -o out/
     simulate simulation
         simulate a whole fabric, cycle by cycle, and compare every word
         torusfabric simulate 8x8 allgather --width 32 --flits 4
+        torusfabric simulate 4x4 allreduce --max-flits 16 --jobs 5
+        torusfabric simulate 3x3 alltoall --top stream --wave run.fst
     synth hardware synthesis
         synthesize a fabric and report what it costs
         torusfabric synth 4x4 allgather --width 32 --target ecp5-25k --pnr
+        torusfabric synth 4x4 allreduce --max-flits 16 --target xilinx-7
+        torusfabric synth 2x2 alltoall --bus wishbone --target ice40-hx8k
     image loaded
         write what makes a fabric whose tables are loaded carry out other collectives
         torusfabric image --fabric out/manifest.json 4x4 alltoall -o a.bin
+        torusfabric image --fabric out/manifest.json --plan plan.json -o a.bin
+        torusfabric image --fabric out/manifest.json 4x4 reduce --onto a.bin -o b.bin
     repair loaded
         plan around broken links for a fabric whose tables are loaded, and try the image
         torusfabric repair --fabric out/manifest.json --broken-link 5:+0 -o b.bin
-    prove prove prove
+    prove hardware prove
         prove that the Verilog of a fabric delivers what its collectives say, for all data
         torusfabric prove 8x8 alltoall
+        torusfabric prove 4x4 allreduce --max-flits 4 --width 8
+        torusfabric prove --fabric out/manifest.json --image a.bin
 
 boards
     boards board boards
@@ -77,15 +121,23 @@ boards
     build board boards
         make a bitstream of a fabric behind a bridge for a board
         torusfabric build --board icebreaker 2x2 allgather --width 8 -o out/
+        torusfabric build --board ulx3s-25f 4x4 allreduce --max-flits 16
+        torusfabric build --board colorlight-5a75b --plan plan.json --flits 4
     flash board boards
         make a bitstream and load it onto a board
         torusfabric flash --board ulx3s-25f 4x4 allgather --width 32
+        torusfabric flash --board icebreaker 2x2 allgather --width 8 --dry-run
+        torusfabric flash --board ulx3s-25f --plan plan.json --flits 4
     monitor monitor boards
         watch a board run jobs that are drawn
         torusfabric monitor --board icebreaker --jobs 100
+        torusfabric monitor --build out/ --port /dev/ttyUSB1
+        torusfabric monitor 2x2 allgather --width 8 --port sim
     run monitor boards
         run jobs, or data, on a board, and compare words and cycles
         torusfabric run 4x4 allreduce --port sim --job length=3
+        torusfabric run --board icebreaker
+        torusfabric run --build out/ --data words.npy -o received.npy
     load monitor boards
         load an image onto a board with a fabric whose tables are loaded
         torusfabric load --board icebreaker a.bin
@@ -97,6 +149,8 @@ other systems
     export foreign
         write a schedule for other systems: MSCCL XML, or a list of transfers
         torusfabric export plan.json --format msccl -o plan.xml
+        torusfabric export 4x4 allgather -o plan.xml
+        torusfabric export plan.json --format csv -o plan.csv
 
 many fabrics
     sweep sweep
@@ -119,11 +173,11 @@ this installation
 def _listed(text: str) -> Iterator[tuple[str, dict[str, Command]]]:
     """The commands of each purpose of a text."""
     for block in text.strip().split("\n\n"):
-        purpose, *lines = map(str.strip, block.splitlines())
+        purpose, *entries = re.split(r"\n    (?! )", block)
         commands = {}
-        for head, says, example in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
+        for head, says, *examples in (map(str.strip, entry.splitlines()) for entry in entries):
             name, module, *extra = head.split()
-            commands[name] = Command(module, says, example, *extra)
+            commands[name] = Command(module, says, tuple(examples), *extra)
         yield purpose, commands
 
 

@@ -1,30 +1,26 @@
 """The command that runs a fabric cycle by cycle: simulate."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace, _ActionsContainer
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import bound_in_words, forms_in_words, in_words, steps_in_words
+from ..contract.options import add_options, natural, positive, real
 from ..errors import InputError
-from ..planning import announce, require_results
-from .adapted import adapter_of, make_system
-from .arguments import (
-    FORCE,
-    TRACE,
-    add_options,
-    check_output,
-    check_waves,
-    natural,
-    positive,
-    real,
+from ..fabric.options import (
+    add_fabric_file,
+    add_fabric_options,
+    add_selection,
+    add_tables_options,
+    add_top_options,
 )
-from .fabric import make_fabric
-from .hardware_options import add_fabric_options, add_top_options
+from ..fabric.spec import FabricSpec
+from ..planning import announce, require_results
+from .arguments import FORCE, TRACE, check_output, check_waves
 from .output import print_report, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
-from .selection_options import add_selection
-from .tables import add_fabric_file, add_tables_options, check_fabric_file, fabric_with_image
+from .tables import check_fabric_file, fabric_with_image
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -63,25 +59,23 @@ def add_commands(commands: Commands) -> None:
     add_tables_options(simulate)
     add_fabric_file(simulate)
     add_options(simulate, "--image FILE: with --fabric: the image to load and to run\n")
-    _add_runs(simulate)
+    _add_runs(simulate.add_argument_group("runs"))
     add_options(
-        simulate,
+        simulate.add_argument_group("files"),
         """
-        --engine: what runs it (default auto: by the size of the work)
         --wave --vcd FILE.vcd|.fst: write the waves there, and a save file for GTKWave beside them
             (.gtkw)
         --trace FILE: write what arrives where and when there, as JSON lines (compressed if it ends
             in .gz)
         """,
         FORCE,
-        engine={"choices": ("auto", "amaranth", "compiled"), "default": "auto"},
     )
 
 
-def _add_runs(simulate: ArgumentParser) -> None:
-    """Add the arguments that say what is run."""
+def _add_runs(group: _ActionsContainer) -> None:
+    """Add the arguments that say what is run, and how."""
     add_options(
-        simulate,
+        group,
         """
         --data-seed N: seed of the random payloads (default 1)
         --repeat K: collectives to run one after another, with fresh data and no reset (default 1)
@@ -93,20 +87,23 @@ def _add_runs(simulate: ArgumentParser) -> None:
             (default 0)
         --faults P: of --top stream: how likely it is that a packet of a run, or its command, is
             no good, so that the fabric must drop it, 0 to 1 (default 0)
+        --engine: what runs it (default auto: by the size of the work)
         """,
         data_seed=(natural, 1),
         repeat=(positive, 1),
         jobs=natural,
         stall=real,
         faults=real,
+        engine={"choices": ("auto", "amaranth", "compiled"), "default": "auto"},
     )
 
 
 def run_simulate(arguments: Namespace) -> None:
     """Simulate; the status is 2 if a word is wrong or the cycles are not those predicted."""
     check_fabric_file(arguments, *RUN)
-    if adapter_of(arguments):
-        _run_system(arguments)
+    spec = FabricSpec.of(vars(arguments))
+    if spec.adapter:
+        _run_system(spec, arguments)
         return
     if arguments.fabric:
         from ..rtl.loaded.image import read_fabric
@@ -118,7 +115,7 @@ def run_simulate(arguments: Namespace) -> None:
     if arguments.fabric:
         fabric, facts = fabric_with_image(arguments)
     else:
-        made = make_fabric(arguments, any_root=True)
+        made = spec.make(runs=arguments.repeat)
         fabric, facts, latency = made.fabric, made.facts, made.chosen[0].latency
     report, engine, reason = _run(arguments, fabric)
     result = report.to_json() | {name: facts[name] for name in KNOWN if name in facts}
@@ -130,11 +127,11 @@ def run_simulate(arguments: Namespace) -> None:
     raise_if_wrong(report)
 
 
-def _run_system(arguments: Namespace) -> None:
+def _run_system(spec: FabricSpec, arguments: Namespace) -> None:
     """Simulate a fabric with an adapter."""
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
     require_results("--jobs", count)
-    system = make_system(arguments).system
+    system = spec.make().system
     assert system is not None
     drive = system.adapter.part("drive")
     with progress_bar("simulating") as progress:

@@ -1,19 +1,19 @@
 """The command sweep."""
 
-import argparse
 from argparse import Namespace
 from functools import partial
 from pathlib import Path
 
+from ..contract.options import add_options, positive
 from ..errors import WorkFailed
-from .arguments import add_options, positive
 from .output import print_report, progress_bar
 from .parser import Commands, add_command
 
 __all__ = ["add_commands"]
 
 EPILOG = """\
-example: torusfabric sweep grid.toml -o grid.jsonl
+examples:
+  torusfabric sweep grid.toml -o grid.jsonl
 
 plans = ["plan.json", "a.json,b.json", ..], or --plan, puts schedule files in place of the
 five lists from topologies to chunks; without them grid.toml holds (all but topologies and
@@ -40,7 +40,6 @@ def add_commands(commands: Commands) -> None:
     """Add the command to a parser."""
     parser = add_command(commands, "sweep", run_sweep)
     parser.epilog = EPILOG
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("file", metavar="FILE", help="what to do, in TOML")
     add_options(
         parser,

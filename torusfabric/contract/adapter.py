@@ -1,24 +1,30 @@
-"""The protocol between the core and its adapters.
+"""The protocol between commands and adapters.
 
 An *adapter* is a folder with one capability around the core. It declares its options, and has
-parts, each a module or a package of a known name that is imported when it is asked for:
+parts. A part is a module or a package of a known name, which is imported when a command needs it.
+An adapter has the part ``make``, and the parts of those commands that have its options:
 
-======== =================================== ==================================================
-part     function                            result
-======== =================================== ==================================================
-make     make_system(make, choices)          the `System` of a core that ``make(**changes)`` makes
-files    write(system, folder, ..)           a `Design`: the text, and the files beside it
-drive    simulate(system, choices, ..)       a report: ``passed``, ``to_json``, ``in_words``
-claims   prove(system, ..)                   a `Proof`
-bridge   fit_board(board, choices)           the board with the clock that the adapter needs
-         place_fabric(system, choices, ..)   the fabric for the pins of one board
-         choose_fabrics(system, choices)     the fabric, or all fabrics, to be run over bridges
-         link_fabrics(system)                all fabrics of a system, to be run together
-         simulated_ports(fabrics)            ports of bridges that are simulated
-         connect(fabrics, accesses, image)   all fabrics, connected
-======== =================================== ==================================================
+======== ============================================================= ========================
+part     function                                                      result
+======== ============================================================= ========================
+make     make_system(make, choices)                                    `System`
+files    write(system, folder, command, force, ram)                    `Design`
+drive    simulate(system, choices, jobs, seed, progress)               report
+claims   prove(system, cache, progress)                                `Proof`
+bridge   fit_board(board, choices)                                     `Board`
+         place_fabric(system, choices, platform)                       `Fabric`
+         choose_fabrics(system, choices, built)                        one `Fabric` or several
+         link_fabrics(system)                                          all `Fabric` of a system
+         simulated_ports(fabrics)                                      ports of simulated bridges
+         connect(fabrics, accesses, image)                             all fabrics, connected
+======== ============================================================= ========================
 
-*Choices* are the values of all options of a command, by their attributes.
+The function ``make(**changes)`` returns the core, perhaps with some other choices. *Choices* are
+the values of all options of a command, by their attributes. The command ``verilog`` needs the part
+``files``, ``simulate`` needs ``drive``, ``prove`` needs ``claims``; those that build a bitstream or
+reach a fabric over a bridge need ``bridge``. A report of a simulation has ``passed``, ``to_json``,
+``in_words``, and the counts that `SimulationReport` has. A board is fitted with the clock of its
+fabric; a fabric is placed on the pins of one platform.
 """
 
 from __future__ import annotations
@@ -27,6 +33,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
+
+from .options import Option, options_of
 
 __all__ = ["Adapter", "Options", "System"]
 
@@ -41,14 +49,19 @@ class Options(NamedTuple):
     text : str
         A line an option, ``--name METAVAR: what it is``, which may go on in indented lines.
         Options that need another one begin with ``with --other:``.
-    values : mapping of str to (str or tuple of str)
-        By attribute, how a value is read: ``real``, ``natural`` or ``positive``; or all values.
-        Others are text.
+    settings : mapping of str to object
+        By attribute, the reader of an option that is not text, as of
+        `torusfabric.contract.options.options_of`.
     """
 
     commands: tuple[str, ...]
     text: str
-    values: Mapping[str, str | tuple[str, ...]]
+    settings: Mapping[str, Any]
+
+    @property
+    def declared(self) -> dict[str, Option]:
+        """The options by their attributes."""
+        return options_of(self.text, **self.settings)
 
 
 @dataclass(frozen=True)
@@ -96,12 +109,13 @@ class System:
     @property
     def predicted_cycles(self) -> int:
         """Clock edges from the start to done of the longest run."""
-        raise NotImplementedError
+        cycles: int = self.fabric.predicted_cycles
+        return cycles
 
     def facts(self) -> dict[str, Any]:
         """Return what the adapter says of the system, as plain data."""
-        raise NotImplementedError
+        return {}
 
-    def facts_in_words(self) -> dict[str, str]:
+    def facts_in_words(self) -> dict[str, Any]:
         """Return the same for people."""
-        raise NotImplementedError
+        return self.facts()

@@ -36,25 +36,36 @@ class Protocol(Choice):
 
 
 class Port(NamedTuple):
-    """The purpose of a port of the whole.
+    """The purpose of a port of the whole, and its shape where that is declared, too.
 
     Parameters
     ----------
     role : str
         ``clock``, ``reset``, ``control``, ``status``, ``write``, ``read``, ``data``, ``bus`` or
         ``interrupt``.
+    protocol : str
+        One of `Protocol`, or the name of another protocol that an adapter brings.
     clock : str
         The clock at whose edges it counts.
+    width : int
+        Bits of the port; 0 where the netlist alone knows them.
+    output : bool
+        True if the fabric drives the port.
+    node : int or None
+        The node that has the port; None for a port that there is once.
     """
 
     role: str
-    protocol: Protocol
+    protocol: str
     meaning: str
     clock: str = "clk"
+    width: int = 0
+    output: bool = False
+    node: int | None = None
 
 
 def grouped_ports(
-    groups: Mapping[tuple[str, Protocol], Mapping[str, str]],
+    groups: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> dict[str, Port]:
     """Return ports by name, given in groups of one role and protocol."""
     return {

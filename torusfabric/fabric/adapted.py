@@ -9,16 +9,25 @@ from collections.abc import Collection, Iterator
 
 from ..adapters import ADAPTERS
 from ..contract.adapter import Adapter, Options
+from ..contract.options import Option
 from ..errors import InputError
 
-__all__ = ["adapter_options", "chosen_adapter"]
+__all__ = ["adapter_options", "chosen_adapter", "every_option"]
 
 
 def adapter_options(command: str) -> Iterator[tuple[Adapter, list[Options]]]:
-    """Yield the options that each adapter adds to a command."""
+    """Yield each adapter with the options that it adds to a command, which may be none."""
     for adapter in ADAPTERS:
-        if found := [options for options in adapter.options if command in options.commands]:
-            yield adapter, found
+        yield adapter, [options for options in adapter.options if command in options.commands]
+
+
+def every_option() -> dict[str, Option]:
+    """Return the options of all adapters, by their attributes."""
+    found = dict[str, Option]()
+    for adapter in ADAPTERS:
+        for options in adapter.options:
+            found |= options.declared
+    return found
 
 
 def chosen_adapter(command: str, given: Collection[str]) -> Adapter | None:
@@ -32,18 +41,18 @@ def chosen_adapter(command: str, given: Collection[str]) -> Adapter | None:
     Raises
     ------
     InputError
-        If an option has no meaning with the adapter.
+        If two adapters are asked for, or an option has no meaning with the adapter.
 
     Examples
     --------
     >>> chosen_adapter("simulate", ["width"]) is None
     True
     """
-    for adapter in ADAPTERS:
-        if adapter.name in given:
-            for name in (*adapter.excluded[""], *adapter.excluded.get(command, ())):
-                if name in given:
-                    option = name.replace("_", "-")
-                    raise InputError(f"--{option} must be left out with --{adapter.name}")
-            return adapter
-    return None
+    asked = [adapter for adapter in ADAPTERS if adapter.name in given]
+    for adapter in asked:
+        others = (other.name for other in asked if other is not adapter)
+        for name in (*others, *adapter.excluded[""], *adapter.excluded.get(command, ())):
+            if name in given:
+                option = name.replace("_", "-")
+                raise InputError(f"--{option} must be left out with --{adapter.name}")
+    return asked[0] if asked else None

@@ -1,12 +1,6 @@
 """Programs: schedules as what every router and endpoint does, in order."""
 
-from .address_map import (
-    AddressMap,
-    CycleMap,
-    DirectMap,
-    RouteMap,
-    TableMap,
-)
+from .address_map import AddressMap
 from .compile import compile
 from .fields import (
     IDLE,
@@ -31,8 +25,6 @@ __all__ = [
     "AddressMap",
     "CycleCost",
     "CyclePiece",
-    "CycleMap",
-    "DirectMap",
     "Loop",
     "Form",
     "Memory",
@@ -40,9 +32,7 @@ __all__ = [
     "Order",
     "Point",
     "Program",
-    "RouteMap",
     "Sources",
-    "TableMap",
     "Timing",
     "compile",
 ]

@@ -1,28 +1,32 @@
 """Address maps: where each block lies in a node's memories.
 
-The address of flit f of a block is ``base + f * pitch``. Base and memory follow from the node, the
+The address of flit f of a block is ``base + f * pitch``. Memory and base follow from the node, the
 *part* (the origin, destination or owner, or 0 where there is only one) and the chunk; the pitch is
-a constant of the memory. Nodes and parts are known by their positions in their group. A map is
-structured as the program is, and never lists nodes times blocks where the structure says the same
-in less.
+a constant of the memory. Nodes and parts are known by their positions in their group.
+
+A map is a table with three axes: the row of the node, the *key*, and the chunk. The key is the part
+itself, or a difference of numbers of the node and of the part: the offset of one from the other, or
+their distance along a cycle. An axis of length 1 is one that does not matter, so that a map is as
+small as the symmetry of the program allows. Where a block can lie in one of several ways, as on
+several cycles, a map has another one for the blocks that its own table lacks.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from typing_extensions import override
 
-from ..topology import BoolArray, CayleyGraph, IntArray, cayley
+from ..topology import CayleyGraph, IntArray, cayley
 
 if TYPE_CHECKING:
+    from ..collective import Layout
     from ..topology import Topology
 
-__all__ = ["AddressMap", "CycleMap", "DirectMap", "Route", "RouteMap", "TableMap"]
+__all__ = ["AddressMap", "Coordinate", "count_both_ways"]
 
 #: Memories and bases.
 Located: TypeAlias = tuple[IntArray, IntArray]
@@ -31,148 +35,125 @@ Located: TypeAlias = tuple[IntArray, IntArray]
 DIRECT_ROWS = 4096
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AddressMap(ABC):
+class Coordinate(NamedTuple):
+    """A coordinate of keys: ``(at[node, chunk] - of[part, chunk]) mod modulus``.
+
+    Parameters
+    ----------
+    at, of : ndarray of int, shapes (nodes, chunks) and (parts, chunks)
+        Numbers less than the modulus; -1 for a node, or a part, that has no key. An axis of length
+        1 is one that does not matter.
+    """
+
+    at: IntArray
+    of: IntArray
+    modulus: int
+
+
+@dataclass(frozen=True, eq=False)
+class AddressMap:
     """Where blocks lie in the memories of nodes.
 
     Parameters
     ----------
-    numbers : ndarray of int, optional
-        Where several modes share memories, the common number of each memory of this map.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> alone = DirectMap(0, chunks=1, flits=4)
-    >>> memory, base = replace(alone, numbers=np.array([5])).locate(0, [1, 2], 0)
-    >>> memory.tolist(), base.tolist()
-    ([5, 5], [4, 8])
-    """
-
-    numbers: IntArray | None = None
-
-    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
-        """Memories and bases, elementwise; the base is -1 where a block never lies."""
-        memory, base = self._locate(nodes, part, chunk)
-        return memory if self.numbers is None else self.numbers[memory], base
-
-    def memories(self, nodes: IntArray) -> set[int]:
-        """The memories in which any block of any of these nodes lies."""
-        found = self._memories(nodes)
-        return found if self.numbers is None else {int(self.numbers[memory]) for memory in found}
-
-    @abstractmethod
-    def _locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
-        """The same as `locate`, of memories by their own numbers."""
-
-    @abstractmethod
-    def _memories(self, nodes: IntArray) -> set[int]:
-        """The same as `memories`, by their own numbers."""
-
-    @property
-    def nodes_alike(self) -> bool:
-        """Whether these are the same, whichever nodes."""
-        return False
-
-
-@dataclass(frozen=True, eq=False)
-class DirectMap(AddressMap):
-    """All parts one after another in one memory, or a memory for each chunk.
-
-    Parameters
-    ----------
-    memory : int
-        The memory, or that of chunk 0.
-    chunks : int
-        Of a part.
-    flits : int
-        Of a block.
-    by_chunk : bool
-        Whether each chunk has a memory of its own.
-    base : int
-        Where the first block begins.
-
-    Examples
-    --------
-    Chunk 1 of part 2, with two chunks of four flits a part, is the sixth block of memory 3.
-
-    >>> memory, base = DirectMap(3, chunks=2, flits=4).locate(0, 2, 1)
-    >>> int(memory), int(base)
-    (3, 20)
-    """
-
-    memory: int
-    chunks: int
-    flits: int
-    by_chunk: bool = False
-    base: int = 0
-
-    @override
-    def _locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
-        nodes, part, chunk = np.broadcast_arrays(nodes, part, chunk)
-        if self.by_chunk:
-            return self.memory + chunk, np.full_like(part, self.base) + part * self.flits
-        block = part * self.chunks + chunk
-        return np.full_like(block, self.memory), self.base + block * self.flits
-
-    @override
-    def _memories(self, nodes: IntArray) -> set[int]:
-        return set(range(self.memory, self.memory + (self.chunks if self.by_chunk else 1)))
-
-    @property
-    @override
-    def nodes_alike(self) -> bool:
-        return True
-
-
-@dataclass(frozen=True, eq=False)
-class TableMap(AddressMap):
-    """A table by node, part and chunk, as small as the symmetry of the program allows.
-
-    Parameters
-    ----------
-    memory, base : ndarray of int, shape (rows, parts, chunks)
-        A row for each node, or for each variant of nodes. An axis of length 1 is one that does not
-        matter.
-    topology : Topology, optional
-        Where parts are known by their offsets from the node, the topology of the group; else they
-        are known by their numbers.
-    ahead : bool
-        Whether these are offsets of the part from the node, rather than the other way round.
-    variant_of : ndarray of int, shape (nodes,), optional
+    memory, base : ndarray of int, shape (rows, keys, chunks)
+        The base is -1 where a block never lies.
+    coordinates : tuple of Coordinate
+        The coordinates of a key, which is their place in row-major order; none where the key is the
+        part.
+    row_of : ndarray of int, shape (nodes,), optional
         The row of each node; by default its number.
+    otherwise : AddressMap, optional
+        The map of the blocks that do not lie where this one says.
 
     Examples
     --------
-    On a ring of three, what is at offset 1 from its origin lies in memory 1: for node 0, what comes
-    from node 2.
-
-    >>> from torusfabric.topology import Torus
-    >>> memory = np.array([[[0], [1], [2]]])
-    >>> offsets = TableMap(memory, 0 * memory, Torus(3))
-    >>> offsets.locate([0, 0, 0], [0, 1, 2], 0)[0].tolist()
-    [0, 2, 1]
-
     Two nodes and two parts; node 1 never holds part 0.
 
     >>> base = np.array([[[0], [4]], [[-1], [0]]])
-    >>> TableMap(0 * base, base).locate([[0], [1]], [[0, 1]], 0)[1].tolist()
+    >>> AddressMap(0 * base, base).locate([[0], [1]], [[0, 1]], 0)[1].tolist()
     [[0, 4], [-1, 0]]
+
+    On a Hamiltonian cycle of nine nodes in two directions, a block takes four steps at most, so
+    that it lies at 0 to 3 of the memory of the in-port it arrived by. What is a node's own lies in
+    memory 4.
+
+    >>> import torusfabric as tf
+    >>> schedule = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
+    >>> memory, base = tf.compile(schedule, flits=2).form.receive_map.locate(0, np.arange(9), 0)
+    >>> int(base.max()), int(memory[0])
+    (3, 4)
     """
 
     memory: IntArray
     base: IntArray
-    topology: Topology | None = None
-    ahead: bool = False
-    variant_of: IntArray | None = None
+    coordinates: tuple[Coordinate, ...] = ()
+    row_of: IntArray | None = None
+    otherwise: AddressMap | None = None
+
+    @classmethod
+    def in_sequence(cls, memory: int, parts: int, chunks: int, flits: int) -> AddressMap:
+        """Return the map of blocks of so many flits, one after another in one memory.
+
+        Examples
+        --------
+        Chunk 1 of part 2, with two chunks of four flits a part, is the sixth block of memory 3.
+
+        >>> memory, base = AddressMap.in_sequence(3, 8, chunks=2, flits=4).locate(0, 2, 1)
+        >>> int(memory), int(base)
+        (3, 20)
+        """
+        base = flits * np.arange(parts * chunks).reshape(1, parts, chunks)
+        return cls(np.full((1, 1, 1), memory), base)
+
+    @classmethod
+    def chunk_by_chunk(cls, memory: int, chunks: int, base: int = 0) -> AddressMap:
+        """Return the map of a message of which each chunk has a memory, from that of chunk 0 on."""
+        return cls(memory + np.arange(chunks)[None, None], np.full((1, 1, 1), base))
+
+    @classmethod
+    def by_offset(
+        cls, memory: IntArray, base: IntArray, topology: Topology, *, ahead: bool = False,
+        row_of: IntArray | None = None,
+    ) -> AddressMap:  # fmt: skip
+        """Return the map of tables of which the second axis is an offset within a group.
+
+        Parameters
+        ----------
+        topology : Topology
+            The topology of a group: a Cayley graph, if there are several offsets.
+        ahead : bool
+            True for offsets of the part from the node, rather than the other way round.
+
+        Examples
+        --------
+        On a ring of three, what is at offset 1 from its origin lies in memory 1: for node 0, what
+        comes from node 2.
+
+        >>> from torusfabric.topology import Torus
+        >>> memory = np.array([[[0], [1], [2]]])
+        >>> offsets = AddressMap.by_offset(memory, 0 * memory, Torus(3))
+        >>> offsets.locate([0, 0, 0], [0, 1, 2], 0)[0].tolist()
+        [0, 2, 1]
+        """
+        if memory.shape[1] == 1:
+            return cls(memory, base, row_of=row_of)
+        graph = cayley(topology)
+        numbers = tuple(graph.coordinates(np.arange(graph.nodes)))
+        order = np.argsort(np.ravel_multi_index(numbers, graph.moduli))
+        coordinates = []
+        for each, side in zip(numbers, graph.moduli, strict=True):
+            signed = (-each if ahead else each)[:, None] % side
+            coordinates.append(Coordinate(signed, signed, side))
+        return cls(memory[:, order], base[:, order], tuple(coordinates), row_of)
 
     @classmethod
     def of_nodes(
         cls, memory: IntArray, base: IntArray, topology: Topology, variant_of: IntArray
-    ) -> TableMap:
-        """A table by node and part.
+    ) -> AddressMap:
+        """Return the map of a table by node and part.
 
-        A large table has a row for each variant and offset, if all nodes of a variant store what
+        A large table gets a row for each variant and offset, if all nodes of a variant store what
         has the same offset from them at the same address.
         """
         table, nodes = cls(memory, base), np.arange(len(variant_of))[:, None]
@@ -184,186 +165,141 @@ class TableMap(AddressMap):
         memories, bases = memory[nodes, part], base[nodes, part]
         if any((values[first][variant_of] != values).any() for values in (memories, bases)):
             return table
-        return cls(memories[first], bases[first], topology, ahead=True, variant_of=variant_of)
+        return cls.by_offset(memories[first], bases[first], topology, ahead=True, row_of=variant_of)
 
-    @override
-    def _locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
-        nodes, part, chunk = np.broadcast_arrays(nodes, part, chunk)
-        rows, parts, _ = self.memory.shape
-        if parts == 1:
-            part = 0 * part
-        elif self.topology is not None:
-            pair = (part, nodes) if self.ahead else (nodes, part)
-            part = cayley(self.topology).subtract(*pair)
-        row = self._rows_of(nodes) if rows > 1 else 0 * nodes
-        return self.memory[row, part, chunk], self.base[row, part, chunk]
+    def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
+        """Return memories and bases, elementwise; the base is -1 where a block never lies."""
+        nodes, part, chunk = map(np.asarray, (nodes, part, chunk))
+        key, known = np.asarray(0) if self.coordinates else part, np.ones((), bool)
+        for at, of, modulus in self.coordinates:
+            here, there = _entry(at, nodes, chunk), _entry(of, part, chunk)
+            key = key * modulus + (here - there) % modulus
+            known = known & (here >= 0) & (there >= 0)
+        row = nodes if self.row_of is None else self.row_of[nodes]
+        memory, base = (_entry(table, row, key, chunk) for table in (self.memory, self.base))
+        base = np.where(known, base, -1)
+        if self.otherwise is not None:
+            found = base >= 0
+            others = self.otherwise.locate(nodes, part, chunk)
+            memory, base = np.where(found, memory, others[0]), np.where(found, base, others[1])
+        shape = np.broadcast_shapes(nodes.shape, part.shape, chunk.shape)
+        return np.broadcast_to(memory, shape), np.broadcast_to(base, shape)
 
-    @override
-    def _memories(self, nodes: IntArray) -> set[int]:
-        rows = np.unique(self._rows_of(nodes)) if len(self.memory) > 1 else [0]
-        return set(np.unique(self.memory[rows][self.base[rows] >= 0]).tolist())
-
-    def _rows_of(self, nodes: IntArray) -> IntArray:
-        return nodes if self.variant_of is None else self.variant_of[nodes]
-
-    @property
-    @override
-    def nodes_alike(self) -> bool:
-        return len(self.memory) == 1
-
-
-@dataclass(frozen=True, eq=False)
-class Route:
-    """One way by which blocks of one chunk reach nodes.
-
-    Parameters
-    ----------
-    length : int
-        Length of the flow, or 0 where it does not close.
-    position : ndarray of int, shape (nodes,)
-        Index of a node's in-arc on the flow, -1 for none.
-    port : ndarray of int, shape (nodes,)
-        The in-port of that arc.
-    entry : ndarray of int, shape (nodes,)
-        Index of the arc by which an origin injects the chunk, -1 for none.
-    tail : ndarray of int, shape (nodes,)
-        Steps after which a node's in-arc carries the flow; before, it carries what was injected
-        on the way from the flow to the node.
-    """
-
-    chunk: int
-    length: int
-    position: IntArray
-    port: IntArray
-    entry: IntArray
-    tail: IntArray
-
-    def step(self, nodes: IntArray, origin: IntArray) -> IntArray:
-        """The step in which blocks of its chunk arrive; 0 where they never do on this route."""
-        position, entry = (each.astype(np.int32) for each in
-                           (self.position[nodes], self.entry[origin]))  # fmt: skip
-        step: IntArray = position - entry
-        if self.length:
-            step %= self.length
-        step += 1
-        step[(step <= self.tail[nodes].astype(np.int32)) | (position < 0) | (entry < 0)] = 0
-        return step
-
-
-def _columns(there: BoolArray, given: IntArray) -> IntArray | slice:
-    """Where something is along the last axis, if what is given depends on no other; else all."""
-    if given.size > given.shape[-1]:
-        return slice(None)
-    return np.flatnonzero(there.reshape(-1, there.shape[-1])[0])
-
-
-@dataclass(frozen=True, eq=False)
-class RouteMap(AddressMap):
-    """By the positions of nodes and origins on the routes of an oblivious schedule.
-
-    What arrives in step t is stored at base ``(t - 1) * apart`` of the memory of its in-port; the
-    step is a difference of two positions (see `Route`). What is a node's own lies in its send
-    memories.
-
-    Parameters
-    ----------
-    own : int
-        The memory of the node's own chunk 0.
-    apart : int
-        From the address of a step to that of the next: 1 where steps come flit by flit.
-
-    Examples
-    --------
-    On a Hamiltonian cycle of nine nodes in two directions, a block takes four steps at most, so
-    that it lies at 0 to 3 of the memory of the in-port it arrived by.
-
-    >>> import torusfabric as tf
-    >>> schedule = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
-    >>> routes = tf.compile(schedule, flits=2).form.receive_map
-    >>> memory, base = routes.locate(0, np.arange(9), 0)
-    >>> int(base.max()), int(memory[0])
-    (3, 4)
-    """
-
-    routes: tuple[Route, ...]
-    steps: int
-    own: int
-    apart: int = 1
-
-    @override
-    def _locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
-        whole = np.broadcast_shapes(*map(np.shape, (nodes, part, chunk)))
-        nodes, part, chunk = map(np.atleast_1d, (nodes, part, chunk))
-        mine = np.broadcast_to(nodes == part, whole or (1,))
-        memory = np.where(mine, self.own + chunk, 0)
-        base = np.where(mine, 0, -1)
-        for route in self.routes:
-            columns = _columns(np.broadcast_to(chunk == route.chunk, mine.shape), chunk)
-            node, origin = (each if each.shape[-1] == 1 else each[..., columns]
-                            for each in (nodes, part))  # fmt: skip
-            known = base[..., columns]
-            step = route.step(node, origin)
-            hit = (known < 0) & (step >= 1) & (step <= self.steps)
-            if not isinstance(columns, np.ndarray):
-                hit &= chunk == route.chunk
-            places = np.where(hit, route.port[node], memory[..., columns])
-            memory[..., columns] = places
-            base[..., columns] = np.where(hit, (step - 1) * self.apart, known)
-        return memory.reshape(whole), base.reshape(whole)
-
-    @override
-    def _memories(self, nodes: IntArray) -> set[int]:
-        chunks = {route.chunk for route in self.routes}
-        found = {self.own + chunk for chunk in chunks}
-        for route in self.routes:
-            found |= set(np.unique(route.port[nodes][route.position[nodes] >= 0]).tolist())
+    def memories(self, nodes: IntArray) -> set[int]:
+        """Return the memories in which any block of any of these nodes lies."""
+        rows, found = nodes if self.row_of is None else np.unique(self.row_of[nodes]), set[int]()
+        for each in self.ways:
+            memory, base = (table[rows] if len(table) > 1 else table
+                            for table in (each.memory, each.base))  # fmt: skip
+            within = tuple(axis for axis, size in enumerate(memory.shape) if size == 1)
+            there = np.logical_or.reduce(base >= 0, axis=within, keepdims=True)
+            found |= set(np.unique(memory[np.broadcast_to(there, memory.shape)]).tolist())
         return found
 
+    def renumbered(self, numbers: IntArray) -> AddressMap:
+        """Return the same map, given another number for each memory."""
+        return replace(
+            self,
+            memory=np.where(self.memory < 0, self.memory, numbers[self.memory]),
+            otherwise=self.otherwise and self.otherwise.renumbered(numbers),
+        )
 
-@dataclass(frozen=True, eq=False)
-class CycleMap(AddressMap):
-    """By how far behind a node its parts are on the cycles of a pattern of sums.
+    @property
+    def ways(self) -> Iterator[AddressMap]:
+        """The map itself, and those that follow it for the blocks that it lacks."""
+        way: AddressMap | None = self
+        while way is not None:
+            yield way
+            way = way.otherwise
 
-    Every chunk goes around one cycle through all nodes, along which parts lie one after another.
+    @property
+    def nodes_alike(self) -> bool:
+        """True if the same blocks lie in the same memories of all nodes."""
+        return all(len(way.memory) == 1 for way in self.ways)
+
+    @property
+    def by_chunk(self) -> bool:
+        """True if each chunk of a message has a memory of its own, in the order of the host."""
+        memory = self.memory.ravel()
+        return (
+            self.memory.shape[:2] == (1, 1)
+            and self.base.size == 1
+            and not self.base.any()
+            and bool((np.diff(memory) == 1).all())
+        )
+
+    def is_direct(self, layout: Layout, flits: int, block: int, *, any_length: bool) -> bool:
+        """Return True if addresses of the host are those of one memory.
+
+        There are no flits between the blocks that a message does not fill, and which the host never
+        sees; and the flits of a message do not go to its chunks in turn.
+
+        Parameters
+        ----------
+        flits, block : int
+            Flits of a message, and of a block.
+        """
+        base, in_turn = self.base.ravel(), any_length and layout.blocks.chunks > 1
+        return (
+            not (in_turn or self.coordinates or len(self.base) > 1)
+            and (layout.send_parts == 1 or not layout.is_padded(flits))
+            and bool((self.memory == self.memory[0, 0, 0]).all())
+            and np.array_equal(base, block * np.arange(len(base)))
+        )
+
+    @property
+    def key_cycles(self) -> int:
+        """Cycles to make a key: to look up two numbers, and to subtract them.
+
+        Where there are several ways, whose keys many tables read, wrapping has a cycle of its own.
+        """
+        return 2 + self.several if any(way.coordinates for way in self.ways) else 0
+
+    @property
+    def table_cycles(self) -> int:
+        """Cycles to look up memory and base; none where they depend on nothing but the chunk."""
+        tables = (table for way in self.ways for table in (way.memory, way.base))
+        return int(any(table.shape[:2] != (1, 1) for table in tables))
+
+    @property
+    def cycles(self) -> int:
+        """Cycles to find a word in a block: also to choose one of several ways, and to add both."""
+        return self.key_cycles + self.table_cycles + 2 * self.several + 1
+
+    @property
+    def several(self) -> bool:
+        """True where a block can lie in one of several ways."""
+        return self.otherwise is not None
+
+
+def _entry(table: IntArray, *index: IntArray) -> IntArray:
+    """The entry of a table at some indices, of which those along axes of length 1 are ignored."""
+    entry: IntArray = table[
+        tuple(0 if size == 1 else each for size, each in zip(table.shape, index, strict=True))
+    ]
+    return entry
+
+
+def count_both_ways(positions: IntArray, length: int) -> tuple[IntArray, int]:
+    """Return positions along a cycle that are the same for both of its directions.
 
     Parameters
     ----------
-    index, memory : ndarray of int, shape (cycles, nodes)
-        Where each node is on each cycle, and the memory of what comes by there.
-    cycle, first, stride : ndarray of int, shape (chunks,)
-        Of each chunk its cycle, the base of the first part, and the distance to that of the next.
-    lead : int
-        How far behind a node the first part is.
+    positions : ndarray of int, shape (nodes,)
+        Positions along a cycle of so many places.
+
+    Returns
+    -------
+    numbers : ndarray of int, shape (nodes,)
+        Distances from node 0.
+    sign : int
+        1 where they grow as the positions do, or else -1.
 
     Examples
     --------
-    On a cycle of nine nodes, the sum of the node behind comes by first, and the node's own last.
-
-    >>> import torusfabric as tf
-    >>> schedule = tf.plan(tf.Torus(9), "reduce-scatter", algorithm="hamiltonian")
-    >>> mapped = tf.compile(schedule, flits=4).form.send_map
-    >>> mapped.index[0].tolist()
-    [0, 1, 2, 3, 4, 5, 6, 7, 8]
-    >>> memory, base = mapped.locate(4, [3, 2, 4], 0)
-    >>> memory.tolist(), base.tolist()
-    ([3, 3, 3], [0, 2, 16])
+    >>> [count_both_ways(np.array(way), 4) for way in ([2, 3, 0, 1], [1, 0, 3, 2])]
+    [(array([0, 1, 2, 3]), 1), (array([0, 1, 2, 3]), -1)]
     """
-
-    index: IntArray
-    memory: IntArray
-    cycle: IntArray
-    first: IntArray
-    stride: IntArray
-    lead: int
-
-    @override
-    def _locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
-        nodes, part, chunk = np.broadcast_arrays(nodes, part, chunk)
-        cycle = self.cycle[chunk]
-        behind = self.index[cycle, nodes] - self.index[cycle, part] - self.lead
-        base = self.first[chunk] + self.stride[chunk] * (behind % self.index.shape[1])
-        return self.memory[cycle, nodes], base
-
-    @override
-    def _memories(self, nodes: IntArray) -> set[int]:
-        return set(np.unique(self.memory[:, nodes]).tolist())
+    ahead = (positions - positions[0]) % length
+    back = -ahead % length
+    return (ahead, 1) if ahead.tolist() <= back.tolist() else (back, -1)

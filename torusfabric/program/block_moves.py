@@ -15,6 +15,8 @@ Tables are planned by `table_planner`, rounds by `rounds`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +24,7 @@ import numpy as np
 from ..schedule import Pattern, Table
 from ..schedule.pattern import Flows
 from ..topology import Faulty
-from .address_map import DirectMap, Route, RouteMap
+from .address_map import AddressMap, Coordinate, count_both_ways
 from .fields import IDLE, Action, Loop, Order, Sources, memories_of, number_equal
 from .moves import Moves, Points
 from .rounds import round_moves
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from ..topology import BoolArray, IntArray
     from .moves import Request
 
-__all__ = ["Route", "block_moves", "routes_of"]
+__all__ = ["block_moves"]
 
 
 def block_moves(request: Request) -> Moves:
@@ -78,7 +80,6 @@ def block_moves(request: Request) -> Moves:
     # Chunks are read in the first row, and in all later ones what came in the row before.
     read = np.append(ports + np.arange(chunks), rests)
     own = np.arange(len(read)) < chunks
-    routes = tuple(routes_of(pattern, Flows.of(pattern)))
     return Moves(
         loop=Loop(
             order=Order.FLIT if by_flit else Order.ROW,
@@ -98,29 +99,49 @@ def block_moves(request: Request) -> Moves:
         memories=memories_of(range(ports), chunks),
         depth=np.tile([steps] * ports + [1] * chunks, (len(first), 1)),
         variant_of=variant_of,
-        send_map=DirectMap(ports, chunks, block, by_chunk=True),
-        receive_map=RouteMap(routes, steps, ports, 1 if by_flit else block),
+        send_map=AddressMap.chunk_by_chunk(ports, chunks),
+        receive_map=_receive_map(pattern, ports, 1 if by_flit else block),
         known_by="position on the stream",
     )
 
 
-def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
-    """All routes of an oblivious schedule.
+def _receive_map(pattern: Pattern, own: int, apart: int) -> AddressMap:
+    """Return where blocks lie that a pattern brings.
+
+    What arrives in step t is stored at base ``(t - 1) * apart`` of the memory of its in-port. What
+    is a node's own lies in its send memories, the first of which is `own`.
+    """
+    ways = [*_ways(pattern, own, apart)]
+    nodes = np.arange(pattern.topology.nodes)[:, None]
+    itself = ways[0].coordinates[-1]
+    if itself.modulus != len(nodes) or (itself.at != itself.of).any():
+        itself = Coordinate(nodes, nodes, len(nodes))
+    base = np.where(np.arange(len(nodes)) == 0, 0, -1)[None, :, None]
+    found: AddressMap | None = None
+    for way in reversed(ways):
+        found = replace(way, otherwise=found)
+    return AddressMap(own + np.arange(pattern.chunks)[None, None], base, (itself,), otherwise=found)
+
+
+def _ways(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap]:
+    """Yield where blocks lie that arrive by one flow: those of one chunk, by one in-port a node.
+
+    The step of arrival is a difference of two positions on the flow: that of the in-arc of a node,
+    and that of the arc by which an origin injects the chunk. It is more than the `tail` of the
+    in-arc, for up to then what arrives was injected on the way from the flow to the node.
 
     Examples
     --------
-    A ring of four in both directions: two flows, along each of which every node receives.
+    On a torus, two Hamiltonian cycles in both directions are four flows, along each of which every
+    node receives.
 
     >>> import torusfabric as tf
-    >>> from torusfabric.schedule.pattern import Flows
     >>> pattern = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
-    >>> routes = routes_of(pattern, Flows.of(pattern))
-    >>> len(routes), routes[0].length
-    (4, 9)
+    >>> [way.base.shape for way in _ways(pattern, own=4, apart=1)]
+    [(1, 9, 1), (1, 9, 1), (1, 9, 1), (1, 9, 1)]
     """
-    topology = pattern.topology
-    ports = np.arange(topology.ports)
-    upstream = topology.upstream
+    topology, flows = pattern.topology, Flows.of(pattern)
+    ports, upstream = np.arange(topology.ports), topology.upstream
     arriving, index = flows.flow[upstream], flows.index[upstream]
     # Steps in which each arc does not carry its flow yet. An arc that leaves a flow carries it from
     # the first step on if it injects what the next arc of the flow injects.
@@ -131,19 +152,45 @@ def routes_of(pattern: Pattern, flows: Flows) -> list[Route]:
     same = pattern.inject[nodes, outs] == pattern.inject[nodes, twin]
     tail[nodes[same], outs[same]] = 0
     tail = tail[upstream]
-    routes = []
     for flow, length in enumerate(flows.length.tolist()):
         positions = list(_ranked(arriving == flow, ports, index, tail))
         # Where chains branch, what is injected above the branch is on each of them.
         along = np.zeros(pattern.inject.shape, bool)
         along.ravel()[flows.arcs[flows.indptr[flow] : flows.indptr[flow + 1]]] = True
         for chunk in np.unique(pattern.inject[along & (pattern.inject >= 0)]).tolist():
-            for _, entry in _ranked(along & (pattern.inject == chunk), ports, flows.index):
-                routes += [
-                    Route(chunk, length, position, port, entry, late)
-                    for port, position, late in positions
-                ]
-    return routes
+            entries = _ranked(along & (pattern.inject == chunk), ports, flows.index)
+            for (_, entry), (port, position, late) in product(entries, positions):
+                at, of, before = _numbers(position, entry, length)
+                tails, late = np.unique(late.clip(0), return_inverse=True)
+                arrives = (before >= tails[:, None]) & (before < pattern.steps)
+                goes = np.where(np.arange(pattern.chunks) == chunk, 0, -1)
+                yield AddressMap(
+                    np.where(at >= 0, port, own + chunk)[:, None, None],
+                    np.where(arrives, before * apart, -1).reshape(1, -1, 1),
+                    (
+                        Coordinate(goes[None], np.zeros((1, 1), int), 1),
+                        Coordinate(late[:, None], np.zeros((1, 1), int), len(tails)),
+                        Coordinate(at[:, None], of[:, None], len(before)),
+                    ),
+                )
+
+
+def _numbers(
+    position: IntArray, entry: IntArray, length: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return numbers of nodes and of origins, and the steps before arrival for each difference.
+
+    Where every node injects just behind its in-arc, both numbers are one, and the same for both
+    directions of a cycle. On a chain nothing comes from further down it.
+    """
+    if not length:
+        last = max(int(position.max()), int(entry.max()))
+        return position, entry, np.append(np.arange(last + 1), np.full(last + 1, -1))
+    before, shift = np.arange(length), (entry - position) % length
+    if (position < 0).any() or (entry < 0).any() or np.ptp(shift):
+        return position, entry, before
+    numbers, sign = count_both_ways(position, length)
+    return numbers, numbers, (sign * before - shift[0]) % length
 
 
 def _ranked(

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..topology import shared_network
-from .address_map import TableMap
+from .address_map import AddressMap
 from .compile import versions
 from .fields import memories_of
 from .frame import places_beside
@@ -69,8 +69,8 @@ def _form(form: Loadable, frame: Frame) -> Form:
     return replace(
         program.form,
         loop=replace(program.loop, pitch=(1,) * ports + (chunks,), sources=frame.sources),
-        send_map=TableMap(np.full((1, *base.shape), ports), base[None]),
-        receive_map=TableMap(np.maximum(memory, 0), first),
+        send_map=AddressMap(np.full((1, *base.shape), ports), base[None]),
+        receive_map=AddressMap(np.maximum(memory, 0), first),
         write_delay=0,
         chosen=True,
         layout=0,

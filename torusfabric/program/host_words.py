@@ -12,7 +12,45 @@ from .address_map import Located
 if TYPE_CHECKING:
     from .program import Program
 
-__all__ = ["word_addresses"]
+__all__ = ["asked_addresses", "word_addresses"]
+
+
+def asked_addresses(
+    program: Program,
+    form: int,
+    length: int,
+    root: int,
+    *,
+    received: bool,
+    nodes: ArrayLike | None = None,
+) -> Located:
+    """Memory and address where the host port asks for every word, in the order of the host.
+
+    Parameters
+    ----------
+    form : int
+        The number of the form by whose address map words are found.
+    received : bool
+        True for the words that nodes receive, False for those that they send.
+    nodes : array of int, optional
+        The nodes; by default all of them.
+
+    Returns
+    -------
+    memory, address : ndarray of int, shape (nodes, words)
+        The address is -1 where a node never has a word.
+    """
+    part, merged = program.part(form), program.forms[form]
+    count = part.layout.recv_words(length) if received else part.layout.send_words(length)
+    of_part, chunk, flit = part.locate(np.arange(count), length)
+    if received and merged.part_is_root:
+        of_part = np.full_like(of_part, root)
+    mapped, groups = merged.receive_map if received else merged.send_map, merged.groups
+    chosen = slice(None) if nodes is None else np.asarray(nodes)
+    memory, base = mapped.locate(groups.position[chosen, None], of_part, chunk)
+    there = (base >= 0) & (groups.group[chosen, None] >= 0)
+    pitch = np.array([merged.loop.pitch_of(k) for k in range(len(program.memories))])
+    return memory, np.where(there, base + pitch[memory] * flit, -1)
 
 
 def word_addresses(
@@ -59,26 +97,14 @@ def word_addresses(
     ([[2, 2, 0, 0, 1, 1]], [[0, 1, 0, 1, 0, 1]])
     """
     number = program.form_of(mode, length, root)
-    part, merged = program.part(number), program.forms[number]
-    flits, root = program.length_of(length), root or 0
-    count = part.layout.recv_words(flits) if received else part.layout.send_words(flits)
-    of_part, chunk, flit = part.locate(np.arange(count), flits)
-    if received and merged.part_is_root:
-        of_part = np.full_like(of_part, root)
-    chosen = np.arange(program.topology.nodes) if nodes is None else np.asarray(nodes)
-    position = merged.groups.position[chosen]
-    mapped = merged.receive_map if received else merged.send_map
-    memory, base = np.broadcast_arrays(
-        *mapped.locate(position[:, None], of_part[None, :], chunk[None, :])
-    )
-    if received and merged.any_root:
-        collective, is_root = part.schedule.collective, (position == root)[:, None]
+    form, flits, root = program.forms[number], program.length_of(length), root or 0
+    memory, address = asked_addresses(program, number, flits, root, received=received, nodes=nodes)
+    if received and form.any_root:
+        chosen = slice(None) if nodes is None else np.asarray(nodes)
+        collective, is_root = form.schedule.collective, form.groups.position[chosen, None] == root
         if collective.to_root:
-            base = np.where(is_root, base, -1)
+            address = np.where(is_root, address, -1)
         elif collective.to_all:
             # The root of a broadcast shows what it sends.
-            base = np.where(is_root, 0, base)
-    base = np.where(merged.groups.group[chosen][:, None] < 0, -1, base)
-    pitch = np.array([merged.loop.pitch_of(k) for k in range(len(program.memories))])
-    address = np.where(base >= 0, base + pitch[memory] * flit, -1)
-    return np.broadcast_to(memory, address.shape), np.broadcast_to(address, (len(chosen), count))
+            address = np.where(is_root, address - form.upper_half, address)
+    return memory, address

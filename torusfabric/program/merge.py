@@ -22,7 +22,6 @@ import numpy as np
 
 from ..errors import InputError
 from ..topology import BoolArray, IntArray, shared_network
-from .address_map import DirectMap, TableMap
 from .fields import (
     IDLE,
     NEUTRAL,
@@ -105,8 +104,8 @@ def merge(programs: Sequence[Program]) -> Program:
         form = replace(
             program.form,
             loop=replace(loops[k], sources=sources, fields=fields, pitch=tuple(pitch[k].tolist())),
-            send_map=replace(program.form.send_map, numbers=numbers[k]),
-            receive_map=replace(program.form.receive_map, numbers=numbers[k]),
+            send_map=program.form.send_map.renumbered(numbers[k]),
+            receive_map=program.form.receive_map.renumbered(numbers[k]),
             write_delay=max(program.form.write_delay for program in programs),
             layout=layouts[k],
             chosen=True,
@@ -259,15 +258,10 @@ def send_layout(program: Program) -> Hashable:
     """Where the host's words lie that a node sends; equal where all lie at the same addresses."""
     mapped, layout = program.form.send_map, program.layout
     facts = program.schedule.chunks, layout.part_chunks, layout.send_parts, layout.in_shares
-    match mapped:
-        case DirectMap():
-            by_chunk = mapped.by_chunk and mapped.chunks > 1
-            return "direct", facts, mapped.chunks, mapped.flits, by_chunk
-        case TableMap():
-            tables = mapped.memory - _first_own(program), mapped.base
-            groups = () if mapped.topology is None else tuple(program.groups.ports)
-            return "table", facts, groups, *(table.tobytes() for table in tables)
-    return id(program)
+    tables = [mapped.memory - _first_own(program), mapped.base]
+    tables += [table for each in mapped.coordinates for table in (each.at, each.of)]
+    groups = tuple(program.groups.ports) if mapped.coordinates else ()
+    return facts, groups, *((table.shape, table.tobytes()) for table in tables)
 
 
 class _Injection(NamedTuple):

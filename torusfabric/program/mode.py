@@ -226,6 +226,16 @@ class Form:
         collective = self.schedule.collective
         return self.any_root and collective.single_origin and collective.personal
 
+    @property
+    def upper_half(self) -> int:
+        """The address of what a node receives in a broadcast from any root; else 0.
+
+        Below it the same memories have what the node would send as the root.
+        """
+        collective = self.schedule.collective
+        halves = self.by_offset and collective.single_origin and collective.to_all
+        return int(self.receive_map.base.max()) if halves else 0
+
     def operator_of(self, operation: int | None = None) -> Operator | None:
         """The operator that a run chooses by its number, or None where nothing is combined.
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .address_map import AddressMap, DirectMap
+from .address_map import AddressMap
 from .fields import ACTIONS, IDLE, Action, Field, Holder, Loop, Memory, Point, number_equal
 from .mode import CycleCost, Form, block_flits
 from .program import Program
-from .timing import ADDRESS, SETTING, chunk_cycles, direct_write_delay, look_up_delay
+from .timing import ADDRESS, SETTING, block_cycles, chunk_cycles
 
 if TYPE_CHECKING:
     from ..collective import Operator
@@ -215,10 +215,14 @@ def program_of(request: Request, moves: Moves) -> Program:
                 for number, late in enumerate(delay.tolist())
             ]
     send_map = moves.send_map
-    if not isinstance(send_map, DirectMap):
-        write_delay = look_up_delay
+    layout, flits, any_length = schedule.layout, request.flits, request.any_length
+    if send_map.by_chunk:
+        write_delay = chunk_cycles(layout, flits, any_length=any_length)
+    elif send_map.is_direct(layout, flits, request.block, any_length=any_length):
+        write_delay = 0
     else:
-        write_delay = chunk_cycles if send_map.by_chunk else direct_write_delay
+        dividing = block_cycles(layout, layout.send_parts, flits, any_length=any_length)
+        write_delay = dividing + send_map.cycles
     # The last slot of a memory has no room beyond its block.
     depth = np.where(moves.depth > 0, moves.depth * words - (words - request.block), 0)
     if request.any_root:
@@ -230,9 +234,9 @@ def program_of(request: Request, moves: Moves) -> Program:
         loop=replace(loop, fields=tuple(fields)),
         send_map=send_map,
         receive_map=moves.receive_map,
-        write_delay=write_delay(schedule.layout, request.flits, any_length=request.any_length),
+        write_delay=write_delay,
         moving=moves.cost or CycleCost(rounds, 0, rounds * request.block),
-        any_length=request.any_length,
+        any_length=any_length,
         beat=request.beat,
         any_root=request.any_root,
         by_offset=request.any_root,
@@ -240,7 +244,7 @@ def program_of(request: Request, moves: Moves) -> Program:
     )
     return Program(
         topology=request.topology,
-        flits=request.flits,
+        flits=flits,
         forms=(form,),
         memories=moves.memories,
         depth=depth,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .address_map import AddressMap, DirectMap, TableMap
+from .address_map import AddressMap
 from .fields import IDLE, Action, Loop, Order, Source, Sources, Stage, memories_of
 from .moves import Moves, Points, slot_words
 from .table_timing import Arrival, Key, TableTiming, TableTransfers
@@ -270,7 +270,7 @@ def plan_node(
     located, own = _located(traffic, memories, slots, received)
     collective = table.collective
     if received + 1 == len(memories) and not collective.reducing and not collective.personal:
-        send_map: AddressMap = DirectMap(received, table.chunks, block)
+        send_map = AddressMap.in_sequence(received, 1, table.chunks, block)
     else:
         send_map = _map(table, own, block, ahead=True)
     return Moves(
@@ -323,9 +323,10 @@ def _map(
     table: Table | SumTable, located: IntArray, block: int, *, ahead: bool = False
 ) -> AddressMap:
     """Return where a node keeps blocks, by offset, or by the number of a part."""
-    topology = None if table.collective.local else table.topology
     memory, base = located[0][None], slot_words(located[1], block)[None]
-    return TableMap(memory, base, topology, ahead=ahead)
+    if table.collective.local:
+        return AddressMap(memory, base)
+    return AddressMap.by_offset(memory, base, table.topology, ahead=ahead)
 
 
 def _located(

@@ -127,12 +127,9 @@ class _Rewriting:
 
     def _located(self, mapped: AddressMap, parts: int, node: int) -> list[_Place]:
         """Where the blocks of some parts lie at a node."""
-        position, chunks = (
-            self._program.form.groups.position[node],
-            self._program.layout.part_chunks,
-        )
-        located = mapped.locate(position, *np.mgrid[:parts, :chunks])
-        memory, base = (np.broadcast_to(each, (parts, chunks)).ravel() for each in located)
+        program = self._program
+        blocks = np.mgrid[:parts, : program.layout.part_chunks].reshape(2, -1)
+        memory, base = mapped.locate(program.form.groups.position[node], *blocks)
         return list(zip(memory.tolist(), base.tolist(), strict=True))
 
     def _sent(self, node: int) -> dict[_Place, _Place]:

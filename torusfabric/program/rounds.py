@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from .address_map import AddressMap, DirectMap, TableMap
+from .address_map import AddressMap
 from .any_root import bank_sent_blocks, give_chunks_memories
 from .fields import IDLE, NEUTRAL, Action, Loop, Order, Sources, memories_of
 from .mode import CycleCost
@@ -99,14 +99,15 @@ def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
     topology, layout, block = request.topology, request.schedule.layout, request.block
     own, collective = len(plan.memories), request.schedule.collective
     by_chunk = request.in_halves
-    send_map: AddressMap = DirectMap(
-        0 if by_chunk else own, layout.part_chunks, block, by_chunk=by_chunk
-    )
-    if request.any_root and collective.personal:
+    if by_chunk:
+        send_map = AddressMap.chunk_by_chunk(0, layout.part_chunks)
+    elif request.any_root and collective.personal:
         # A node keeps what it sends as node 0 does, by the offsets of destinations from it.
         plan, memory, slot = bank_sent_blocks(plan)
         memory, base = (x.reshape(1, -1, layout.part_chunks) for x in (memory, slot * block))
-        send_map = TableMap(memory, base, topology, ahead=True)
+        send_map = AddressMap.by_offset(memory, base, topology, ahead=True)
+    else:
+        send_map = AddressMap.in_sequence(own, layout.send_parts, layout.part_chunks, block)
     round_of, begin, end = _cut(plan)
     ends = np.append(np.diff(round_of) > 0, True)
     injections, reads = _reads(plan, round_of, begin)
@@ -147,7 +148,7 @@ def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
         depth=depth,
         variant_of=variant_of,
         send_map=send_map,
-        receive_map=_receive_map(request, plan, send_map, variant_of),
+        receive_map=_receive_map(request, plan, variant_of),
         known_by="the root" if by_chunk else "round and address",
         cost=None if passes else _cost(plan, request),
     )
@@ -253,22 +254,20 @@ def _share_values(values: IntArray) -> IntArray:
     return shared
 
 
-def _receive_map(
-    request: Request, plan: RoundPlan, send_map: AddressMap, variant_of: IntArray
-) -> AddressMap:
+def _receive_map(request: Request, plan: RoundPlan, variant_of: IntArray) -> AddressMap:
     """Return where nodes keep the blocks that they receive.
 
     With any root, the root keeps them as node 0 does, by the offsets of origins from it, and others
     as the nodes at their offsets from the root do.
     """
     layout, topology, words = request.schedule.layout, request.topology, request.slot_words
-    if isinstance(send_map, DirectMap) and request.in_halves:
-        return replace(send_map, base=words)
+    if request.in_halves:
+        return AddressMap.chunk_by_chunk(0, layout.part_chunks, words)
     shape = topology.nodes, layout.recv_parts, layout.part_chunks
     memory, slot = (each.reshape(shape) for each in plan.located)
     base = slot_words(slot, words)
     if not request.any_root:
-        return TableMap.of_nodes(memory, base, topology, variant_of)
+        return AddressMap.of_nodes(memory, base, topology, variant_of)
     if request.schedule.collective.to_root:
-        return TableMap(memory[:1], base[:1], topology, ahead=True)
-    return TableMap(memory[None, :, 0], base[None, :, 0], topology)
+        return AddressMap.by_offset(memory[:1], base[:1], topology, ahead=True)
+    return AddressMap.by_offset(memory[None, :, 0], base[None, :, 0], topology)

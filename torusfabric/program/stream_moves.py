@@ -15,13 +15,12 @@ cycle in which a root of a reduction would store it: every node stores it as it 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..schedule import Pattern
-from .address_map import AddressMap, DirectMap, TableMap
+from .address_map import AddressMap
 from .fields import IDLE, Action, Loop, Memory, Order, Sources, memories_of
 from .mode import CycleCost
 from .moves import Moves, Points, join_nodes, slot_words
@@ -74,17 +73,15 @@ def stream_moves(request: Request, trees: SumTrees | None = None) -> Moves:
     topology, layout, block = request.topology, request.schedule.layout, request.block
     points, depth, variant_of = join_nodes(row.points, row.depth)
     own = [memory.own for memory in row.memories].index(True)
-    send_map = DirectMap(own, layout.part_chunks, block, by_chunk=True)
-    receive_map: AddressMap
+    send_map = AddressMap.chunk_by_chunk(own, layout.part_chunks)
     if request.any_root:
-        receive_map = replace(send_map, base=request.slot_words)
+        receive_map = AddressMap.chunk_by_chunk(own, layout.part_chunks, request.slot_words)
     elif row.located is None:
-        chunks = np.arange(layout.part_chunks)[None, None]
-        receive_map = TableMap(chunks, 0 * chunks)
+        receive_map = AddressMap.chunk_by_chunk(0, layout.part_chunks)
     else:
         shape = topology.nodes, layout.recv_parts, layout.part_chunks
         memory, slot = (each.reshape(shape) for each in row.located)
-        receive_map = TableMap.of_nodes(memory, slot_words(slot, block), topology, variant_of)
+        receive_map = AddressMap.of_nodes(memory, slot_words(slot, block), topology, variant_of)
     # Where links differ, or sums wait on the way, a hop of several cycles counts as so many.
     each = 1 if row.sources.results else topology.one_latency or 1
     return Moves(

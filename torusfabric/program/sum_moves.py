@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..schedule import SumPattern, SumTable, Table
-from .address_map import AddressMap, CycleMap, TableMap
+from .address_map import AddressMap, Coordinate, count_both_ways
 from .fields import IDLE, Action, Loop, Order, Sources, memories_of, number_equal
 from .moves import Moves, Points
 from .rounds import round_moves
@@ -81,20 +81,25 @@ def sum_moves(request: Request) -> Moves:
     #: By cycle and node, the in-port by which the cycle comes, counted among those in use.
     entry = reader[entry]
 
-    def mapped(first_memory: int, lead: int) -> CycleMap:
+    numbers, sign = zip(*(count_both_ways(each, nodes) for each in pattern.index), strict=True)
+
+    def mapped(first_memory: int, lead: int) -> AddressMap:
         """Return where words lie as they come by, first that of the owner `lead` nodes behind."""
         cycle, turn = np.divmod(np.arange(pattern.sums_of_owner), pattern.turns)
         first, stride = block * order[:, turn]
-        memory = first_memory + entry
-        return CycleMap(pattern.index, memory, cycle=cycle, first=first, stride=stride, lead=lead)
+        behind = (np.arange(nodes)[:, None] * np.array(sign)[cycle] - lead) % nodes
+        memory = first_memory + entry[cycle].T[:, None]
+        at = np.array(numbers)[cycle].T
+        coordinates = (Coordinate(at, at, nodes),)
+        return AddressMap(memory, (first + stride * behind)[None], coordinates)
 
     if to_all:
-        receive_map: AddressMap = mapped(0, 0)
+        receive_map = mapped(0, 0)
     else:
         cycle, turn = np.divmod(np.arange(pattern.chunks), pattern.turns)
         memory = entry[cycle].T[:, None]
         base = np.broadcast_to(block * turn, memory.shape)
-        receive_map = TableMap.of_nodes(memory, base, topology, variant_of)
+        receive_map = AddressMap.of_nodes(memory, base, topology, variant_of)
     # Results are passed on, and at the beginning what changes nothing.
     select = np.where((hop == 0) & (passed >= 0), sources.identity, passed)
     # With what arrives words are combined that are read, and with results nothing.

@@ -107,7 +107,7 @@ def _is_alike(moves: Moves, other: Moves) -> bool:
     mine, others = (
         [
             *(array for points in each.points for array in points.values.values()),
-            *(array for at in (each.send_map, each.receive_map) for array in vars(at).values()),
+            *(array for at in (each.send_map, each.receive_map) for array in (at.memory, at.base)),
         ]
         for each in (moves, other)
     )

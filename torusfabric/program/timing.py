@@ -42,9 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ADDRESS", "COMBINE", "CyclePiece", "DISTRIBUTION", "LINK", "MEMORY_AGE",
            "MODE_SETUP", "PASS", "ROUND_SETUP", "RUN_SETUP", "SETTING", "TABLE_BITS",
-           "Timing", "WRITE", "block_cycles", "chunk_cycles", "direct_write_delay",
-           "division_cycles", "look_up_delay", "part_cycles", "round_pause", "starts",
-           "table_digits"]  # fmt: skip
+           "Timing", "WRITE", "block_cycles", "chunk_cycles", "division_cycles", "part_cycles",
+           "round_pause", "starts", "table_digits"]  # fmt: skip
 
 #: Cycles from the sequencer, or the host port, to the nodes: a register for each group of nodes,
 #: and one in every node.
@@ -87,12 +86,6 @@ MODE_SETUP = 1
 #: Cycles by which a write of the host may be late, for the first read comes as late: a run may
 #: begin an edge after the last write.
 EARLY_START = SETTING + 1 - WRITE
-
-#: Cycles in which an address is looked up by the offset of the part, and the chunk.
-OFFSET_LOOK_UP = 4
-
-#: The same by the part itself, and the chunk.
-PART_LOOK_UP = 2
 
 #: Bits of the key of a table that finds a digit of a quotient: four look-up tables of four inputs
 #: and what chooses among them.
@@ -289,25 +282,6 @@ def starts(duration: IntArray) -> IntArray:
 def round_pause(links: IntArray) -> IntArray:
     """Cycles of rounds, with longest paths of so many cycles, besides those of their messages."""
     return ROUND_SETUP + links
-
-
-def look_up_delay(layout: Layout, flits: int, *, any_length: bool) -> int:
-    """The delay where a table gives the address of each block, by the offset if there are parts."""
-    look_up = PART_LOOK_UP if layout.send_parts == 1 else OFFSET_LOOK_UP
-    return look_up + block_cycles(layout, layout.send_parts, flits, any_length=any_length)
-
-
-def direct_write_delay(layout: Layout, flits: int, *, any_length: bool) -> int:
-    """The delay where blocks lie one after another in a memory.
-
-    They do so with all their flits, at the host without those that messages do not fill; and where
-    the length is open, the flits of a message go to its chunks in turn.
-    """
-    parts = layout.send_parts
-    in_turn = any_length and layout.blocks.chunks > 1
-    if not in_turn and (parts == 1 or not layout.is_padded(flits)):
-        return 0
-    return PART_LOOK_UP + block_cycles(layout, parts, flits, any_length=any_length)
 
 
 def block_cycles(layout: Layout, parts: int, flits: int, *, any_length: bool) -> int:

@@ -126,6 +126,8 @@ class Ram:
         Of each write port, address, data, and an enable for each bit.
     collides : bool
         Whether nothing is known of a word that is read while it is written.
+    name : str
+        Its name in the text; empty if Yosys has made it of a case.
     """
 
     size: int
@@ -134,6 +136,7 @@ class Ram:
     reads: list[tuple[list[Bit], list[int]]]
     writes: list[tuple[list[Bit], list[Bit], list[Bit]]]
     collides: bool
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -396,7 +399,9 @@ def _ram(cell: dict[str, Any]) -> Ram:
     ]
     collides = "no_rw_check" in (cell["attributes"].get("ramstyle", ""), *cell["attributes"])
     initial = cell["parameters"]["INIT"]
-    return Ram(number("SIZE"), width, initial, reads, writes, collides)
+    name = cell["parameters"]["MEMID"]
+    name = "" if name.startswith("$") else name.removeprefix("\\")
+    return Ram(number("SIZE"), width, initial, reads, writes, collides, name)
 
 
 class Cone(NamedTuple):

@@ -152,7 +152,7 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
         by_root = form.part_is_root or (fabric.core is not None and form.by_offset)
         for root in range(form.groups.size if by_root else 1):
             run = Run(0, program.flits, root)
-            place = received_locations(program, run, number, by_root=fabric.core is not None)
+            place = received_locations(program, run, number, whole=fabric.core is not None)
             place = place.of_beats(program.flits, beat)
             address = place.address[served]
             memory = np.where(address < 0, -1, place.memory[served])

@@ -34,7 +34,7 @@ class HostAccess(Access):
         super().__init__(fabric, machine)
         self._ports, self._loaded = ports, fabric.frame is not None
         self._enables = write_enables(fabric.program)
-        self.answer, self._by_root = fabric.answer, fabric.core is not None
+        self.answer, self._whole = fabric.answer, fabric.core is not None
         # Writes wait for the registers of the host port, and data for one more.
         self.overlap = fabric.netlist.modules["host"]().write_cycles + 2 - fabric.hold
         self.hold = fabric.hold if ports.holds else 0
@@ -71,7 +71,7 @@ class HostAccess(Access):
 
     def reads(self, runs: Sequence[Run]) -> Steps:
         """Reads of what nodes have received; at rest the sequencer passes addresses on."""
-        locations = partial(received_locations, self.program, by_root=self._by_root)
+        locations = partial(received_locations, self.program, whole=self._whole)
         places = [locations(run) for run in runs]
         memory, address = self.located(runs, locations)
         memory = np.where(address >= 0, memory, -1)

@@ -16,16 +16,20 @@ from .alike import alike
 from .gates import WORDS, GateModule, GateText
 from .host import HostPorts, check_host
 from .report import ModuleProof, refuted
+from .roms import check_roms
+from .routers import check_routers
 from .solver import Harness, solve
 from .units import bit_classes
 from .whole import Whole
 from .wiring import (
     Wires,
+    check_arrivals,
     check_words,
     compared,
     core_ports,
     distributed_wires,
     merged_wires,
+    stream_control_wires,
     stream_ends,
 )
 
@@ -59,10 +63,14 @@ def wired(name: str, says: str, text: GateText, wires: Wires) -> Claim:
     return Claim(name, "comparison", says, partial(compared, text, wires, name))
 
 
-def of_words(text: GateText, width: int) -> Claim:
-    """That words stay whole."""
-    says = "the bits of each word that comes to a module are those of one word, in their order"
-    return Claim("wiring", "comparison", says, partial(check_words, text, width))
+def of_words(fabric: Fabric, text: GateText) -> Claim:
+    """That words stay whole, and come to nodes by arcs of the topology."""
+    says = (
+        "each in-port has the word that the neighbour there sends by the opposite out-port, and "
+        "the bits of each word that comes to a module are those of one word, in their order"
+    )
+    check = lambda: check_words(text, fabric.width) + check_arrivals(fabric, text)
+    return Claim("wiring", "comparison", says, check)
 
 
 def of_top(fabric: Fabric, text: GateText, hosts: Sequence[HostPorts] = ()) -> Iterator[Claim]:
@@ -80,6 +88,8 @@ def of_top(fabric: Fabric, text: GateText, hosts: Sequence[HostPorts] = ()) -> I
         case Top.STREAM:
             says = "the loader and the unloader of each node write and read that node"
             yield wired("node ports", says, text, stream_ends(fabric, text))
+            says = "the control hears each node, and each node is given what it and commands give"
+            yield wired("stream control", says, text, stream_control_wires(fabric, text))
         case Top.HOST:
             says = (
                 "each node is given what the host port gives, or gives to its group, a cycle later"
@@ -97,7 +107,11 @@ def of_top(fabric: Fabric, text: GateText, hosts: Sequence[HostPorts] = ()) -> I
 
 
 def of_modules(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """What is proved of the bits of words in routers, combiners and endpoints."""
+    """What is proved of ROMs, and of the bits of words in routers, combiners and endpoints."""
+    says = "ROMs of nodes, and those inside modules, hold what the netlist says, in every row"
+    yield Claim("rom", "comparison", says, partial(check_roms, fabric, text))
+    says = "each out-port gives the word for which its select bits stand, or keeps its word"
+    yield Claim("selections", "all selections", says, partial(check_routers, fabric, text))
     for name, role in fabric.netlist.roles.items():
         if role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT):
             module = text.modules[fabric.prefix + name]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ..collective import ADD
 from ..collective.words import expected_words
-from ..program import DirectMap
+from ..program.host_words import asked_addresses
 from ..topology import BoolArray, IntArray
 from .symbols import word
 
@@ -121,28 +121,26 @@ def expected_bits(program: Program, run: Run, sums: Sums) -> tuple[IntArray, Boo
 def sent_locations(program: Program, run: Run, form: int | None = None) -> Locations:
     """Where the address map says that what a node sends lies, by the form of the run or another."""
     number = run.form(program) if form is None else form
-    return _locations(program, number, run, received=False)
+    return Locations(*asked_addresses(program, number, run.length, run.root, received=False))
 
 
 def received_locations(
-    program: Program, run: Run, form: int | None = None, *, by_root: bool = False
+    program: Program, run: Run, form: int | None = None, *, whole: bool = False
 ) -> Locations:
     """Return where the address map says that what a node has received lies, as the host asks.
 
     Parameters
     ----------
-    by_root : bool
-        True if the host, rather than the node, knows that the root shows what it sends.
+    whole : bool
+        True if the host, rather than the node, adds the upper half; see `MapFinder`.
     """
     number = run.form(program) if form is None else form
-    places, its = _locations(program, number, run, received=True), program.forms[number]
-    mapped = its.receive_map
-    if its.by_offset and isinstance(mapped, DirectMap) and mapped.base:
-        if by_root:
-            sent = (its.groups.position == run.root)[:, None] & (places.address >= 0)
-            return replace(places, address=places.address - mapped.base * sent)
-        return replace(places, bits=(mapped.base - 1).bit_length())
-    return places
+    memory, address = asked_addresses(program, number, run.length, run.root, received=True)
+    half, groups = program.forms[number].upper_half, program.forms[number].groups
+    if half and whole:
+        sent = (groups.position == run.root)[:, None] & (address >= 0)
+        return Locations(memory, address - half * sent)
+    return Locations(memory, address, bits=(half - 1).bit_length() if half else Locations.bits)
 
 
 def own_numbers(program: Program, layout: int) -> IntArray:
@@ -161,17 +159,3 @@ def listed_locations(program: Program, run: Run, listed: Listed, *, sent: bool) 
     first = first[:, part * layout.part_chunks + chunk]
     base = first[..., 1]
     return Locations(first[..., 0], np.where(base >= 0, base + flit, -1))
-
-
-def _locations(program: Program, form: int, run: Run, *, received: bool) -> Locations:
-    """Where the address map of a form says that words lie."""
-    part, its = program.part(form), program.forms[form]
-    count = part.layout.recv_words(run.length) if received else part.layout.send_words(run.length)
-    of, chunk, flit = part.locate(np.arange(count), run.length)
-    if received and its.part_is_root:
-        of = np.full_like(of, run.root)
-    mapped = its.receive_map if received else its.send_map
-    located = mapped.locate(its.groups.position[:, None], of[None], chunk[None])
-    memory, base = (np.broadcast_to(v, (program.topology.nodes, count)) for v in located)
-    pitch = np.array([its.loop.pitch_of(k) for k in range(len(program.memories))])
-    return Locations(memory, np.where(base >= 0, base + pitch[memory] * flit, -1))

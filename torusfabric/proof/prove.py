@@ -119,7 +119,7 @@ def _steps(
     text = read_gates(design, roles, cache, operators=operators_of(fabric, design))
     steps = Steps(fabric, design, cache, progress)
     whole = Whole(fabric, text)
-    yield steps.known(of_words(text, fabric.width))
+    yield steps.known(of_words(fabric, text))
     if fabric.frame:
         says = "all modules but tables and the loader are the same whatever is loaded"
         yield steps.known(Claim("text", "comparison", says, partial(check_same, written, design)))
@@ -159,7 +159,7 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
     if fabric.top is Top.STREAM:
         yield (
             "The rows of the ROMs of loaders and unloaders are those of the address map; loaders, "
-            "unloaders, commands and the control of streams are wired to each other and to ports."
+            "unloaders and commands are wired to these ROMs and to ports."
         )
         yield (
             "The sequencer tells the end of each run once: to commands not before it begins "

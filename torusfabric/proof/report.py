@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import WorkFailed
+
 __all__ = ["Counterexample", "ModuleProof", "Proof", "Refuted", "refuted"]
 
 
@@ -65,6 +67,11 @@ class Proof:
     def proved(self) -> bool:
         """Whether everything holds."""
         return self.counterexample is None
+
+    def require_proved(self, waves: str) -> None:
+        """Raise `WorkFailed` if anything does not hold, with words that say where waves are."""
+        if self.counterexample:
+            raise WorkFailed(f"{self.counterexample.message}{waves}")
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain data."""

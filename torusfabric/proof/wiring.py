@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from ..rtl.fabric_builder import is_by_group
 from ..rtl.host import merge_levels
 from ..rtl.netlist import Fixed, Role
-from .gates import WORDS_IN, Bit, GateText, cone
+from .gate_program import GateProgram
+from .gates import WORDS_IN, Bit, GateModule, GateText, cone
 from .report import refuted
+from .symbols import word
+from .units import registers_of_links
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
 
-__all__ = ["Wires", "check_words", "compared", "core_ports", "distributed_wires", "merged_wires",
-           "stream_ends"]  # fmt: skip
+__all__ = ["Wires", "check_arrivals", "check_words", "compared", "core_ports", "distributed_wires",
+           "merged_wires", "stream_control_wires", "stream_ends"]  # fmt: skip
 
 #: Instances and ports, with what is wired to them and what should be.
 Wires: TypeAlias = Iterator[tuple[str, str, list[Bit | None], list[Bit]]]
@@ -29,7 +35,7 @@ PORTS = ("write_bank", "write_address", "write_data", "write_enable", "read_bank
 def check_words(text: GateText, width: int) -> int:
     """Check that all bits of a word come from one word, in their order.
 
-    Which word comes to which node is a matter of whole runs, which carry out one bit of each.
+    So it is enough to know of one bit of a word where it comes from; see `arriving_wires`.
     """
     driver = {
         bit: (name, port, k)
@@ -57,6 +63,67 @@ def check_words(text: GateText, width: int) -> int:
                 raise refuted("wiring", f"{name}.{port}", message)
             count += 1
     return count
+
+
+def check_arrivals(fabric: Fabric, text: GateText) -> int:
+    """Check, and count, the words that come to nodes by arcs of the topology.
+
+    In-port p of a node takes the word that the neighbour there sends by the opposite out-port; if
+    the arc takes several cycles, the word leaves a link that has the others. Routers and combiners
+    take the words of all in-ports, endpoints those that they store. A core without memories shows
+    all of them.
+    """
+    width, count = fabric.width, 0
+    in_ports = range(fabric.program.topology.ports)
+    sources = fabric.placement.endpoints.wires
+    takers: list[tuple[str, int, list[Bit], Sequence[int]]] = [
+        ("the top", int(name.removeprefix("receive_")), bits, in_ports)
+        for name, bits in text.outputs.items()
+        if name.startswith("receive_")
+    ]
+    for instance in fabric.netlist.instances:
+        if instance.role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT):
+            assert instance.node is not None
+            words: Sequence[int] = in_ports
+            if instance.role is Role.ENDPOINT:
+                words = [word for word, _ in sources[fabric.variant_of[instance.node]].words]
+            pins = text.instances[instance.name].pins
+            takers.append((instance.name, instance.node, pins.get("rx", []), words))
+    arriving = _arriving(fabric, text)
+    for name, node, bits, words in takers:
+        for found, source in zip(bits[::width], words, strict=True):
+            # Sources from the number of ports on are results of the node itself.
+            if source in in_ports:
+                arc, wanted = arriving[node][source]
+                if found != wanted:
+                    message = (
+                        f"In-port {source} of {name} must have the word of arc {arc}, "
+                        f"not {_named(text, found)}"
+                    )
+                    raise refuted("wiring", f"{name}.rx[{source}]", message)
+                count += 1
+    return count
+
+
+def _arriving(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None]]]:
+    """Return the arc and the first bit of the word that comes to each node by each in-port."""
+    topology, width, netlist = fabric.program.topology, fabric.width, fabric.netlist
+    registers, behind = registers_of_links(fabric), dict[tuple[Bit, int], Bit]()
+    for link in netlist.having(Role.LINK):
+        if link.name in text.instances:
+            module, pins, _ = text.instances[link.name]
+            late = 1 + registers[module.removeprefix(fabric.prefix)]
+            behind[pins["sent"][0], late] = pins["arrived"][0]
+    sent = {i.node: text.instances[i.name].pins["tx"] for i in netlist.having(Role.ROUTER)}
+    cycles = topology.cycles_of_arc.tolist()
+
+    def word(node: int, port: int) -> tuple[str, Bit | None]:
+        bit, late = sent[node][port * width], cycles[node][port]
+        arrives = bit if late == 1 else behind.get((bit, late))
+        return f"{node}:{topology.port_names[port]}", arrives
+
+    ends = np.stack(topology.upstream, axis=2).tolist()
+    return [[word(*end) for end in by_port] for by_port in ends]
 
 
 def compared(text: GateText, wires: Wires, what: str) -> int:
@@ -117,6 +184,70 @@ def stream_ends(fabric: Fabric, text: GateText) -> Wires:
                 yield endpoint.name, port, [*bits], given[port][: len(bits)]
 
 
+#: The outputs of the tree of readiness, each with the inputs from which it follows.
+FOLLOWS = {"all_ready": ["ready"], "any_bad": ["bad"], "none_bad": ["good"],
+           "any_length": ["length", "sends"], "any_sends": ["sends"]}  # fmt: skip
+
+#: The inputs of the control of streams, each with what loaders and unloaders say of it.
+HEARD = {"ready": ["loaded", "free"], "bad": ["bad"], "good": ["bad"],
+         "last": ["length", "counts"]}  # fmt: skip
+
+#: What loaders and unloaders are told of runs, and of messages unless tables are loaded.
+OF_RUNS = ("clear", "run_begins", "run_ends", "run_empty", "run_last")
+OF_MESSAGES = ("load_valid", "load_mode", "load_root", "unload_mode", "unload_root")
+
+
+def stream_control_wires(fabric: Fabric, text: GateText) -> Wires:
+    """Yield the wires between the control of streams, the commands, the sequencer and all nodes.
+
+    Outputs of these three go to inputs of the same name, at nodes a cycle later; the control hears
+    each node by a tree.
+    """
+    given: dict[str, list[Bit]] = {}
+    ones = [name for name in ("the_sequencer", "the_commands", "the_stream_control")
+            if name in text.instances]  # fmt: skip
+    for name in ones:
+        module, pins, _ = text.instances[name]
+        given |= {port: pins[port] for port in text.modules[module].outputs}
+    for name in ones:
+        module, pins, _ = text.instances[name]
+        for port in given.keys() & text.modules[module].inputs.keys():
+            yield name, port, [*pins[port]], given[port][: len(pins[port])]
+    told = OF_RUNS if fabric.frame else OF_RUNS + OF_MESSAGES
+    staged, heard = _staged(fabric, text), defaultdict[str, list[Bit]](list)
+    for name in (f"{end}_at_{k}" for k in range(fabric.nodes) for end in ("loader", "unloader")):
+        for port, bits in text.instances[name].pins.items():
+            heard[port] += bits
+            if port in told:
+                yield name, port, [staged.get(bit) for bit in bits], given[port][: len(bits)]
+    for port, said in HEARD.items():
+        bits = text.instances["the_stream_control"].pins.get(port, [])
+        if bits:
+            wanted = {bit for each in said for bit in heard[each]}
+            found = _heard(fabric, text, bits)
+            yield "the_stream_control", port, sorted(found, key=str), sorted(wanted, key=str)
+
+
+def _heard(fabric: Fabric, text: GateText, bits: list[Bit]) -> set[Bit]:
+    """Return the bits at nodes from which bits follow through the tree of readiness."""
+    before: dict[Bit, list[Bit]] = {}
+    for instance in fabric.netlist.having(Role.STREAM):
+        if instance.name in text.instances and instance.module.startswith("readiness"):
+            pins = text.instances[instance.name].pins
+            for out, ports in FOLLOWS.items():
+                # Nodes only say what is bad.
+                followed = ports if out != "none_bad" or "good" in pins else ["bad"]
+                inputs = [bit for port in followed for bit in pins.get(port, [])]
+                before |= dict.fromkeys(pins.get(out, []), inputs)
+    found, left = set[Bit](), [*bits]
+    while left:
+        bit = left.pop()
+        if bit not in found:
+            found.add(bit)
+            left += before.get(bit, [])
+    return found - before.keys()
+
+
 def distributed_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield what nodes are given by the host port, bit by bit: each behind a register.
 
@@ -143,19 +274,35 @@ def distributed_wires(fabric: Fabric, text: GateText) -> Wires:
 
 
 def _staged(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
-    """Of each bit behind a register of the control tree, the bit before it."""
+    """Return, of each bit behind a register of the control tree, the bit before it."""
     found: dict[Bit, Bit] = {}
+    passed: dict[str, list[tuple[str, int, str, int]]] = {}
     for instance in fabric.netlist.having(Role.CONTROL):
-        module = text.modules[fabric.prefix + instance.module]
-        pins = text.instances[instance.name].pins
-        place = {bit: (p, k) for p, bits in module.inputs.items() for k, bit in enumerate(bits)}
-        for port, bits in module.outputs.items():
-            for k, bit in enumerate(bits):
-                before = module.flop_of.get(bit)
-                if before in place:
-                    name, number = place[before]
-                    found[pins[port][k]] = pins[name][number]
+        module, pins = (
+            text.modules[fabric.prefix + instance.module],
+            text.instances[instance.name].pins,
+        )
+        if module.name not in passed:
+            passed[module.name] = [*_passed_on(module)]
+        for port, k, name, number in passed[module.name]:
+            found[pins[port][k]] = pins[name][number]
     return found
+
+
+def _passed_on(module: GateModule) -> Iterator[tuple[str, int, str, int]]:
+    """Yield bits of outputs, and those of inputs that they show a cycle later without a reset."""
+    program = GateProgram(module, {name: [*range(len(b))] for name, b in module.outputs.items()})
+    places = [(name, k) for name, bits in program.inputs.items() for k in bits if name != "rst"]
+    letters = dict(zip(word(np.arange(len(places))).tolist(), places, strict=True))
+    of_place = {place: letter for letter, place in letters.items()}
+    given = {name: np.array([[of_place.get((name, k), 0)] for k in bits], np.int32)
+             for name, bits in program.inputs.items() if bits}  # fmt: skip
+    state = program.unknown(1)
+    shown = program.values(program.after(program.values(state, given), state), {})
+    for port in module.outputs:
+        for k, letter in enumerate(program.outputs_of(shown, port)[:, 0].tolist()):
+            if letter in letters:
+                yield (port, k, *letters[letter])
 
 
 def merged_wires(fabric: Fabric, text: GateText) -> Wires:

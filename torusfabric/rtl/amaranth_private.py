@@ -1,7 +1,7 @@
 """Private names of Amaranth, for the writer of Verilog, the compiled engine and lists of memories.
 
 No other module imports a private name of Amaranth or reads a private attribute of its objects.
-Amaranth may change them in any release: ``rtl_tests/rtl/test_amaranth_private.py`` tries each one,
+Amaranth may change them in any release: ``rtl_tests/rtl/test_amaranth_private.py`` looks for each,
 and says which of our modules needs it.
 
 - `ast`: classes of statements and values; `nir`: cells of Amaranth's netlist.

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..program import Program, RouteMap
-from ..program.address_map import AddressMap
-from ..program.fields import Order
+from ..program import AddressMap, Program
 from ..schedule import Listed
 from ..topology import IntArray
+from .fabric_builder import is_direct
 
 __all__ = ["core_address_map"]
 
@@ -32,7 +31,7 @@ def core_address_map(program: Program) -> dict[str, Any]:
         alone receives is listed for every node, as if it were that.
     """
     form, layout = program.form, program.layout
-    if isinstance(form.receive_map, RouteMap) and form.loop.order is Order.FLIT:
+    if is_direct(program):
         names = [*map(program.blocks.name, range(program.blocks.count)), None]
         arrivals = _first_arrivals(program).tolist()
         return {"arrivals": [[[names[k] for k in steps] for steps in node] for node in arrivals]}
@@ -55,9 +54,8 @@ def _listed(
     chunks = program.layout.part_chunks
     part, chunk = divmod(np.arange(parts * chunks), chunks)
     nodes = program.groups.position
-    memory, base = mapped.locate(nodes[:, None], part[None, :], chunk[None, :])
-    found = np.broadcast_arrays(memory - first, base, nodes[:, None] + part)
-    rows = np.stack(found[:2], axis=-1)
+    memory, base = mapped.locate(nodes[:, None], part, chunk)
+    rows = np.stack([memory - first, base], axis=-1)
     return [[entry if entry[1] >= 0 else None for entry in row] for row in rows.tolist()]
 
 

@@ -24,8 +24,8 @@ from ..toolchain.values import flag, natural, of_type
 from .assembly import Assembly
 from .core_address_map import core_address_map
 from .fabric_builder import FabricBuilder, Top, is_direct
+from .finders import HostLayout
 from .inventory import Origins, tag_cost
-from .locators import HostLayout
 from .placement import place
 from .streams import Clocks
 from .streams.ports import connect_streams, is_stream, stream_members
@@ -156,7 +156,7 @@ class Fabric(wiring.Component):
     >>> program = tf.compile(tf.plan(tf.Torus(2, 3), "allgather"))
     >>> fabric = tf.Fabric(program, width=8)
     >>> fabric.nodes, fabric.read_latency
-    (6, 15)
+    (6, 14)
     """
 
     #: The nodes that are built, if they are not all; the system that they are a part of.
@@ -207,8 +207,8 @@ class Fabric(wiring.Component):
         build = self.core.build if self.core else self._builder()
         self.nodes, self.here, self.hold = build.nodes, [*map(int, build.here)], build.hold
         self.answer, self.operator_unit = build.answer, build.operator_unit
-        self.router_classes, self.read_latency, self._locators = self.add_top(build)
-        self.register_map = self._behind_bus(build, self.bus) if self.bus else None
+        self.router_classes, self.read_latency, self._finders = self.add_top(build)
+        self.register_map = self.add_bus(build, self.bus) if self.bus else None
         self.netlist = build.done()
         streams = stream_members(program, self.width, self.beat) if self.top is Top.STREAM else {}
         if self.bus and streams:  # whose registers stand for commands
@@ -337,7 +337,7 @@ class Fabric(wiring.Component):
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive those ports that do not stand behind the bus, in a design that has all of it."""
 
-    def _behind_bus(self, build: FabricBuilder | CoreBuilder, bus: Bus) -> RegisterMap:
+    def add_bus(self, build: FabricBuilder | CoreBuilder, bus: Bus) -> RegisterMap:
         """Put the host port behind a bus."""
         from .bus.attach import add_bus, command_choices  # a guest
 
@@ -410,9 +410,7 @@ class Fabric(wiring.Component):
     @cached_property
     def origins(self) -> Origins:
         """How origins are known, and what that costs."""
-        rom_bits = sum(make().rom_bits() for make in self._locators)
-        if self.top is Top.HOST:
-            rom_bits += sum(layout.position_bits for layout in self.form_layouts)
+        rom_bits = sum(finder.rom_bits() for finder in self._finders)
         known_by = dict.fromkeys(form.known_by for form in self.program.forms)
         # Forms that are loaded are not of common variants.
         parts = self.program.parts if self.frame else (self.program,)

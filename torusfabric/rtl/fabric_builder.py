@@ -12,7 +12,7 @@ import numpy as np
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.wiring import In, Out
 
-from ..program import Program, RouteMap
+from ..program import Program
 from ..program.fields import Order
 from ..program.timing import DISTRIBUTION
 from ..toolchain.values import Choice
@@ -71,7 +71,8 @@ def is_by_group(net: str) -> bool:
 
 def is_direct(program: Program) -> bool:
     """Whether nodes of a core have ports for what they send and receive, in place of memories."""
-    return isinstance(program.form.receive_map, RouteMap) and program.loop.order is Order.FLIT
+    by_routes = program.form.receive_map.otherwise is not None
+    return by_routes and program.loop.order is Order.FLIT
 
 
 class Words(NamedTuple):

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import groupby
 from operator import or_
-from typing import NamedTuple
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib.wiring import In, Member, Out
+from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.lib.wiring import In, Out
 
 from ..program.fields import number_equal
-from ..program.timing import DISTRIBUTION, STORE, WRITE, table_digits
+from ..program.timing import DISTRIBUTION, STORE, WRITE
 from ..topology import IntArray
 from .arrays import NodeGroups
-from .locators import HostLayout, Locator
-from .memories import Columns, address_width, choose, constant_at, fitting, look_up
+from .finders import ENTRY, Finder
+from .memories import address_width, choose, look_up
 from .modules import delayed, pulsed
 from .netlist import Leaf
 
-__all__ = ["RADIX", "divide", "enable_numbers", "Finder", "Host", "ReadMerge", "merge_levels",
-           "suffix"]  # fmt: skip
+__all__ = ["RADIX", "enable_numbers", "Host", "ReadMerge", "merge_levels", "suffix"]
 
-
-#: Cycles from a write to its leaving for the nodes, where its address needs no look-up.
-ENTRY = 1
 
 assert WRITE == ENTRY + DISTRIBUTION + STORE, "a write is in a memory when a run may read it"
 
@@ -73,81 +68,6 @@ class ReadMerge(Leaf):
         m = Module()
         m.d.sync += self.word.eq(reduce(or_, self.words("data", self._width)))
         return m
-
-
-class Finder(NamedTuple):
-    """Finds the words that nodes send by one of the send maps, or have received in one form.
-
-    Parameters
-    ----------
-    parts : int
-        Parts of what a node sends, or receives.
-    locator : Locator or None
-        None where the order of addresses is that of memory.
-    banks : tuple of int, optional
-        The number of each memory that the locator knows; by default its own.
-    half : int
-        Base of the addresses of received words, where the root shows what it sends at address 0.
-    """
-
-    layout: HostLayout
-    parts: int
-    locator: Locator | None
-    banks: tuple[int, ...] = ()
-    half: int = 0
-
-    @property
-    def by_root(self) -> bool:
-        """True if it depends on the root where a word is."""
-        return self.layout.part_is_root or bool(self.half)
-
-    @property
-    def given(self) -> Mapping[str, Member]:
-        """Members that the locator has besides."""
-        return self.locator.given if self.locator else {}
-
-    @property
-    def bank_bits(self) -> int:
-        """Bits of the number of a memory."""
-        return len(self.locator.bank) if self.locator else address_width(self.layout.part_chunks)
-
-    @property
-    def latency(self) -> int:
-        """Cycles to find the memory and the address, the input register included."""
-        if self.locator is None:
-            return ENTRY + self.layout.chunk_cycles * self.layout.memory_by_chunk
-        return ENTRY + self.layout.block_cycles(self.parts) + self.locator.latency
-
-    def find(
-        self, m: Module, name: str, address: Value, node: Value, root: Value | None = None
-    ) -> tuple[Value, Value]:
-        """The memory and the address of a word of a node.
-
-        Where it is the root that says in which part a word lies, the root is given.
-        """
-        layout, locator = self.layout, self.locator
-        if locator is None:
-            chunk, flit = Const(0), address
-            if layout.memory_by_chunk:
-                _, chunk, flit = _block(m, name, layout, flit, 1)
-            return delayed(m, chunk, 1), layout.first_flit(delayed(m, flit, 1))
-        m.submodules[f"{name}_locator"] = locator
-        part, chunk, flit = _block(m, name, layout, delayed(m, address, 1), self.parts)
-        position = _position(m, layout, node, f"{name}_positions")
-        m.d.comb += [
-            locator.node.eq(delayed(m, position, layout.block_cycles(self.parts))),
-            locator.origin.eq(part if root is None or not layout.part_is_root else root),
-            locator.chunk.eq(chunk),
-            locator.flit.eq(layout.first_flit(flit)),
-        ]
-        known = self.banks in ((), tuple(range(len(self.banks))))
-        bank = locator.bank if known else constant_at(self.banks, locator.bank)
-        if root is None or not self.half:
-            return bank, locator.address
-        late = layout.block_cycles(self.parts) + locator.latency
-        received = delayed(m, position != root, late, f"{name}_received")
-        low = fitting(locator.address, (self.half - 1).bit_length())
-        return bank, Cat(low, received)
 
 
 class Host(Leaf):
@@ -203,7 +123,7 @@ class Host(Leaf):
     sampled_root : In
         The root of the last run, where what is read depends on it.
     read_node, read_bank, read_address : Out
-        A read. Its locators have members besides, see `Locator`.
+        A read. Its finders have members besides, see `Finder`.
     next_read_address : Out
         What `read_address` is a cycle later; if there are several forms, with `early`.
 
@@ -236,7 +156,6 @@ class Host(Leaf):
         self._answer = answer + len(merge_levels(nodes))
         #: The words that each write enable is for.
         self._ranges = [*dict.fromkeys(way.layout.send_words for way in writes)]
-        banks = max(max(view.banks) for view in views) + 1
         by_root = any(view.by_root for view in views)
         super().__init__(
             {
@@ -249,7 +168,7 @@ class Host(Leaf):
                 "write_node": Out(self._groups.place_bits),
                 "write_data": Out(width),
                 "read_node": Out(address_width(nodes)),
-                "read_bank": Out(address_width(banks)),
+                "read_bank": Out(max(view.bank_bits for view in views)),
                 "read_address": Out(address_bits),
             }
             | {
@@ -265,7 +184,7 @@ class Host(Leaf):
                 "next_read_address": Out(address_bits * self._choosing * early),
                 "settling": Out(int(hold > 0)),
             }
-            | {name: each for view in views for name, each in view.given.items()}
+            | {name: each for view in views for name, each in view.members.items()}
         )
 
     @property
@@ -317,13 +236,8 @@ class Host(Leaf):
         """Find what is asked for in every form, and choose that of the last run."""
         found = []
         for number, view in enumerate(self._views):
-            for name, member in view.given.items():
-                inside, outside = getattr(view.locator, name), getattr(self, name)
-                inwards = member.flow is In
-                m.d.comb += inside.eq(self.value(name)) if inwards else outside.eq(inside)
-            root = self.value("sampled_root") if view.by_root else None
             latency = self._locating - self._choosing
-            found.append(self._find(m, f"read{suffix(number)}", view, latency, node, root))
+            found.append(self._find(m, f"read{suffix(number)}", view, latency, node))
         bank, address = found[0]
         if self._choosing:
             # The sequencer may be far away, and nobody reads while the form changes.
@@ -338,19 +252,19 @@ class Host(Leaf):
         ]
 
     def _find(
-        self, m: Module, name: str, finder: Finder, latency: int, node: Value, root: Value | None
+        self, m: Module, name: str, finder: Finder, latency: int, node: Value
     ) -> tuple[Value, Value]:
         """Memory and address of what is asked for, after as many cycles as the slowest finder."""
         wait = latency - finder.latency
         address = delayed(m, self.value("host_addr")[: finder.layout.address_bits - 1], wait)
-        return finder.find(m, name, address, delayed(m, node, wait), root)
+        return finder.find(m, self, name, address, delayed(m, node, wait))
 
     def _write(self, m: Module, node: Value) -> None:
         """Find where words go by every send map, and pass the rest of the write on as late."""
         latency = self.write_cycles
         for number, way in enumerate(self._writes):
             name = f"write{suffix(number)}"
-            bank, address = self._find(m, name, way, latency, node, None)
+            bank, address = self._find(m, name, way, latency, node)
             m.d.comb += [
                 getattr(self, f"write_bank{suffix(number)}").eq(bank),
                 getattr(self, f"write_address{suffix(number)}").eq(address),
@@ -411,90 +325,3 @@ def _is_below(value: Value, limit: int) -> Value:
         below = (part != 2 ** len(part) - 1) | below if bit else (part == 0) & below
         low += len(part)
     return below
-
-
-def _position(m: Module, layout: HostLayout, node: Value, name: str) -> Value:
-    """The position in its group of a node, one cycle later."""
-    if layout.positions is None:
-        return delayed(m, node, 1)
-    table = Columns(node)
-    position = table.read(layout.positions)
-    table.build(m, name)
-    return position
-
-
-def _block(
-    m: Module, name: str, layout: HostLayout, address: Value, parts: int
-) -> tuple[Value, Value, Value]:
-    """Part, chunk and flit within it of an address, after `HostLayout.block_cycles`."""
-    chunks, flits = layout.chunks, layout.flits
-    if layout.in_turn and layout.part_chunks < chunks:
-        within, block = divide(m, f"{name}_chunk", address, chunks, count=flits)
-        part, chunk = divide(m, f"{name}_part", block, layout.part_chunks, count=chunks)
-        return part, chunk, delayed(m, within, layout.part_cycles(parts))
-    size = layout.part_flits
-    part, flit = divide(m, f"{name}_part", address, size, count=parts * size)
-    if layout.in_turn:
-        within, chunk = divide(m, f"{name}_chunk", flit, chunks, count=flits)
-    else:
-        block = layout.block_flits
-        chunk, within = divide(m, f"{name}_chunk", flit, block, count=layout.part_chunks * block)
-    return delayed(m, part, layout.chunk_cycles), chunk, within
-
-
-def divide(m: Module, name: str, value: Value, divisor: int, *, count: int) -> tuple[Value, Value]:
-    """Quotient and remainder of one of so many numbers, after `division_cycles`.
-
-    Parameters
-    ----------
-    name : str
-        Of its tables.
-    value : Value
-        A number from 0 to ``count - 1``.
-    """
-    bits = max((count - 1).bit_length(), 1)
-    value = value[:bits]
-    if count <= divisor:
-        return Const(0), value
-    if not divisor & (divisor - 1):
-        shift = divisor.bit_length() - 1
-        return value[shift:], value[:shift] if shift else Const(0)
-    if digits := table_digits(count, divisor):
-        return _by_tables(m, name, value, divisor, digits)
-    return _by_subtraction(m, value, divisor, (count - 1) // divisor)
-
-
-def _by_tables(
-    m: Module, name: str, value: Value, divisor: int, digits: tuple[int, ...]
-) -> tuple[Value, Value]:
-    """Find a digit of the quotient, and what is left, in each cycle."""
-    quotient: Value = Const(0, 0)
-    left: Value = Const(0, 0)
-    lower = sum(digits)
-    for number, bits in enumerate(digits):
-        lower -= bits
-        table = Columns(Cat(value[lower:][:bits], left))
-        key = np.arange(1 << (bits + len(left)))
-        # What is left of the digits before is below the divisor.
-        digit = table.read(np.minimum(key // divisor, (1 << bits) - 1))
-        left = table.read(key % divisor)
-        table.build(m, f"{name}_{number}")
-        filled = Cat(digit, Const(0, max(bits - len(digit), 0)))[:bits]
-        quotient = Cat(filled, delayed(m, quotient, 1))
-        value = delayed(m, value[: max(lower, 1)], 1)
-    return quotient, left
-
-
-def _by_subtraction(m: Module, value: Value, divisor: int, most: int) -> tuple[Value, Value]:
-    """Find a bit of the quotient in each cycle."""
-    quotient: list[Value] = []
-    rest = value
-    for k in reversed(range(most.bit_length())):
-        fits = rest >= divisor << k
-        quotient = [delayed(m, bit, 1) for bit in quotient]
-        taken = Signal(reset_less=True, name="taken")
-        remaining = Signal(len(value), reset_less=True, name="remaining")
-        m.d.sync += [taken.eq(fits), remaining.eq(Mux(fits, rest - (divisor << k), rest))]
-        quotient.insert(0, taken)
-        rest = remaining
-    return Cat(*quotient), rest[: max((divisor - 1).bit_length(), 1)]

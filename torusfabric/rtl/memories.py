@@ -48,13 +48,18 @@ class MemoryShape(NamedTuple):
 
     Parameters
     ----------
-    written : bool
-        Whether it is written; otherwise it is a ROM.
+    rows : tuple of int
+        The contents of a ROM; empty for a memory that is written.
     """
 
     width: int
     depth: int
-    written: bool
+    rows: tuple[int, ...]
+
+    @property
+    def written(self) -> bool:
+        """True if it is written; otherwise it is a ROM."""
+        return not self.rows
 
 
 def memories_of(design: Elaboratable) -> list[MemoryShape]:
@@ -71,9 +76,13 @@ def _within(fragment: Fragment) -> Iterator[MemoryShape]:
         if isinstance(inner, MemoryInstance):
             memory = describe_memory(inner)
             if all(port.domain != "comb" for port in memory.reads):
-                yield MemoryShape(memory.width, memory.depth, bool(memory.writes))
+                rows = () if memory.writes else memory.rows
+                yield MemoryShape(memory.width, memory.depth, rows)
         elif isinstance(inner, Instance) and inner.type == LOOK_UP:
-            yield MemoryShape(inner.parameters["WIDTH"], inner.parameters["DEPTH"], written=False)
+            width, depth = inner.parameters["WIDTH"], inner.parameters["DEPTH"]
+            contents = Value.cast(inner.parameters["CONTENTS"]).value
+            rows = tuple(contents >> width * k & (1 << width) - 1 for k in range(depth))
+            yield MemoryShape(width, depth, rows)
         yield from _within(inner)
 
 

@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from amaranth.lib.wiring import In, Member
 
 from ..contract.ports import Port
 from ..contract.registers import Register
@@ -82,7 +83,7 @@ class Netlist:
     wired : dict of str to tuple of Part
         Outputs that no instance drives by itself, and the bits of nets they are made of.
     declared : mapping of str to Port
-        The purpose of ports that adapters have added.
+        The purpose of ports that streams and adapters have added.
     """
 
     inputs: dict[str, int]
@@ -232,6 +233,11 @@ class NetlistBuilder:
         """Declare an output of the whole, or of a node; an instance must drive the net."""
         port = self._port(name, node)
         self.outputs[port] = self.nets[port] = width
+
+    def add_ports(self, members: Mapping[str, Member]) -> None:
+        """Declare a port of the whole for each of some members of a component."""
+        for name, member in members.items():
+            (self.add_input if member.flow is In else self.add_output)(name, member.shape)
 
     def wire_output(self, name: str, parts: tuple[Part, ...], *, node: int | None = None) -> None:
         """Declare an output of the whole, or of a node, made of bits of nets."""

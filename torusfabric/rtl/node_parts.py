@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from amaranth.lib.wiring import Out
 
-from ..program import DirectMap, Form
 from ..program.timing import DISTRIBUTION
 from ..topology import IntArray, cayley
 from .arrays import Fixed, Numbers, OneOf, Parts, Role, Slice, Source
@@ -83,7 +82,7 @@ def add_endpoints(build: FabricBuilder) -> None:
 def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
     """What all endpoints have in common."""
     program = build.program
-    halves = tuple(_half(form) for form in program.forms)
+    halves = tuple(form.upper_half for form in program.forms)
     offsets = cayley(program.root_groups.torus).moduli if any(halves) else ()
     adds = any(len(readers) > 1 for readers in build.sources.injections)
     # A run begins some cycles after a message was loaded; but in the cycle after a write of a core.
@@ -124,12 +123,6 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
         late=bool(build.placement.frame and build.placement.frame.late),
         links=build.topology.longest_link,
     )
-
-
-def _half(form: Form) -> int:
-    """The address of what is received, where a memory has what would be sent below; else 0."""
-    mapped = form.receive_map
-    return mapped.base if form.by_offset and isinstance(mapped, DirectMap) else 0
 
 
 def add_endpoint_module(

@@ -19,14 +19,13 @@ from amaranth.hdl import Const, Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..errors import InputError
-from ..program import CycleMap, DirectMap, Program, RouteMap, TableMap
-from ..program.timing import direct_write_delay
+from ..program import Program
 from ..toolchain.values import shown
 from ..topology import CayleyGraph, cayley
 from .arrays import Slice
 from .fabric_builder import FabricBuilder, Top
-from .host import RADIX, Finder, Host, ReadMerge, merge_levels
-from .locators import ChunkLocator, HostLayout, Locator, RouteLocator
+from .finders import Finder, HostLayout, finder_of
+from .host import RADIX, Host, ReadMerge, merge_levels
 from .memories import address_width, choose
 from .netlist import Fixed, Leaf, NetlistBuilder, Part, Parts, Role
 from .node_parts import add_combiners, add_endpoints, add_routers, add_streams
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Built", "RootUnit", "add_core_top", "add_host", "add_host_port", "add_host_top",
            "add_inside", "add_read_tree", "add_root_unit", "add_sequencer", "add_single",
-           "add_starts", "add_status", "check_prefix", "check_top", "loaded_tables",
-           "locator_of"]  # fmt: skip
+           "add_starts", "add_status", "check_prefix", "check_top",
+           "loaded_tables"]  # fmt: skip
 
 
 def add_single(
@@ -75,8 +74,9 @@ def add_host(
     build: FabricBuilder | CoreBuilder,
     layouts: Sequence[HostLayout],
     outside: str = "",
-    halves: Sequence[int] = (),
-) -> tuple[int, list[Callable[[], Locator]]]:
+    *,
+    core: bool = False,
+) -> tuple[int, list[Finder]]:
     """Add the host port, and the tree that brings read data to it.
 
     Parameters
@@ -85,52 +85,42 @@ def add_host(
         Of each form.
     outside : str
         Prefix of the nets `start` and `busy` that close the port to writes.
-    halves : sequence of int, optional
-        For each form, the base of the addresses of received words, where the port finds it.
+    core : bool
+        True for the nodes of a core: the port gives them whole addresses, and none of them early.
 
     Returns
     -------
     read_latency : int
         Edges from an address to its data.
-    locators : list of function of () -> Locator
-        Those of what is received, and of what is sent if that is not in the order of addresses.
+    finders : list of Finder
+        Those of what is received in each form, and of what is sent by each send map.
     """
     program = build.program
-    parts = [program.part(form) for form in range(len(program.forms))]
-    locators = [locator_of(part, received=True) for part in parts]
-    # One form of each send map.
-    sending = {form.layout: number for number, form in reversed([*enumerate(program.forms)])}
-    writers = [locator_of(parts[sending[k]], received=False) for k in sorted(sending)]
+    forms = range(len(program.forms))
+    #: The first form of each send map.
+    first = {program.forms[form].layout: form for form in reversed(forms)}
+    sending = [first[layout] for layout in sorted(first)]
+    views, writes = (
+        [finder_of(layouts[form], program, form, received=received, whole=core) for form in some]
+        for some, received in ((forms, True), (sending, False))
+    )
     given: dict[str, Parts] = {}
-    if any(layout.part_is_root for layout in layouts) or any(halves):
+    if any(view.by_root for view in views):
         given["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
     if program.several:
-        given["form"] = (Part("run_form", 0, address_width(len(parts))),)
-
-    def make() -> Host:
-        numbers = np.arange(len(program.memories))
-        banks = [numbers if form.receive_map.numbers is None else form.receive_map.numbers
-                 for form in program.forms]  # fmt: skip
-        return Host(
-            [
-                Finder(layout, layout.recv_parts, make and make(), tuple(of_form.tolist()), half)
-                for layout, make, of_form, half in zip(
-                    layouts, locators, banks, halves or (0,) * len(layouts), strict=True
-                )
-            ],
-            [
-                Finder(layouts[sending[k]], layouts[sending[k]].send_parts, writer and writer())
-                for k, writer in zip(sorted(sending), writers, strict=True)
-            ],
-            width=build.word,
-            address_bits=build.address_bits,
-            answer=build.answer,
-            hold=build.hold,
-            blocks=build.cut.nodes if build.cut else None,
-            early=not halves,
-        )
-
-    return add_host_port(build, make, given, outside), [*filter(None, (*locators, *writers))]
+        given["form"] = (Part("run_form", 0, address_width(len(forms))),)
+    make = partial(
+        Host,
+        views,
+        writes,
+        width=build.word,
+        address_bits=build.address_bits,
+        answer=build.answer,
+        hold=build.hold,
+        blocks=build.cut.nodes if build.cut else None,
+        early=not core,
+    )
+    return add_host_port(build, make, given, outside), [*views, *writes]
 
 
 def add_host_port(
@@ -151,37 +141,6 @@ def add_host_port(
     add_read_tree(build)
     build.add_output("host_rdata", build.word)
     return host.read_latency
-
-
-def locator_of(program: Program, *, received: bool) -> Callable[[], Locator] | None:
-    """How to make the locator of what nodes send, or have received.
-
-    None for what they send where the host's order is that of memory.
-    """
-    from .locators.table import CycleLocator, TableLocator
-
-    layout, mapped = program.layout, program.form.receive_map
-    first, memories = 0, len(program.memories)
-    if not received:
-        mapped = program.form.send_map
-        own = [number for number, memory in enumerate(program.memories) if memory.own]
-        first, memories = own[0], 1 if isinstance(mapped, DirectMap) else len(own)
-    if isinstance(mapped, RouteMap):
-        return partial(RouteLocator, program)
-    if isinstance(mapped, DirectMap):
-        if received:
-            return partial(ChunkLocator, program)
-        late = direct_write_delay(layout, program.flits, any_length=program.any_length)
-        if mapped.by_chunk or not late:
-            return None
-        parts, chunks = np.ogrid[: layout.send_parts, : layout.part_chunks]
-        memory, base = mapped.locate(0, parts, chunks)
-        mapped = TableMap(memory[None], base[None])
-    facts = {"first": first, "memories": memories, "flits": program.block_flits}
-    if isinstance(mapped, CycleMap):
-        return partial(CycleLocator, mapped, **facts)
-    assert isinstance(mapped, TableMap)
-    return partial(TableLocator, mapped, nodes=program.groups.size, **facts)
 
 
 def add_read_tree(build: FabricBuilder | CoreBuilder) -> None:
@@ -301,25 +260,25 @@ class Built(NamedTuple):
         The modules of routers, and of how many nodes each is.
     read_latency : int
         Edges from an address to its data; 0 where nothing is read at addresses.
-    locators : list of function of () -> Locator
+    finders : list of Finder
         What finds words for the host.
     """
 
     router_classes: list[tuple[str, int]]
     read_latency: int = 0
-    locators: list[Callable[[], Locator]] = []  # noqa: RUF012  nobody adds to it
+    finders: Sequence[Finder] = ()
 
 
 def add_host_top(build: FabricBuilder, layouts: Sequence[HostLayout], outside: str = "") -> Built:
     """One memory-mapped port serves all nodes; `outside` is that of `add_host`."""
     add_starts(build)
-    latency, locators = add_host(build, layouts, outside)
+    latency, finders = add_host(build, layouts, outside)
     # Of several forms, the sequencer takes it a cycle early.
     idle = "next_read_address" if build.program.several else "read_address"
     add_sequencer(build, {"idle_address": build.low(idle, build.address_bits)})
     routers = add_inside(build, add_endpoints)
     add_status(build)
-    return Built(routers, latency, locators)
+    return Built(routers, latency, finders)
 
 
 def add_core_top(build: FabricBuilder) -> Built:

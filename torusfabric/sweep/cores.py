@@ -19,7 +19,6 @@ from itertools import groupby, islice
 
 from ..errors import InputError
 from ..toolchain import processes
-from ..toolchain.folders import remove_work_folders
 from .grid import Point, key
 from .results import Row
 from .work import contents_of, failed_row, work
@@ -145,20 +144,15 @@ def _begin_worker(folder: str) -> None:
     """Work in a folder, and see that this process and its tools end with what started it."""
     os.chdir(folder)
 
-    def leave() -> None:
-        processes.stop_all()
-        remove_work_folders()
-        os._exit(1)
-
     def watch() -> None:
         parent = multiprocessing.parent_process()
         if parent is not None:
             multiprocessing.connection.wait([parent.sentinel])
-            leave()
+            processes.leave(1)
 
     def stop(*_: object) -> None:
         # Not in the handler, which may have interrupted the holder of a lock that this needs.
-        threading.Thread(target=leave, daemon=True).start()
+        threading.Thread(target=processes.leave, args=(1,), daemon=True).start()
 
     threading.Thread(target=watch, daemon=True).start()
     signal.signal(signal.SIGTERM, stop)

@@ -7,11 +7,10 @@ import json
 import platform
 import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..collective import Operator, split_names
+from ..collective import Operator
 from ..errors import InputError, MissingTool, NotEnoughMemory, TorusfabricError, WorkFailed
 from ..schedule import Schedule
 from ..toolchain.folders import work_folder
@@ -29,6 +28,9 @@ __all__ = ["contents_of", "describe", "failed_row", "run", "work"]
 
 #: A schedule, or the forms of a collective for messages of any length.
 Planned: TypeAlias = Schedule | tuple[Schedule, ...]
+
+#: The choices of a point that say what to plan.
+CHOICES = ("topology", "collective", "ports", "chunks", "link_latency")
 
 #: Plans, and what programs say, that are kept for the next rows; plans may be large.
 KEPT = 16
@@ -127,31 +129,23 @@ def _outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
 
 def _schedules(point: Point, plans: Sequence[bytes]) -> list[Planned]:
     """The schedules of a point, or the forms of each: planned, or from the contents of files."""
-    from ..planning import plan_selection, resolve, resolve_forms, select
+    from ..fabric.choose import PlanFor, choose_schedules
+    from ..fabric.spec import FabricSpec
 
     if "plan" in point:
         return [*_loaded(point["plan"], plans)]
-    best = point["algorithm"] == "best"
-    names, most = split_names(point["collective"]), point.get("max_flits")
-    found: list[Planned] = []
-    for name in names:
-        selection = select(
-            point["topology"],
-            name,
-            algorithm=None if best else point["algorithm"],
-            ports=point.get("ports"),
-            chunks=point.get("chunks"),
-            link_latency=point.get("link_latency"),
-        )
-        selection = replace(selection, planner=_planned)
-        if most:
-            forms = tuple(map(plan_selection, resolve_forms(selection, most)))
-            found.append(forms if len(forms) > 1 else forms[0])
-        else:
-            any_length = len(names) > 1
-            chosen = resolve(selection, flits=point.get("flits"), any_length=any_length)
-            found.append(plan_selection(chosen))
-    return found
+    choices = {name: point[name] for name in CHOICES if name in point}
+    if point["algorithm"] != "best":
+        choices["algorithm"] = point["algorithm"]
+    most = point.get("max_flits")
+    purpose = PlanFor(
+        most or point.get("flits"),
+        any_length=bool(most),
+        with_forms=bool(most),
+        planner=_planned,
+    )
+    chosen = choose_schedules(FabricSpec(**choices), purpose)
+    return [one.wanted for one in chosen]
 
 
 @lru_cache(maxsize=KEPT)

@@ -8,13 +8,14 @@ import functools
 import os
 import shlex
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import InputError, MissingTool, WorkFailed
 from . import processes, tools
-from .cache import Cache, digest, is_private
-from .folders import lasting_folder, work_folder
+from .cache import Cache, digest
+from .folders import work_folder
 
 __all__ = ["build", "compiler", "have_compiler"]
 
@@ -109,7 +110,7 @@ def build(
     command = compiler()
     texts = {**sources, **(headers or {})}
     key = digest(name, texts, list(flags), list(link), compiler_version(tuple(command)))
-    cache, made = Cache(), _libraries() / key / name
+    cache, made = Cache(), Path(_libraries().name, key, name)
     with cache.lock(key):
         if made.exists():
             return made
@@ -130,14 +131,13 @@ def build(
 
 
 @functools.cache
-def _libraries() -> Path:
-    """A folder for what this process has loaded from the cache.
+def _libraries() -> "tempfile.TemporaryDirectory[str]":
+    """A folder for the libraries of this process, which goes when the process ends.
 
-    It lies in the cache if that is private, since nothing in a folder for temporary files may be
-    run on some machines.
+    It lies in the cache where possible, because some machines run nothing in a folder for temporary
+    files.
     """
-    folder = Cache().folder
-    return lasting_folder(folder if is_private(folder) and os.access(folder, os.W_OK) else None)
+    return tempfile.TemporaryDirectory(prefix="torusfabric-", dir=Cache().private_folder())
 
 
 def _compile(command: Sequence[str], file: str, folder: Path, what: str) -> str:

@@ -1,14 +1,10 @@
 """Writing files: a file is replaced as a whole, or stays as it was.
 
-The content goes into a new file beside the target, which takes the target's name once it is
-complete. An existing file keeps its mode, and a symbolic link keeps pointing to it. What is no
-regular file (a device, a FIFO, a descriptor under ``/dev/fd``) is written directly, and the names
-``-`` and ``/dev/stdout`` are standard output.
-
-Files and folders that exist only while something is made are *transient*. Each is locked as long
-as its process lives. Whoever makes another one in the same folder removes those that have such a
-name, belong to the same user and are locked by nobody. Where files cannot be locked (Windows, some
-network file systems) nothing is removed, since it may be in use.
+The content goes into a new file, in a hidden folder beside the target. The file takes the target's
+name once it is complete. A process that is killed may leave the hidden folder behind. An existing
+file keeps its mode, and a symbolic link keeps pointing to it. What is no regular file (a device, a
+FIFO, a descriptor under ``/dev/fd``) is written directly, and the names ``-`` and ``/dev/stdout``
+are standard output.
 """
 
 import contextlib
@@ -16,14 +12,11 @@ import errno
 import gzip
 import io
 import os
-import re
-import secrets
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
@@ -38,13 +31,8 @@ from .destinations import (
 )
 from .values import path_of
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
-__all__ = ["AnyPath", "finished", "replacing", "reporting", "temporary_folder", "transient",
-           "writable", "write_file", "writing", "writing_text"]  # fmt: skip
+__all__ = ["AnyPath", "finished", "replacing", "reporting", "writable", "write_file", "writing",
+           "writing_text"]  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -59,7 +47,7 @@ def replacing(path: AnyPath) -> Iterator[Path]:
     Yields
     ------
     Path
-        An empty file in the same folder, for the content; of what is no regular file, the path
+        An empty file on the same disk, for the content; of what is no regular file, the path
         itself.
 
     Raises
@@ -73,8 +61,14 @@ def replacing(path: AnyPath) -> Iterator[Path]:
         yield path
         return
     target = Path(os.path.realpath(path))
-    make = partial(_create, status=status)
-    with transient(target.parent, ".", ".part", make=make) as unfinished:
+    # The file lies in a folder of its own, because a temporary file would be of this user alone.
+    with tempfile.TemporaryDirectory(
+        prefix=".", suffix=".part", dir=target.parent, ignore_cleanup_errors=True
+    ) as folder:
+        unfinished = Path(folder, target.name)
+        unfinished.touch()
+        if status is not None:
+            unfinished.chmod(stat.S_IMODE(status.st_mode))
         yield unfinished
         unfinished.replace(target)
 
@@ -94,9 +88,10 @@ def finished(path: AnyPath) -> Iterator[Path]:
         If a regular file cannot.
     """
     if is_written_directly(path, status_of(path)):
-        with temporary_folder() as folder:
-            yield folder / "content"
-            with writing(path) as file, open(folder / "content", "rb") as content:
+        with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
+            copied = Path(folder, "content")
+            yield copied
+            with writing(path) as file, open(copied, "rb") as content:
                 shutil.copyfileobj(content, file)
     else:
         with replacing(path) as unfinished:
@@ -129,67 +124,51 @@ def writing(path: AnyPath) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def writing_text(path: AnyPath, *, errors: str = "backslashreplace") -> Iterator[TextIO]:
+def writing_text(path: AnyPath) -> Iterator[TextIO]:
     """A text file to write into, in UTF-8; else as `writing`.
 
     It is compressed, without a time stamp, if its name ends in ``.gz`` or ``.svgz``. Names of files
-    may hold bytes that are no UTF-8: these are escaped, or treated as `errors` says.
+    may hold bytes that are no UTF-8: these are escaped.
     """
     with contextlib.ExitStack() as stack:
         raw = stack.enter_context(writing(path))
         if Path(path).suffix in COMPRESSED:
             packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
             raw = cast(BinaryIO, stack.enter_context(packed))
-        text = io.TextIOWrapper(raw, encoding="utf-8", errors=errors, newline="\n")
+        text = io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", newline="\n")
         yield stack.enter_context(text)
 
 
-def write_file(path: AnyPath, text: str, *, errors: str = "backslashreplace") -> None:
+def write_file(path: AnyPath, text: str) -> None:
     """Write a text as a whole or not at all.
-
-    Parameters
-    ----------
-    errors : str
-        What becomes of bytes in names of files that are no UTF-8, as `str.encode` has it.
 
     Raises
     ------
     InputError
         If it cannot be written.
     """
-    with writing_text(path, errors=errors) as file:
+    with writing_text(path) as file:
         file.write(text)
 
 
-def writable(path: AnyPath, *, make: bool = False) -> None:
+def writable(path: AnyPath) -> None:
     """Check that a file can be written, before hours are spent on its content.
-
-    Parameters
-    ----------
-    make : bool
-        Whether its folder is made if need be.
 
     Raises
     ------
     InputError
-        If it is a folder, or its folder does not exist (and may not be made) or cannot be written.
+        If it is a folder, or its folder does not exist or cannot be written.
     """
     if is_standard_output(path):
         return
-    path = Path(path)
-    folder = path.parent
-    try:
-        if make:
-            folder.mkdir(parents=True, exist_ok=True)
-        elif not folder.is_dir():
-            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-    except OSError as error:
-        raise _unwritable("Folder", folder, error) from None
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise _unwritable("Folder", folder, OSError(errno.ENOENT, os.strerror(errno.ENOENT)))
     with reporting(path):
         if is_written_directly(path, status_of(path)):
             return
+    folder = Path(os.path.realpath(path)).parent
     try:
-        folder = Path(os.path.realpath(path)).parent
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
@@ -229,106 +208,5 @@ class _StandardOutput(io.RawIOBase):
         sys.stdout.buffer.flush()
 
 
-def _create(path: Path, status: os.stat_result | None) -> None:
-    """Make an empty file with the mode of another one, or with the usual mode."""
-    mode = 0o666 if status is None else stat.S_IMODE(status.st_mode)
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
-    if status is not None:
-        path.chmod(mode)
-
-
 def _unwritable(what: str, name: AnyPath, error: OSError) -> InputError:
     return InputError(f"{what} must be writable, not {name} ({error.strerror or error})")
-
-
-#: The random part of a name.
-_RANDOM = "[0-9a-f]{16}"
-
-#: Folders that this process has looked through, with the pattern of names.
-folders_looked_through: set[tuple[str, str]] = set()
-
-
-@contextlib.contextmanager
-def transient(
-    folder: Path, before: str, after: str = "", *, make: Callable[[Path], object], use: str = ""
-) -> Iterator[Path]:
-    """A new file or folder, which is locked during the body, and removed after it if still there.
-
-    Parameters
-    ----------
-    before, after : str
-        What its name begins and ends with.
-    make : function of (Path)
-        Makes it, empty.
-    use : str
-        What it is for, as a part of its name; what was left of any use is removed.
-
-    Raises
-    ------
-    OSError
-        If `make` does.
-    """
-    _remove_abandoned(folder, f"{re.escape(before)}([a-z]+-)?{_RANDOM}{re.escape(after)}")
-    begin = f"{before}{use}-" if use else before
-    with contextlib.ExitStack() as stack:
-        while True:
-            path = folder / f"{begin}{secrets.token_hex(8)}{after}"
-            make(path)
-            stack.callback(_remove, path)
-            if _locked(path, stack):
-                break
-        yield path
-
-
-def temporary_folder(
-    use: str = "", *, within: Path | None = None
-) -> contextlib.AbstractContextManager[Path]:
-    """Make a folder that only this user can enter, among the temporary files; see `transient`."""
-    make = lambda path: path.mkdir(0o700)
-    folder = within or Path(tempfile.gettempdir())
-    return transient(folder, "torusfabric-", make=make, use=use)
-
-
-def _locked(path: Path, stack: contextlib.ExitStack) -> bool:
-    """Lock what has just been made; False if another process has taken it for abandoned."""
-    if fcntl is None:
-        return True
-    try:
-        descriptor = _opened(path)
-        stack.callback(os.close, descriptor)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, FileNotFoundError):
-        return False
-    except OSError:
-        return True  # others cannot lock it either
-    return path.exists()
-
-
-def _remove_abandoned(folder: Path, pattern: str) -> None:
-    """Remove what processes that were killed left in a folder; looks once in each."""
-    looked = os.path.abspath(folder), pattern
-    if fcntl is None or looked in folders_looked_through:
-        return
-    folders_looked_through.add(looked)
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for name in [entry.name for entry in entries if re.fullmatch(pattern, entry.name)]:
-            with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
-                descriptor = _opened(folder / name)
-                stack.callback(os.close, descriptor)
-                if os.fstat(descriptor).st_uid == os.geteuid():
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    _remove(folder / name)
-
-
-def _opened(path: Path) -> int:
-    """A descriptor of a file or a folder itself, to lock it."""
-    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-
-
-def _remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there."""
-    with contextlib.suppress(OSError):
-        if stat.S_ISDIR(path.lstat().st_mode):
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink()

@@ -1,11 +1,9 @@
 """Folders to work in: one process at a time in what a user names, and folders of one's own.
 
 A folder is locked itself, so that no lock file is left in it. A tool works in a folder of its own,
-whose files are written into that of the user at the end. What a killed process left behind is
-removed by the next one, see `transient`.
+whose files are written into that of the user at the end.
 """
 
-import atexit
 import contextlib
 import errno
 import os
@@ -15,10 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import InputError, WorkFailed
-from .files import AnyPath, temporary_folder
+from .destinations import AnyPath
 
-__all__ = ["lasting_folder", "locked", "made_folder", "remove_work_folders", "rename_in",
-           "require_room", "work_folder"]  # fmt: skip
+__all__ = ["locked", "made_folder", "remove_work_folders", "require_room", "work_folder"]
 
 
 #: Errors of a disk that takes no more.
@@ -82,17 +79,9 @@ def made_folder(folder: AnyPath) -> Iterator[None]:
         raise
 
 
-def rename_in(error: Exception, before: Path, after: Path) -> None:
-    """Let the message of an error name a folder by where it is then."""
-    error.args = (str(error).replace(str(before), str(after)), *error.args[1:])
-
-
 @contextlib.contextmanager
 def work_folder(use: str = "") -> Iterator[Path]:
-    """A new folder, which is removed at the end.
-
-    It is kept after a `WorkFailed` whose message names it, or a log in it; its name ends in
-    ``.kept`` then, also in the message.
+    """A new folder, which is removed at the end, but for a `WorkFailed` whose message names it.
 
     Parameters
     ----------
@@ -104,40 +93,25 @@ def work_folder(use: str = "") -> Iterator[Path]:
     WorkFailed
         If there is no room for it, or for what the body writes.
     """
-    with contextlib.ExitStack() as stack:
-        try:
-            folder = stack.enter_context(temporary_folder(use))
-        except OSError as error:
-            raise _no_room(error) from None
-        _open.add(folder)
-        try:
-            yield folder
-        except WorkFailed as error:
-            if str(folder) in str(error):
-                rename_in(error, folder, _kept(folder))
-            raise
-        except OSError as error:
-            if error.errno not in _NO_ROOM:
-                raise
-            raise _no_room(error) from None
-        finally:
-            _open.discard(folder)
-
-
-def _kept(folder: Path) -> Path:
-    """Give a folder a name under which nobody removes it, if possible; returns where it is."""
-    kept = folder.with_name(f"{folder.name}.kept")
     try:
-        return folder.rename(kept)
-    except OSError:
-        return folder
-
-
-def lasting_folder(within: Path | None = None) -> Path:
-    """Make a folder that is removed when this process ends, among the temporary files or within."""
-    stack = contextlib.ExitStack()
-    atexit.register(stack.close)
-    return stack.enter_context(temporary_folder(within=within))
+        folder = Path(tempfile.mkdtemp(prefix=f"torusfabric-{use}-" if use else "torusfabric-"))
+    except OSError as error:
+        raise _no_room(error) from None
+    _open.add(folder)
+    named = False
+    try:
+        yield folder
+    except WorkFailed as error:
+        named = str(folder) in str(error)
+        raise
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise _no_room(error) from None
+    finally:
+        _open.discard(folder)
+        if not named:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_work_folders() -> None:

@@ -12,7 +12,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from ..errors import InputError
 from .destinations import AnyPath, is_standard_output, is_written_directly, status_of
@@ -25,19 +25,11 @@ __all__ = ["is_like", "require_like", "require_owned", "require_whole", "write_o
 #: The record, by what wrote the files.
 RECORD = ".torusfabric-{}.json"
 
-#: Bytes that are read of a file at a time.
-PIECE = 2**20
-
 
 def owned_files(folder: Path, maker: str) -> set[str]:
     """The names of the files in a folder that a maker wrote and nobody changed."""
     known = _recorded(folder, maker)
-    return {
-        name
-        for name in known
-        if not any((folder / parent).is_symlink() for parent in PurePosixPath(name).parents[:-1])
-        and _digest(folder / name) in known[name]
-    }
+    return {name for name, digests in known.items() if _is_recorded(folder, name, digests)}
 
 
 def require_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool) -> None:
@@ -187,8 +179,7 @@ def _recorded(folder: Path, maker: str) -> dict[str, list[str]]:
         return {}
     match record:
         case {"format": "torusfabric-files", "files": dict(files)}:
-            inside = (name for name in files if not {"..", ""} & set(name.split("/")))
-            return {name: files[name] for name in inside if isinstance(files[name], list)}
+            return {name: digests for name, digests in files.items() if isinstance(digests, list)}
     return {}
 
 
@@ -198,15 +189,13 @@ def _write_record(folder: Path, maker: str, files: Mapping[str, list[str]]) -> N
         file.write(json.dumps(record, indent=1).encode() + b"\n")
 
 
-def _digest(path: Path) -> str:
-    """The digest of a file; none of what is no regular file."""
-    digest = hashlib.sha256()
+def _is_recorded(folder: Path, name: str, digests: Iterable[str]) -> bool:
+    """True if a file lies in a folder, not behind a link that leads out, and has a known digest."""
+    path = folder / name
     try:
-        if not path.is_file():
-            return ""
-        with open(path, "rb") as file:
-            while piece := file.read(PIECE):
-                digest.update(piece)
-    except (OSError, ValueError):
-        return ""
-    return digest.hexdigest()
+        inside = path.parent.resolve().is_relative_to(folder.resolve())
+        # What is no regular file may have no end.
+        content = path.read_bytes() if inside and path.is_file() else None
+    except (OSError, ValueError, RuntimeError):
+        return False
+    return content is not None and hashlib.sha256(content).hexdigest() in digests

@@ -15,15 +15,14 @@ import socket
 import subprocess
 import sys
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
-from typing import IO, Any, TypeVar
+from typing import IO, NoReturn, TypeVar
 
-from .files import AnyPath
+from .destinations import AnyPath
 
-__all__ = ["Interrupted", "beside", "ending_signals", "parallel", "run", "stop_all"]
+__all__ = ["Interrupted", "beside", "ending_signals", "leave", "parallel", "run"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -57,40 +56,6 @@ class Interrupted(KeyboardInterrupt):
 
     def __str__(self) -> str:
         return "interrupted" if self.number == signal.SIGINT else "terminated"
-
-
-class _Group:
-    """Processes that are ended together."""
-
-    def __init__(self) -> None:
-        self.running: set[subprocess.Popen[str]] = set()
-        self._lock = threading.Lock()
-        self._over = False
-        _groups.add(self)
-
-    def start(self, command: Sequence[str], **options: Any) -> "subprocess.Popen[str]":
-        """Start a process, unless the group has been stopped."""
-        with self._lock:
-            if self._over:
-                raise Interrupted(signal.SIGINT)
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                start_new_session=True,
-                **options,
-            )
-            self.running.add(process)
-            return process
-
-    def stop(self, *, over: bool = True) -> None:
-        """End the processes, and perhaps start no more."""
-        with self._lock:
-            self._over = over
-            running = list(self.running)
-        _end(running)
 
 
 def _end(processes: Iterable[subprocess.Popen[str]]) -> None:
@@ -148,9 +113,13 @@ class _Signals:
 
 
 _signals = _Signals()
-_groups: "weakref.WeakSet[_Group]" = weakref.WeakSet()
-_main_group = _Group()
-_of_thread = threading.local()
+
+#: The running processes; and for each the event that says that its pool of threads has failed.
+_running: dict["subprocess.Popen[str]", threading.Event] = {}
+_starting = threading.Lock()
+
+#: The event of the pool that a thread belongs to; other threads never fail as a whole.
+_of_thread, _never = threading.local(), threading.Event()
 
 
 @contextlib.contextmanager
@@ -196,18 +165,26 @@ def _watch(receiver: socket.socket) -> None:
         while number := receiver.recv(1):
             _signals.noticed.wait(HEED)
             if number[0] in _ENDING and not _signals.noticed.is_set():
-                _leave(Interrupted(number[0]))
+                reason = Interrupted(number[0])
+                leave(reason.status, f"torusfabric: {reason}")
 
 
-def _leave(reason: Interrupted) -> None:
-    """End the process, and all that it has started, from any thread."""
+def leave(status: int, text: str = "") -> NoReturn:
+    """End this process, all that it has started, and its work folders, from any thread.
+
+    Parameters
+    ----------
+    text : str
+        A line for standard error.
+    """
     from .folders import remove_work_folders  # here, since hardly any process ends so
 
-    stop_all()
-    remove_work_folders()
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        print(f"torusfabric: {reason}", file=sys.stderr, flush=True)
-    os._exit(reason.status)
+    with _starting:  # nothing more is started
+        _end(list(_running))
+        remove_work_folders()
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            print(text, end="\n" if text else "", file=sys.stderr, flush=True)
+        os._exit(status)
 
 
 def run(
@@ -233,18 +210,30 @@ def run(
         If it cannot be started.
     """
     streams = (subprocess.PIPE, subprocess.PIPE) if log is None else (log, subprocess.STDOUT)
-    group: _Group = getattr(_of_thread, "group", _main_group)
+    failed = getattr(_of_thread, "failed", _never)
     process = output = None
     try:
-        with _signals.held():
-            process = group.start(
-                command, cwd=folder, env=environ, stdout=streams[0], stderr=streams[1]
+        with _signals.held(), _starting:
+            if failed.is_set():
+                raise Interrupted(signal.SIGINT)
+            process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=streams[0],
+                stderr=streams[1],
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
             )
-        while look is not None and output is None:
-            look()
+            _running[process] = failed
+        while output is None:
+            if look is not None:
+                look()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                output = process.communicate(timeout=PERIOD)
-        output = output or process.communicate()
+                output = process.communicate(timeout=PERIOD if look else None)
     except BaseException:
         if process is not None:
             _end([process])
@@ -252,7 +241,7 @@ def run(
     finally:
         if process is not None:
             with process:
-                group.running.discard(process)
+                del _running[process]
     return subprocess.CompletedProcess(command, process.returncode, *output)
 
 
@@ -282,20 +271,17 @@ def beside(function: Callable[[], R]) -> Iterator[Callable[[], R]]:
 @contextlib.contextmanager
 def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
     """Threads; what they run is ended with the body if that fails."""
-    group = _Group()
-    join = lambda: setattr(_of_thread, "group", group)
+    failed = threading.Event()
+    join = lambda: setattr(_of_thread, "failed", failed)
     pool = ThreadPoolExecutor(threads, initializer=join)
     try:
         yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        group.stop()
+        with _starting:
+            failed.set()
+            running = [process for process, its in [*_running.items()] if its is failed]
+        _end(running)
         raise
     finally:
         pool.shutdown()
-
-
-def stop_all() -> None:
-    """End all processes that are running."""
-    for group in list(_groups):
-        group.stop(over=group is not _main_group)

@@ -8,14 +8,14 @@ a message of the level `logging.DEBUG`.
 import contextlib
 import logging
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from itertools import count
 
-from .notices import LOGGER, called_meanwhile, say
+from .notices import LOGGER, say
 from .resources import duration_text
 
-__all__ = ["Progress", "progress_bar"]
+__all__ = ["Progress", "progress_bar", "progress_lines"]
 
 #: Shows how much is done of how much, and perhaps of what.
 Progress = Callable[..., None]
@@ -42,7 +42,7 @@ def progress_bar(what: str) -> Iterator[Progress]:
         yield lambda *_: None
         return
     began = time.monotonic()
-    with _bar(what) if _on_terminal() else _lines(what) as advance:
+    with _bar(what) if _on_terminal() else progress_lines(what) as advance:
         yield advance
     LOGGER.debug("%s took %.1f s", what, time.monotonic() - began)
 
@@ -79,17 +79,27 @@ def _bar(what: str) -> Iterator[Progress]:
 
 
 @contextlib.contextmanager
-def _lines(what: str) -> Iterator[Progress]:
-    """A line now and then."""
-    now, began = (what, 0.0, 0.0), time.monotonic()
+def progress_lines(what: str) -> Iterator[Progress]:
+    """Give a notice now and then of how far something has come; parameters as of `progress_bar`."""
+    now, began, over = (what, 0.0, 0.0), time.monotonic(), threading.Event()
 
     def advance(done: float, total: float, text: str | None = None) -> None:
         nonlocal now
         now = text or what, done, total
 
-    pauses = (min(FIRST * 2 ** min(k, 9), LONGEST) for k in count())
-    with called_meanwhile(lambda: say(_line(*now, time.monotonic() - began)), pauses):
+    def watch() -> None:
+        pause = FIRST
+        while not over.wait(pause):
+            say(_line(*now, time.monotonic() - began))
+            pause = min(2 * pause, LONGEST)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
         yield advance
+    finally:
+        over.set()
+        watcher.join()
 
 
 def _line(what: str, done: float, total: float, seconds: float) -> str:

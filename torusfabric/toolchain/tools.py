@@ -11,6 +11,7 @@ two minutes and may not happen twice at once: `require` sees to it, and says so.
 absolute paths under `/tmp`, so `run` starts a tool in its work folder and is given relative names.
 """
 
+import contextlib
 import errno
 import functools
 import importlib.metadata
@@ -21,7 +22,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,10 +30,11 @@ from typing import IO
 from ..errors import MissingTool, WorkFailed
 from . import processes
 from .cache import Cache, size_limit
+from .destinations import AnyPath
 from .extras import how_to_install, installed
-from .files import AnyPath
 from .folders import require_room
-from .notices import said_meanwhile, say
+from .notices import say
+from .progress import progress_lines
 
 __all__ = ["TOOLS", "Tool", "call", "env_var", "error_line", "find", "origin", "package_folder",
            "require", "run", "set_environment", "version"]  # fmt: skip
@@ -52,7 +53,7 @@ class Tool:
     package_script : str or None
         The name of the same program as a PyPI package installs it.
     package : str or None
-        That package, where the script is one of ours.
+        That package, where its version is that of the program.
     """
 
     name: str
@@ -62,13 +63,13 @@ class Tool:
     package: str | None = None
 
 
-def _yowasp(name: str, extra: str, serves: str) -> Tool:
-    return Tool(name, serves, how_to_install(extra), f"yowasp-{name}")
+def _yowasp(name: str, package: str, extra: str, serves: str) -> Tool:
+    return Tool(name, serves, how_to_install(extra), f"yowasp-{name}", f"yowasp-{package}")
 
 
 def _yosys() -> Tool:
     """Yosys: as machine code where there is a package of it, else as WebAssembly."""
-    wasm = _yowasp("yosys", "hardware", "synthesis")
+    wasm = _yowasp("yosys", "yosys", "hardware", "synthesis")
     if installed("pyosys"):
         return replace(wasm, package_script="torusfabric-yosys", package="pyosys")
     return wasm
@@ -78,22 +79,25 @@ def _system(name: str, package: str, serves: str) -> Tool:
     return Tool(name, serves, f"install the package {package} of your system")
 
 
+#: The router of Gowin devices, and its package.
+GOWIN = "nextpnr-himbaechel-gowin"
+
 #: Every external program we may run, by name.
 TOOLS = {
     tool.name: tool
     for tool in (
         _yosys(),
-        _yowasp("yosys-smtbmc", "prove", "proofs"),
-        _yowasp("sby", "prove", "proofs"),
+        _yowasp("yosys-smtbmc", "yosys", "prove", "proofs"),
+        _yowasp("sby", "yosys", "prove", "proofs"),
         Tool("z3", "proofs", how_to_install("prove"), "z3"),
-        _yowasp("nextpnr-ice40", "synthesis", "place and route, iCE40"),
-        _yowasp("icepack", "synthesis", "bitstreams, iCE40"),
-        _yowasp("iceunpack", "synthesis", "tests of bitstreams, iCE40"),
-        _yowasp("nextpnr-ecp5", "synthesis", "place and route, ECP5"),
-        _yowasp("ecppack", "synthesis", "bitstreams, ECP5"),
-        _yowasp("ecpunpack", "synthesis", "tests of bitstreams, ECP5"),
-        _yowasp("nextpnr-himbaechel-gowin", "gowin", "place and route, Gowin"),
-        Tool("gowin_pack", "bitstreams, Gowin", how_to_install("gowin"), "gowin_pack"),
+        _yowasp("nextpnr-ice40", "nextpnr-ice40", "synthesis", "place and route, iCE40"),
+        _yowasp("icepack", "nextpnr-ice40", "synthesis", "bitstreams, iCE40"),
+        _yowasp("iceunpack", "nextpnr-ice40", "synthesis", "tests of bitstreams, iCE40"),
+        _yowasp("nextpnr-ecp5", "nextpnr-ecp5", "synthesis", "place and route, ECP5"),
+        _yowasp("ecppack", "nextpnr-ecp5", "synthesis", "bitstreams, ECP5"),
+        _yowasp("ecpunpack", "nextpnr-ecp5", "synthesis", "tests of bitstreams, ECP5"),
+        _yowasp(GOWIN, GOWIN, "gowin", "place and route, Gowin"),
+        Tool("gowin_pack", "bitstreams, Gowin", how_to_install("gowin"), "gowin_pack", "Apycula"),
         _system("g++", "g++", "compiled simulation"),
         _system("iverilog", "iverilog", "benches, tests of the Verilog"),
         _system("vvp", "iverilog", "benches, tests of the Verilog"),
@@ -133,9 +137,6 @@ _NO_MEMORY = re.compile(
 
 #: Statuses of what was killed: of the process itself, and of a shell or WebAssembly around it.
 _KILLED = (-9, 137)
-
-#: Bytes in which a package says that it compiles its tool.
-LONGEST_LINE = 4096
 
 
 def find(name: str) -> str | None:
@@ -197,11 +198,9 @@ def require(name: str) -> str:
 def _warm(name: str, path: str) -> None:
     """Let a package compile its tool, which writes in place: one process at a time."""
     waiting = lambda: say(f"waiting for another process, which prepares {name} or such a tool")
-    with Cache().lock("warm", waiting=waiting), tempfile.TemporaryFile() as log:
-        compiles = lambda: b"Preparing" in os.pread(log.fileno(), LONGEST_LINE, 0)
-        what, detail = f"preparing {name} for this machine", "once; it takes a minute or two"
-        with said_meanwhile(what, detail, when=compiles):
-            processes.run([path, "--version"], log=log)
+    what = f"preparing {name} for this machine, once, in a minute or two"
+    with Cache().lock("warm", waiting=waiting), progress_lines(what):
+        processes.run([path, "--version"])
 
 
 def version(name: str) -> str:
@@ -213,24 +212,18 @@ def version(name: str) -> str:
         If it is not installed.
     """
     path = find(name) or require(name)
-    return _distribution(name, path) or _ask_version(name, require(name))
-
-
-def _distribution(name: str, path: str) -> str | None:
-    """Name and version of the package that installed a tool, if one for this Python did."""
-    script = TOOLS[name].package_script if name in TOOLS else None
-    if script is None or os.path.realpath(path) != os.path.realpath(_beside_python(script) or ""):
-        return None
-    return _script_version(script, TOOLS[name].package)
+    return _package_version(name, path) or _ask_version(name, require(name))
 
 
 @functools.cache
-def _script_version(script: str, package: str | None) -> str | None:
-    if package is not None:
-        return f"{package} {importlib.metadata.version(package)}"
-    for entry in importlib.metadata.entry_points(group="console_scripts", name=script):
-        if entry.dist is not None:
-            return f"{entry.dist.name} {entry.dist.version}"
+def _package_version(name: str, path: str) -> str | None:
+    """Name and version of the package that installed a tool, if one for this Python did."""
+    tool = TOOLS.get(name)
+    if not (tool and tool.package and tool.package_script):
+        return None
+    if os.path.realpath(path) == os.path.realpath(_beside_python(tool.package_script) or ""):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            return f"{tool.package} {importlib.metadata.version(tool.package)}"
     return None
 
 

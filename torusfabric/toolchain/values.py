@@ -209,7 +209,7 @@ def hint(name: object, known: Iterable[str] | Mapping[str, str]) -> str:
     ' (did you mean allgather?)'
     >>> hint("ad", ["add", "and", "or"])
     ' (did you mean add or and?)'
-    >>> hint("xyz", ["hamiltonian", "matching"])
+    >>> hint("xyz", ["hamiltonian", "matching"]) + hint(3, []) + hint("", ["add"])
     ''
     """
     names = dict(known) if isinstance(known, Mapping) else {entry: entry for entry in known}
@@ -250,6 +250,8 @@ def no_such(
     --------
     >>> print(no_such("Duplex", "hall", ["full", "half"]))
     Duplex must be full or half, not 'hall' (did you mean half?)
+    >>> print(no_such("Target", "ecp5", ["ice40", "ecp5-25k", "gowin"], more=", or a file"))
+    Target must be one of ice40, ecp5-25k, gowin, or a file, not 'ecp5' (did you mean ecp5-25k?)
     """
     names = list(known)
     which = " or ".join(names) if len(names) < 3 else f"one of {', '.join(names)}"

@@ -20,7 +20,7 @@ from ..program.mode import Range
 from ..program.timing import ADDRESS, LINK, SETTING
 from ..rtl.bus import DATA_BITS, Bus, Window
 from ..rtl.fabric import Fabric, Top
-from ..rtl.streams import StreamPort, needs_commands, stream_ports
+from ..rtl.streams import needs_commands
 from ..rtl.streams.ports import COMMAND, LOAD, STATUS
 from ..topology import Faulty, Topology
 from .design import MANIFEST, TEXT
@@ -59,9 +59,7 @@ def manifest(
     modules : sequence of str
         The names of all modules that the files have.
     """
-    program, streams = fabric.program, list[StreamPort]()
-    if fabric.top is Top.STREAM:
-        streams = stream_ports(program, fabric.width, fabric.clocks, beat=fabric.beat)
+    program = fabric.program
     return {
         "manifest_version": MANIFEST_VERSION,
         "top": fabric.prefix + TOP,
@@ -69,7 +67,7 @@ def manifest(
         "interface": (fabric.bus or fabric.top).value,
         "files": files,
         "modules": list(modules),
-        "ports": port_facts(fabric.netlist, streams),
+        "ports": port_facts(fabric.netlist),
         "nodes": fabric.nodes,
         "width": fabric.width,
         "max_flits" if program.any_length else "flits": fabric.flits,

@@ -1,11 +1,9 @@
 """The ports of a top as data: how wide each is, and what it is for."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from ..contract.ports import Port, Protocol, grouped_ports
+from ..contract.ports import Protocol, grouped_ports
 from ..rtl.netlist import Netlist
-from ..rtl.streams import StreamPort
 
 __all__ = ["port_facts"]
 
@@ -151,27 +149,18 @@ MEANINGS = grouped_ports(
 )
 
 
-def port_facts(netlist: Netlist, streams: Sequence[StreamPort] = ()) -> dict[str, dict[str, Any]]:
-    """Every port of a top: how wide it is, and what it is for.
-
-    Parameters
-    ----------
-    streams : sequence of StreamPort
-        Those of the ports that are some.
+def port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
+    """Return the width and the purpose of every port of a top.
 
     Examples
     --------
     >>> import torusfabric as tf
-    >>> from torusfabric.rtl.streams import stream_ports
     >>> program = tf.compile(tf.plan("2", "allgather"))
     >>> netlist = tf.Fabric(program, width=8, top="stream").netlist
-    >>> port_facts(netlist, stream_ports(program, 8))["m_axis_1_tid"]["role"]
+    >>> port_facts(netlist)["m_axis_1_tid"]["role"]
     'data'
     """
     meanings = {**MEANINGS, **netlist.declared}
-    for port in streams:
-        protocol = Protocol(port.protocol.lower())
-        meanings[port.name] = Port(_role(port), protocol, port.meaning, port.clock or "clk")
     sides = {"input": {"clk": 1, "rst": 1} | netlist.inputs, "output": netlist.outputs}
     ports = {}
     for direction, nets in sides.items():
@@ -182,18 +171,9 @@ def port_facts(netlist: Netlist, streams: Sequence[StreamPort] = ()) -> dict[str
                 "direction": direction,
                 "width": width,
                 "role": known.role,
-                "protocol": known.protocol.value,
+                "protocol": str(known.protocol),
                 "node": node,
-                "clock": None if known.protocol is Protocol.CLOCK else known.clock,
+                "clock": None if known.protocol == Protocol.CLOCK else known.clock,
                 "meaning": known.meaning,
             }
     return ports
-
-
-def _role(port: StreamPort) -> str:
-    """What a port is for, in a word."""
-    if port.protocol == Protocol.CLOCK:
-        return "clock"
-    if port.protocol == Protocol.LEVEL:
-        return "status" if port.direction == "out" else "reset"
-    return "data"

@@ -236,13 +236,16 @@ class _Writer:
         if process.domain is None:
             self._write_logic(process)
             return
-        clocked = {self._names[signal]: len(signal) for signal in process.signals}
+        signals = [signal for signal in process.signals if len(signal)]
+        if not signals:
+            return
+        clocked = {self._names[signal]: len(signal) for signal in signals}
         self._registers |= clocked.keys()
         self._apart |= clocked.keys() if process.apart else set()
         self._held |= clocked
         domain = process.domain
         lines = self._statements.lines(process.statements)
-        reset_too = [each for each in process.signals if not each.reset_less]
+        reset_too = [each for each in signals if not each.reset_less]
         cleared = self._initials(reset_too, "<=") if domain.rst is not None else []
         edge = f"{domain.clk_edge}edge {self._names.of(domain.clk)}"
         if cleared:
@@ -255,7 +258,7 @@ class _Writer:
                 lines += guarded(f"if ({reset})", cleared)
         self._add(f"always @({edge})", lines, attribute=ASSIGNED_APART * process.apart)
         # What is loaded stays through a reset, and begins with what a fabric is built with.
-        loaded = [each for each in process.signals if each.reset_less and each.init]
+        loaded = [each for each in signals if each.reset_less and each.init]
         if loaded:
             self._add("initial", self._initials(loaded, "="))
 

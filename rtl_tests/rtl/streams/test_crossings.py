@@ -102,12 +102,3 @@ def test_resets_at_any_moment_leave_no_word(tmp_path, side, reset, periods):
     wrong, received = run(tmp_path, crossings(), side=side, reset=reset, periods=periods, seed=seed)
     assert wrong == 0
     assert received > 100
-
-
-@pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
-def test_a_side_that_is_not_reset_is_noticed(tmp_path):
-    """Planted fault: the node does not hear of the reset of the fabric, as before."""
-    text = crossings().replace("async_ff_rst = rst | node_rst;", "async_ff_rst = node_rst;")
-    assert text != crossings()
-    wrong, _ = run(tmp_path, text, side="s_axis", reset="of the fabric", periods=(50, 411), seed=1)
-    assert wrong > 0

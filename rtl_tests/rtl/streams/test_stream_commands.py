@@ -3,10 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from drawn_streams import drawn_streams
-from helpers import few
-from hypothesis import given, settings
-from stream_bench import Message, StreamBench, check, messages_of, streams
+from stream_bench import Message, StreamBench, messages_of, streams
 from vectors import needs_icarus, run_vectors
 
 import torusfabric as tf
@@ -16,38 +13,6 @@ from torusfabric.simulation.jobs import completed, random_jobs
 from torusfabric.simulation.streams.comparison import Compared
 from torusfabric.simulation.streams.messages import Planned, draw_exchange
 from torusfabric.simulation.streams.traffic import traffic_of
-
-#: Modes with one and several packets, sums, groups; roots and operators that runs choose.
-NAMED = {
-    "modes": ("2x2", "allgather,alltoall,allreduce", {"max_flits": 5}),
-    "axes": ("2x3", "alltoall@1,allgather@0,scatter", {"max_flits": 3}),
-    "root": ("2x3", "broadcast", {"max_flits": 4, "root": "any"}),
-    "root of messages of one length": ("2x2", "scatter", {"flits": 3, "root": "any"}),
-    "operator": ("2x2", "reduce", {"max_flits": 3, "root": "any", "operators": ["add", "max"]}),
-    "everything": (
-        "2x2",
-        "allgather,broadcast,scatter,gather,reduce",
-        {"max_flits": 4, "root": "any", "operators": ["add", "max:signed", "xor"]},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", few(3, [*NAMED], tuples=True))
-def test_jobs(name):
-    topology, collectives, options = NAMED[name]
-    fabric = streams(topology, collectives, **options)
-    bench = check(fabric, random_jobs(fabric, 6, seed=2), stall=0.3)
-    assert bench.statuses == [[k, 0, count] for k, count in enumerate(bench.runs)]
-
-
-@pytest.mark.long
-@settings(max_examples=25, deadline=None)
-@given(**drawn_streams(modes=4, flits=9, width=70))
-def test_any(topology, collectives, flits, width, root, stall, seed):
-    fabric = streams(topology, ",".join(collectives), max_flits=flits, width=width,
-                    **({"root": root} if len(collectives) > 1 else {}))  # fmt: skip
-    check(fabric, random_jobs(fabric, 6, seed=seed), stall, seed)
-
 
 #: Commands of a reduce (mode 1) from three nodes, with two operators, of up to four flits, that
 #: cannot be carried out, and why.

@@ -1,35 +1,93 @@
 """Fabrics with streams: every word at every node, whatever rests in between."""
 
+from contextlib import nullcontext
+
 import pytest
 from helpers import few
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from stream_bench import StreamBench, check, messages_of, streams
+from stream_sections import forced
 
 import torusfabric as tf
 from torusfabric.rtl.netlist import Role
 from torusfabric.rtl.streams import stream_ports
+from torusfabric.simulation.jobs import random_jobs
 
-#: Waves, a table, groups, sums by flits and by rows, rounds; one and several packets each way.
-NAMED = {
-    "waves": ("3x3", "allgather", {"flits": 3}),
-    "waves of any length": ("2x3", "allgather", {"max_flits": 7, "algorithm": "one-packet"}),
-    "table": ("2x2", "alltoall", {"flits": 3}),
-    "table of any length": ("3", "alltoall", {"max_flits": 4}),
-    "choice among many memories": ("3x3", "allgather", {"flits": 1}),
-    "groups": ("2x3", "alltoall@1", {"flits": 1}),
-    "scatter": ("2x2", "scatter", {"max_flits": 6}),
-    "gather": ("2x2", "gather", {"flits": 3}),
-    "broadcast": ("2x3", "broadcast", {"max_flits": 9}),
-    "sums": ("2x2", "reduce-scatter", {"max_flits": 4}),
-    "sums in shares": ("2x2", "allreduce", {"flits": 4}),
-    "sums in shares of any length": ("2x2", "allreduce", {"max_flits": 9}),
-    "rounds of sums": ("2x2", "reduce", {"flits": 2}),
-}
+#: Waves, tables, groups, sums, rounds; one and several packets each way; runs that choose.
+STREAMS = [
+    ("3x3", "allgather", {"flits": 3}),
+    ("2x2", "alltoall", {"flits": 3}),
+    ("2x2", "allgather,alltoall,allreduce", {"max_flits": 5}),
+    ("2x3", "broadcast", {"max_flits": 4, "root": "any"}),
+    ("2x2", "allreduce", {"flits": 4}),
+    ("2x3", "allgather:one-packet", {"max_flits": 7}),
+    ("3", "alltoall", {"max_flits": 4}),
+    ("3x3", "allgather", {"flits": 1}),
+    ("2x3", "alltoall@1", {"flits": 1}),
+    ("2x2", "scatter", {"max_flits": 6}),
+    ("2x2", "gather", {"flits": 3}),
+    ("2x3", "broadcast", {"max_flits": 9}),
+    ("2x2", "reduce-scatter", {"max_flits": 4}),
+    ("2x2", "allreduce", {"max_flits": 9}),
+    ("2x2", "reduce", {"flits": 2}),
+    ("2x3", "alltoall@1,allgather@0,scatter", {"max_flits": 3}),
+    ("2x2", "scatter", {"flits": 3, "root": "any"}),
+    ("2x2", "reduce", {"max_flits": 3, "root": "any", "operators": ["add", "max"]}),
+    ("2x2", "allgather,broadcast,scatter,gather,reduce",
+     {"max_flits": 4, "root": "any", "operators": ["add", "max:signed", "xor"]}),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", few(3, [*NAMED]))
-def test_words_and_cycles(name):
-    topology, collective, options = NAMED[name]
-    check(streams(topology, collective, **options), 4, stall=0.3)
+def streams_of(buffers, topology, collectives, **options):
+    """A fabric whose nodes hold so many messages each way, or as many as it needs if None."""
+    with forced(buffers=buffers) if buffers else nullcontext():
+        return streams(topology, collectives, **options)
+
+
+@pytest.mark.parametrize("stall", few(1, [(0.3, 0.3), (0, 0.7), (0.7, 0)], tuples=True))
+@pytest.mark.parametrize("buffers", [None, 3])
+@pytest.mark.parametrize(("topology", "collectives", "options"), few(4, STREAMS))
+def test_words_and_cycles(topology, collectives, options, buffers, stall):
+    """With the sections that a fabric needs and with four, whatever rests when."""
+    fabric = streams_of(buffers, topology, collectives, **options)
+    bench = check(fabric, random_jobs(fabric, 6, seed=2), stall)
+    if bench.statuses:
+        assert bench.statuses == [[k, 0, count] for k, count in enumerate(bench.runs)]
+
+
+COLLECTIVES = ["allgather", "alltoall", "broadcast", "scatter", "gather", "reduce",
+               "reduce-scatter", "allreduce"]  # fmt: skip
+
+#: How likely it is that a port rests in a cycle.
+RESTS = st.sampled_from([0, 0.2, 0.7])
+
+
+@pytest.mark.long
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_any(data):
+    """So it is for streams of anything."""
+    several = data.draw(st.lists(st.sampled_from(COLLECTIVES), min_size=1, max_size=4))
+    fabric = streams_of(
+        data.draw(st.sampled_from([None, 3])),
+        data.draw(st.sampled_from(["2", "3", "2x2", "2x3", "5", "2x2x2"])),
+        ",".join(several),
+        max_flits=data.draw(st.integers(1, 9)),
+        width=data.draw(st.integers(1, 70)),
+        root=data.draw(st.sampled_from([None, "any"])) if len(several) > 1 else None,
+    )
+    seed = data.draw(st.integers(0, 99))
+    check(fabric, random_jobs(fabric, 6, seed=seed), data.draw(st.tuples(RESTS, RESTS)), seed)
+
+
+@pytest.mark.parametrize("edges", few(2, [9, 30, 5, 23, 40, 47], tuples=True))
+@pytest.mark.parametrize("buffers", [None, 3])
+def test_a_reset_at_any_time(buffers, edges):
+    fabric = streams_of(buffers, "2", "alltoall", flits=4)
+    bench = StreamBench(fabric, stall=0.3)
+    bench.interrupt(messages_of(fabric, 8, seed=2), edges)
+    assert bench.run(messages_of(fabric, 5)) == []
 
 
 @pytest.mark.parametrize("stall", few(1, [0.4, 0.0]))
@@ -64,21 +122,13 @@ def test_ports_are_those_that_are_listed(topology, collectives, options):
     fabric = streams(topology, collectives, **options)
     listed = stream_ports(fabric.program, fabric.width, fabric.clocks)
     net = fabric.netlist
-    assert net.inputs == {port.name: port.width for port in listed if port.direction == "in"}
-    assert net.outputs == {port.name: port.width for port in listed if port.direction == "out"}
+    assert net.inputs == {name: port.width for name, port in listed.items() if not port.output}
+    assert net.outputs == {name: port.width for name, port in listed.items() if port.output}
     nodes = {name: port.node for name, port in net.node_ports.items()}
-    assert nodes == {port.name: port.node for port in listed if port.node is not None}
-    clocks = {port.name: port.clock for port in listed}
+    assert nodes == {name: port.node for name, port in listed.items() if port.node is not None}
+    clocks = {name: port.clock for name, port in listed.items()}
     own = "clk_3" if "clocks" in options else "clk"
     assert (clocks["m_axis_3_tdata"], clocks.get("rst_3", own), clocks["busy"]) == (own, own, "clk")
-
-
-@pytest.mark.parametrize("edges", few(2, [5, 23, 40], tuples=True))
-def test_a_reset_at_any_time(edges):
-    fabric = streams("2", "alltoall", max_flits=3)
-    bench = StreamBench(fabric, stall=0.3)
-    bench.interrupt(messages_of(fabric, 6, seed=2), edges)
-    assert bench.run(messages_of(fabric, 3)) == []
 
 
 def test_nothing_is_read_at_a_port_of_a_host():

@@ -170,6 +170,11 @@ def _all_calls(folder: Path) -> Iterator[tuple[str, Call]]:
         ("compile", tf.compile, {"schedule": reducing, "max_flits": 4, "operators": "add"}),
         ("compile.flits", tf.compile, {"schedule": gather, "flits": 4}),
         ("Fabric", tf.Fabric, {"program": program, "width": 8}),
+        ("FabricSpec", tf.FabricSpec, {
+            "topology": "2x3", "collective": "allgather", "algorithm": "matching", "root": None,
+            "broken_link": (), "large": False, "times": None, "costs": None, "width": 8, "flits": 2,
+            "top": "host", "bus": None, "beat": "auto", "prefix": "a", "tables": "rom"}),
+        ("FabricSpec.parse", tf.FabricSpec.parse, {"text": "2x3 allgather --width 8"}),
         ("simulate", tf.simulate, {"fabric": fabric, "jobs": [tf.Job(length=1)]}),
         ("emit", tf.emit, {"fabric": fabric}),
         ("Design.write", tf.emit(fabric).write, {"folder": folder / "out", "force": True}),

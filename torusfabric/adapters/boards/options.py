@@ -1,6 +1,7 @@
 """The options of several boards, and the options that have no meaning with them."""
 
 from ...contract.adapter import Adapter, Options
+from ...contract.options import natural, positive, real
 
 __all__ = ["ADAPTER"]
 
@@ -41,14 +42,14 @@ ADAPTER = Adapter(
             (*ALL, *ONE),
             CUT,
             {
-                "ppm": "real",
-                "retries": "natural",
-                "start_timeout": "natural",
-                "phy": ("parallel", "lvds", "serdes"),
+                "ppm": real,
+                "retries": natural,
+                "start_timeout": natural,
+                "phy": {"choices": ("parallel", "lvds", "serdes")},
             },
         ),
-        Options(("simulate",), ERRORS, {"link_errors": "real"}),
-        Options(ONE, BLOCK, {"lanes": "positive"}),
+        Options(("simulate",), ERRORS, {"link_errors": real}),
+        Options(ONE, BLOCK, {"lanes": positive}),
     ),
     excluded={
         "": ("top", "bus", "clocks", "tables", "fabric", "image"),

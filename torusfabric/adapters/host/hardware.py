@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...program import DirectMap, Program
+from ...program import Program
 from ...rtl.arrays import NodeGroups
 from ...rtl.core import Core
 from ...rtl.core.memory_port import SharedPort
 from ...rtl.core.run_port import RunPort
+from ...rtl.finders import HostLayout
 from ...rtl.host import enable_numbers
-from ...rtl.locators import HostLayout
 from ...rtl.netlist import Role
 from ...rtl.run_choices import RunChoices
 from ...rtl.tops import Built, add_host, add_single
@@ -75,13 +75,9 @@ def add_host_fabric(core: Core, layouts: Sequence[HostLayout]) -> Built:
     if port.resets:
         build.add_input("reset_run")
     add_single(build, "requests", Role.SEQUENCER, lambda: Requests(program))
-    halves = [
-        form.receive_map.base if form.by_offset and isinstance(form.receive_map, DirectMap) else 0
-        for form in program.forms
-    ]
-    latency, locators = add_host(build, layouts, halves=halves)
+    latency, finders = add_host(build, layouts, core=True)
     routers = core.add(NETS)
     for name in ("busy", "done", "cycles", "error", "round"):
         if name in build.nets:
             build.add_output(name, build.nets[name])
-    return Built(routers, latency, locators)
+    return Built(routers, latency, finders)

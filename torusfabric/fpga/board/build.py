@@ -20,7 +20,7 @@ from ...errors import InputError, WorkFailed
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
 from ...toolchain.files import AnyPath, writable
-from ...toolchain.folders import locked, made_folder, rename_in, work_folder
+from ...toolchain.folders import locked, made_folder, work_folder
 from ...toolchain.owned import require_owned, write_owned
 from ...verilog.manifest import manifest
 from ..bridge import BAUD
@@ -153,7 +153,9 @@ def build(  # noqa: PLR0913 (one choice of a user each)
                 contents = {name: (work / name).read_bytes() for name in board.products}
                 contents[_SEAL] = (json.dumps(report, indent=2) + "\n").encode()
             except (InputError, WorkFailed) as error:
-                rename_in(error, work, folder / _TOOLS)
+                # The logs that the message names move there.
+                moved = str(error).replace(str(work), str(folder / _TOOLS))
+                error.args = (moved, *error.args[1:])
                 raise
             finally:
                 there = [name for name in written if (work / name).is_file()]

@@ -14,7 +14,7 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...errors import InputError
-from ..locators import HostLayout
+from ..finders import HostLayout
 from ..memories import address_width, choose
 from ..netlist import Leaf, Role
 from ..run_choices import ERROR_BITS, RunChoices
@@ -84,9 +84,7 @@ def add_bus(
         del outputs["host_rdata"]
         inputs = {name: width for name, width in inputs.items() if not name.startswith("host_")}
         ports |= burst_members(bits, registers.flit_bytes)
-    for name, member in ports.items():
-        if member.flow is In:
-            net.add_input(name, member.shape)
+    net.add_ports(ports)
     modules = {
         "bus_bridge": partial(BRIDGES[bus], bus, bits),
         "bus_registers": partial(Registers, registers, inputs=inputs, outputs=outputs, **latencies),
@@ -95,9 +93,6 @@ def add_bus(
     for name, make in modules.items():
         if bursts or name != "bus_windows":
             add_single(net, name, Role.BUS, make, renamed=nets)
-    for name, member in ports.items():
-        if member.flow is Out:
-            net.add_output(name, member.shape)
     return registers
 
 

@@ -17,7 +17,7 @@ from ..memories import address_width
 from .protocol import BYTES, DATA_BITS
 
 if TYPE_CHECKING:
-    from ..locators import HostLayout
+    from ..finders import HostLayout
 
 __all__ = ["DIGEST_OFFSET", "IDENTIFICATION", "RegisterMap",
            "Window", "register_map"]  # fmt: skip

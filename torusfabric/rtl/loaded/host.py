@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
+from typing_extensions import override
 
 from ...collective import Collective
 from ...program.frame import Frame
-from ..locators import HostLayout, Locator
-from ..memories import address_width
+from ..finders import Finder, HostLayout
+from ..memories import address_width, fitting
 from ..modules import delayed
+from ..netlist import Leaf
 from .layout import TableLayout
 from .sequencer import FOR_HOST
 
-__all__ = ["BlockLocator", "loaded_layout"]
+__all__ = ["BlockFinder", "loaded_layout"]
 
 
 def loaded_layout(frame: Frame) -> HostLayout:
@@ -24,7 +26,7 @@ def loaded_layout(frame: Frame) -> HostLayout:
     return HostLayout(layout, frame.flits, image_words=TableLayout(frame).image_words)
 
 
-class BlockLocator(Locator):
+class BlockFinder(Finder):
     """Finds flits: the mode says in how many chunks they lie in turn, a table where these are.
 
     Members
@@ -37,37 +39,33 @@ class BlockLocator(Locator):
         Where it lies, a cycle later.
     """
 
-    latency = 5
-
-    def __init__(self, layout: TableLayout) -> None:
-        frame = layout.frame
+    def __init__(self, addresses: HostLayout, layout: TableLayout) -> None:
+        super().__init__(addresses, addresses.recv_parts, layout.block["memory"].width, cycles=5)
         self._layout = layout
-        super().__init__(
-            nodes=frame.nodes, chunks=1, flits=frame.flits, memories=frame.ports + 1,
-            depth=1 << layout.of_node.base_bits,
-            given={
-                **{name: In(layout.mode[name].width) for name in FOR_HOST},
-                "block_word": In(layout.block.size),
-                "block_address": Out(layout.mode["first_block"].width),
-            },
-        )  # fmt: skip
+        self.members = {
+            **{name: In(layout.mode[name].width) for name in FOR_HOST},
+            "block_word": In(layout.block.size),
+            "block_address": Out(layout.mode["first_block"].width),
+        }
 
-    def elaborate(self, platform: object) -> Module:
-        """Build a step a cycle."""
-        m, layout = Module(), self._layout
-        frame = layout.frame
-        flit, chunks = self.flit, self.chunks
+    @override
+    def look_up(
+        self, m: Module, host: Leaf, name: str, node: Value, part: Value, chunk: Value, flit: Value
+    ) -> tuple[Value, Value]:
+        layout, frame = self._layout, self._layout.frame
+        flit, chunks = fitting(flit, address_width(frame.flits)), host.value("chunks")
         turn = Signal(len(flit), name="turn")
-        m.d.sync += turn.eq((flit * self.reciprocal)[layout.reciprocal_shift :])
-        chunk = Signal(address_width(frame.chunks), name="chunk_of_flit")
-        m.d.sync += chunk.eq(delayed(m, flit, 1) - turn * chunks)
-        block = Signal(len(self.block_address), name="block_of_node")
-        m.d.sync += block.eq(delayed(m, self.origin, 2) * chunks + chunk)
-        each = Cat(delayed(m, self.node, 3), block)
-        m.d.comb += self.block_address.eq(self.first_block + Mux(self.one_node, block, each))
-        found = View(layout.block, self.block_word)
+        m.d.sync += turn.eq((flit * host.value("reciprocal"))[layout.reciprocal_shift :])
+        in_turn = Signal(address_width(frame.chunks), name="chunk_of_flit")
+        m.d.sync += in_turn.eq(delayed(m, flit, 1) - turn * chunks)
+        first = host.value("first_block")
+        block = Signal(len(first), name="block_of_node")
+        m.d.sync += block.eq(delayed(m, part, 2) * chunks + in_turn)
+        each = Cat(delayed(m, self.position(m, name, node), 3), block)
+        address = first + Mux(host.value("one_node"), block, each)
+        m.d.comb += host.block_address.eq(address)
+        found = View(layout.block, host.value("block_word"))
         own = found.memory == frame.ports
-        apart = delayed(m, flit, 3) - delayed(m, chunk, 1)
+        apart = delayed(m, flit, 3) - delayed(m, in_turn, 1)
         word = Mux(own, delayed(m, apart[: len(flit)], 1), delayed(m, turn, 3))
-        m.d.sync += [self.bank.eq(found.memory), self.address.eq(found.base + word)]
-        return m
+        return delayed(m, found.memory, 1), delayed(m, found.base + word, 1)

@@ -15,7 +15,8 @@ from ...topology import IntArray
 from .. import tops
 from ..arrays import Slice, Source
 from ..fabric_builder import FabricBuilder
-from ..host import Finder, Host
+from ..finders import DirectFinder
+from ..host import Host
 from ..memories import address_width
 from ..modules import Leaf
 from ..netlist import Fixed, Part, Parts, Role
@@ -26,7 +27,7 @@ from ..streams.commands import Commands
 from ..streams.endpoint import StreamEnds, sectioned
 from ..streams.ports import Clocks
 from ..tops import Built, add_single
-from .host import BlockLocator, loaded_layout
+from .host import BlockFinder, loaded_layout
 from .image import Image
 from .image_loader import WORDS, ImageLoader
 from .layout import TableLayout
@@ -141,15 +142,15 @@ class LoadedTables:
 
 def add_loaded_top(build: FabricBuilder, tables: LoadedTables) -> Built:
     """One memory-mapped port serves all nodes; another takes what is loaded."""
-    layout, ports = tables.layout, build.ports
+    layout = tables.layout
     tops.add_starts(build)
     for name, bits in WORDS.items():
         build.add_input(name, bits)
     tables.add_loader(build, "loader")
     answer, addresses = build.placement.endpoints.answer, loaded_layout(layout.frame)
     host = lambda: Host(
-        [Finder(addresses, addresses.recv_parts, BlockLocator(layout), tuple(range(ports + 1)))],
-        [Finder(addresses, addresses.send_parts, None)],
+        [BlockFinder(addresses, layout)],
+        [DirectFinder(addresses, by_chunk=False)],
         width=build.width, address_bits=layout.of_node.base_bits, answer=answer,
     )  # fmt: skip
     latency = tops.add_host_port(build, host)

@@ -26,6 +26,6 @@ and fewer runs are claimed than it has buffers, which they are from their begin 
 has left memory; so nothing is overwritten, and the fabric itself never waits.
 """
 
-from .ports import Clocks, StreamPort, needs_commands, stream_ports
+from .ports import Clocks, needs_commands, stream_ports
 
-__all__ = ["Clocks", "StreamPort", "needs_commands", "stream_ports"]
+__all__ = ["Clocks", "needs_commands", "stream_ports"]

@@ -170,7 +170,7 @@ def add_crossings(build: FabricBuilder, *, watched: bool) -> None:
     """
     nodes = np.arange(build.nodes)
     ports = stream_ports(build.program, build.width, beat=build.beat)
-    widths = {port.name: port.width for port in ports if port.node == 0}
+    widths = {name: port.width for name, port in ports.items() if port.node == 0}
     with build.together():
         for side in ("s_axis", "m_axis"):
             inputs, outputs = {}, dict[str, tuple[str, int]]()

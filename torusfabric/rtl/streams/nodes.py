@@ -74,11 +74,13 @@ def add_stream_top(build: FabricBuilder, clocks: Clocks, timeout: int = 0) -> Bu
 
 def add_ports(build: FabricBuilder, clocks: Clocks) -> None:
     """Add the ports of nodes, and those of commands."""
-    for port in stream_ports(build.program, build.width, clocks, beat=build.beat):
+    ports = stream_ports(build.program, build.width, clocks, beat=build.beat)
+    build.declared |= ports
+    for name, port in ports.items():
         # In the name of a port of a node, the number is not always at the end.
-        name = port.name if port.node is None else port.name.replace(str(port.node), "{}", 1)
-        add = build.add_input if port.direction == "in" else build.add_output
-        add(name, port.width, node=port.node)
+        general = name if port.node is None else name.replace(str(port.node), "{}", 1)
+        add = build.add_output if port.output else build.add_input
+        add(general, port.width, node=port.node)
 
 
 def add_around(

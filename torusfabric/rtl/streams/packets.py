@@ -245,6 +245,4 @@ def _located(
     share, chunk = np.divmod(chunk, part.layout.part_chunks)
     position = program.forms[form].groups.position[:, None, None]
     memory, base = mapped.locate(position, number + share, chunk)
-    shape = (len(position), count, chunk.shape[1])
-    memory, base = np.broadcast_to(memory, shape), np.broadcast_to(base, shape)
     return np.where(base >= 0, memory, NOWHERE), np.maximum(base, 0)

@@ -131,7 +131,8 @@ def _loaders(
     kept: bool,
 ) -> tuple[LoaderShape, EndPlan]:
     """What loaders do."""
-    ports = {port.name: port.width for port in stream_ports(build.program, build.width)}
+    listed = stream_ports(build.program, build.width).items()
+    ports = {name: port.width for name, port in listed}
     bank_of = np.zeros(len(build.program.memories) + 1, int)
     bank_of[list(own)] = np.arange(len(own))
     some = any(each.at_root or not each.there.all() for each in sent)

@@ -5,13 +5,14 @@ as streams of Amaranth, to be joined to those of other components by `connect`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Cat, Const, Module, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Member, Out
 
+from ...contract.ports import Port, Protocol
 from ...toolchain.values import Choice
 from ..run_choices import ERROR_BITS
 from .packets import number_bits
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from ...program import Program
     from ..assembly import Assembly
 
-__all__ = ["COMMAND", "COMMAND_BITS", "COMMAND_NETS", "LOAD", "STATUS", "Clocks", "StreamPort",
-           "command_members", "connect_streams", "is_stream", "needs_commands", "stream_members",
+__all__ = ["COMMAND", "COMMAND_BITS", "COMMAND_NETS", "LOAD", "STATUS", "Clocks", "command_members",
+           "connect_streams", "is_stream", "needs_commands", "stream_members",
            "stream_ports", "stream_signals"]  # fmt: skip
 
 #: Bits of a beat of the command stream and of the status stream.
@@ -50,9 +51,6 @@ SIGNALS = {
     "origin": "tid",
 }
 
-#: The protocols that ports follow.
-AXI_STREAM, LEVEL, CLOCK = "AXI4-Stream", "level", "clock"
-
 
 class Clocks(Choice):
     """The clocks of the streams of nodes."""
@@ -61,32 +59,6 @@ class Clocks(Choice):
     ONE = "one"
     #: Each node has one of its own.
     PER_NODE = "per-node"
-
-
-class StreamPort(NamedTuple):
-    """A port of a fabric whose nodes have streams.
-
-    Parameters
-    ----------
-    name : str
-        Of the port; in that of a node its number stands before the name of the signal.
-    direction : str
-        ``in`` or ``out``, seen from the fabric.
-    node : int or None
-        Whose it is; None for what there is once.
-    protocol : str
-        ``AXI4-Stream``, ``level`` or ``clock``.
-    clock : str or None
-        In the domain of which clock it is; None for a clock.
-    """
-
-    name: str
-    direction: str
-    width: int
-    node: int | None
-    protocol: str
-    meaning: str
-    clock: str | None = "clk"
 
 
 def needs_commands(program: Program) -> bool:
@@ -126,8 +98,10 @@ def command_members() -> dict[str, Member]:
 
 def stream_ports(
     program: Program, width: int, clocks: Clocks | str = Clocks.ONE, *, beat: int = 1
-) -> list[StreamPort]:
-    """The ports of a fabric whose nodes have streams, clock and reset aside.
+) -> dict[str, Port]:
+    """Return the ports of a fabric whose nodes have streams, by name, without `clk` and `rst`.
+
+    In the name of a port of a node, the number of the node stands before the name of the signal.
 
     Parameters
     ----------
@@ -138,58 +112,54 @@ def stream_ports(
     beat : int
         Flits of a word of these streams.
 
-    Returns
-    -------
-    list of StreamPort
-        Those of the nodes, one after the other; of commands; and of what the fabric does.
-
     Examples
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "alltoall"), flits=4)
     >>> ports = stream_ports(program, width=12)
-    >>> [(port.name, port.width) for port in ports if port.node == 8][:5]
+    >>> [(name, port.width) for name, port in ports.items() if port.node == 8][:5]
     ... # doctest: +NORMALIZE_WHITESPACE
     [('s_axis_8_tdata', 16), ('s_axis_8_tvalid', 1), ('s_axis_8_tready', 1), ('s_axis_8_tlast', 1),
      ('s_axis_8_tdest', 4)]
-    >>> [port.name for port in ports if port.node is None]
+    >>> [name for name, port in ports.items() if port.node is None]
     ['busy', 'done', 'cycles', 'error']
     """
     personal = program.loaded or any(form.schedule.collective.personal for form in program.forms)
     apart, number, bits = Clocks(clocks) is Clocks.PER_NODE, number_bits(program), width * beat
     what = "a packet for each destination" if personal else "its message"
-    ports: list[StreamPort] = []
+    ports: dict[str, Port] = {}
     for node in range(program.topology.nodes):
         clock, of_node = f"clk_{node}", f"of the streams of node {node}"
         of_reset = f"reset {of_node}, together with that of the fabric"
-        ports += [
-            StreamPort(clock, "in", 1, node, CLOCK, f"clock {of_node}", None),
-            StreamPort(f"rst_{node}", "in", 1, node, LEVEL, of_reset, clock),
-        ] * apart
-        streams = [
-            *_stream(f"s_axis_{node}", bits, f"what node {node} sends, {what}",
-                     keeps=beat > 1, tdest=number * personal),
-            *_stream(f"m_axis_{node}", bits, f"what node {node} receives",
-                     keeps=beat > 1, tid=number),
-        ]  # fmt: skip
-        ports += [port._replace(node=node, clock=clock if apart else "clk") for port in streams]
+        if apart:
+            own = {clock: Port("clock", Protocol.CLOCK, f"clock {of_node}", width=1),
+                   f"rst_{node}": Port("reset", Protocol.LEVEL, of_reset, clock, 1)}  # fmt: skip
+            ports |= {name: port._replace(node=node) for name, port in own.items()}
+        streams = {
+            **_stream(f"s_axis_{node}", bits, f"what node {node} sends, {what}",
+                      keeps=beat > 1, tdest=number * personal),
+            **_stream(f"m_axis_{node}", bits, f"what node {node} receives",
+                      keeps=beat > 1, tid=number),
+        }  # fmt: skip
+        whose: dict[str, Any] = {"node": node, "clock": clock if apart else "clk"}
+        ports |= {name: port._replace(**whose) for name, port in streams.items()}
     if needs_commands(program):
-        ports += _stream("s_axis_cmd", COMMAND_BITS, f"a command: {', '.join(COMMAND)}")
-        ports += _stream("m_axis_status", COMMAND_BITS, f"a status: {', '.join(STATUS)}")
-    return ports + [
-        StreamPort(name, "out", bits, None, LEVEL, meaning)
+        ports |= _stream("s_axis_cmd", COMMAND_BITS, f"a command: {', '.join(COMMAND)}")
+        ports |= _stream("m_axis_status", COMMAND_BITS, f"a status: {', '.join(STATUS)}")
+    return ports | {
+        name: Port("status", Protocol.LEVEL, meaning, width=bits, output=True)
         for name, bits, meaning in (
             ("busy", 1, "a run is under way"),
             ("done", 1, "high from the end of a run to the next start"),
             ("cycles", 32, "cycles of the run under way, or of the last, from its start"),
             ("error", ERROR_BITS, "why the last run was not carried out, or 0"),
         )
-    ]
+    }
 
 
 def _stream(
     prefix: str, width: int, meaning: str, *, keeps: bool = False, tdest: int = 0, tid: int = 0
-) -> list[StreamPort]:
+) -> dict[str, Port]:
     """The signals of a stream; data are whole bytes, and packets may be known by so many bits."""
     signals = {
         "tdata": (8 * -(-width // 8), f"a word of {meaning}"),
@@ -200,11 +170,11 @@ def _stream(
         "tdest": (tdest, "the destination of the packet, where the collective has several"),
         "tid": (tid, "the origin of the packet, ascending; 0 where words are combined"),
     }
-    return [
-        StreamPort(f"{prefix}_{name}", "in" if _is_inward(prefix, name) else "out", bits, None,
-                   AXI_STREAM, what)
+    return {
+        f"{prefix}_{name}": Port("data", Protocol.AXI_STREAM, what, width=bits,
+                                 output=not _is_inward(prefix, name))
         for name, (bits, what) in signals.items() if bits
-    ]  # fmt: skip
+    }  # fmt: skip
 
 
 def _is_inward(prefix: str, name: str) -> bool:
@@ -231,7 +201,7 @@ def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Mem
     >>> fabric.node[8].receive.payload.shape()
     StructLayout({'data': 12, 'last': 1, 'origin': 4})
     """
-    ports = {port.name: port.width for port in stream_ports(program, width, beat=beat)}
+    ports = {name: port.width for name, port in stream_ports(program, width, beat=beat).items()}
     send, receive = (_payload(ports, f"{side}_0", width * beat) for side in ("s_axis", "m_axis"))
     node = wiring.Signature({"send": In(send), "receive": Out(receive)})
     members = {"node": Out(node).array(program.topology.nodes)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...errors import InputError, MissingTool, WorkFailed
 from ...rtl.fabric import Fabric
-from ...toolchain.files import finished, write_file
+from ...toolchain.files import finished, writing
 from ...toolchain.owned import is_like
 from .gtkwave import gtkwave_text, wave_lines
 
@@ -80,7 +80,9 @@ def recording(wave: str | Path | None, fabric: Fabric, scope: str) -> Iterator[s
                 convert(written)
             # A view that GTKWave has saved since, as the user wants it, stays.
             if is_like(wave.with_suffix(".gtkw"), "[dumpfile]"):
-                write_file(wave.with_suffix(".gtkw"), shown, errors="surrogateescape")
+                with writing(wave.with_suffix(".gtkw")) as file:
+                    # The name of a file may hold bytes that are no UTF-8.
+                    file.write(shown.encode("utf-8", "surrogateescape"))
     except OSError as error:
         raise InputError(f"File of waves must be writable, not {wave} ({error.strerror})") from None
     if failure is not None:

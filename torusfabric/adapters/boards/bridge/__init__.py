@@ -80,7 +80,7 @@ def choose_fabrics(
 
 
 def connect(
-    blocks: Sequence[Block], accesses: Sequence[BusAccess], image: object = None
+    fabrics: Sequence[Block], accesses: Sequence[BusAccess], image: object = None
 ) -> ConnectedBoards:
     """Connect to all boards.
 
@@ -91,4 +91,4 @@ def connect(
     """
     if image is not None:
         raise InputError("Image must be left out for several boards, whose tables are fixed")
-    return ConnectedBoards(blocks, accesses)
+    return ConnectedBoards(fabrics, accesses)

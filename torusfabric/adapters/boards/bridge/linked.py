@@ -140,18 +140,18 @@ def linked_blocks(
     return blocks
 
 
-def simulated_ports(blocks: Sequence[Block]) -> list[Bytes]:
+def simulated_ports(fabrics: Sequence[Block]) -> list[Bytes]:
     """The bytes of the bridges of some boards, whose clocks are off by as much as they may be."""
-    m, system = Module(), blocks[0].system
-    bridges = [Bridge(block, TIMEOUT) for block in blocks]
+    m, system = Module(), fabrics[0].system
+    bridges = [Bridge(block, TIMEOUT) for block in fabrics]
     for board, bridge in enumerate(bridges):
         m.domains += ClockDomain(_domain(board))
         m.domains += ClockDomain(pair_domain(board), reset_less=True)
         m.submodules[_domain(board)] = DomainRenamer(_domain(board))(bridge)
     simulator = Simulator(m)
     ports = []
-    off = 1e-6 * system.ppm * np.linspace(1, -1, len(blocks))
-    for board, (bridge, block) in enumerate(zip(bridges, blocks, strict=True)):
+    off = 1e-6 * system.ppm * np.linspace(1, -1, len(fabrics))
+    for board, (bridge, block) in enumerate(zip(bridges, fabrics, strict=True)):
         period = PERIOD * (1 + off[board])
         # The phase is any.
         simulator.add_clock(period, phase=period * (0.3 + 0.17 * board), domain=_domain(board))
@@ -160,6 +160,6 @@ def simulated_ports(blocks: Sequence[Block]) -> list[Bytes]:
             simulator.add_clock(faster, phase=faster * 0.4, domain=pair_domain(board))
         ports.append(port := Bytes(simulator, f"sim:{board}"))
         simulator.add_testbench(partial(port.passed, bridge, _domain(board)), background=True)
-    for _ in range(SETTLE * len(blocks)):
+    for _ in range(SETTLE * len(fabrics)):
         simulator.advance()
     return ports

@@ -81,7 +81,7 @@ def _steps(
     boards = [on_board(system, kinds[k], texts[k], number)
               for number, k in enumerate(system.kind_of)]  # fmt: skip
     whole = united(system, kinds, texts)
-    yield steps.known(of_words(whole.text, whole.fabric.width))
+    yield steps.known(of_words(whole.fabric, whole.text))
     of_kinds: dict[str, list[Subject]] = {}
     for board, k in zip(boards, system.kind_of, strict=True):
         of_kinds.setdefault(kinds[k].top, []).append(board)

@@ -30,7 +30,7 @@ from .ports import BOARD_PORTS, LINK_PORTS, REGISTERS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ....rtl.locators import HostLayout
+    from ....rtl.finders import HostLayout
     from ....rtl.netlist import Netlist
     from ....topology.boards import Boards
 

@@ -1,0 +1,97 @@
+"""The recipe "An adapter" of CONTRIBUTING: a folder and an entry, and commands know an APB port."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import apb.options
+import pytest
+from helpers import run_command
+from make_bench import have_bench, run_bench
+
+from torusfabric.adapters import ADAPTERS
+from torusfabric.fabric import adapted
+
+ROOT = Path(__file__).parents[2]
+RECIPE = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## An adapter\n")[2]
+RECIPE = RECIPE.partition("\n## ")[0]
+
+
+@pytest.fixture(autouse=True)
+def with_apb(monkeypatch):
+    """The entry in the list of adapters."""
+    monkeypatch.setattr(adapted, "ADAPTERS", (*ADAPTERS, apb.options.ADAPTER))
+
+
+def write(capsys, folder, *words):
+    """Write a fabric behind APB; returns its manifest."""
+    command = ["verilog", "2x2", "--width", "12", "--apb", *words, "-o", str(folder), "--json"]
+    status, out, err = run_command(capsys, *command)
+    assert (status, json.loads(out)["files"][0]) == (0, "fabric.v"), err
+    return json.loads((folder / "manifest.json").read_text())
+
+
+def test_the_manifest_has_the_port(tmp_path, capsys):
+    """With the purpose of each signal; a kept command makes the same again."""
+    said = write(capsys, tmp_path, "allgather", "--apb-waits", "3", "--prefix", "left_")
+    assert (said["top"], said["interface"]) == ("left_fabric", "apb")
+    assert said["bus"]["protocol"] == said["ports"]["psel"]["protocol"] == "apb4"
+    assert said["ports"]["paddr"]["meaning"].startswith("the address of the first byte")
+    assert said["ports"]["irq"]["role"] == "interrupt"
+    assert not [name for name in said["ports"] if name.startswith(("host_", "wb_"))]
+    assert "--apb --apb-waits 3" in said["command"]
+    assert {"bench/bus.py", "fabric.rdl"} <= {*said["files"]}
+    if shutil.which("iverilog"):
+        command = ["iverilog", "-g2005", "-Wall", "-o", tmp_path / "out", tmp_path / "fabric.v"]
+        subprocess.run(command, check=True)
+
+
+@pytest.mark.parametrize("waits", [0, 2])
+def test_the_bench_drives_it(tmp_path, capsys, waits):
+    """Every word is right, and the cycles are those predicted."""
+    if not have_bench():
+        pytest.skip("cocotb, make or Icarus is not installed")
+    words = ["allgather,reduce", "--max-flits", "4", "--apb-waits", str(waits)]
+    write(capsys, tmp_path, *words)
+    passed, text = run_bench(tmp_path)
+    assert passed, text[-3000:]
+    assert len(re.findall(r"flits: \d+ words in \d+ cycles", text)) == 6
+
+
+def test_help_shows_the_options(capsys):
+    """Under the title of the adapter."""
+    with pytest.raises(SystemExit):
+        run_command(capsys, "verilog", "--help", "apb")
+    assert re.match(r"APB:\n  --apb .*\n  --apb-waits N ", capsys.readouterr().out, re.S)
+    with pytest.raises(SystemExit):
+        run_command(capsys, "verilog", "--help")
+    assert "  --help apb        --apb, --apb-waits\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("line", "message"), [
+    ("verilog 2 allgather --apb --apb-waits 16 -o out", "Wait states must be from 0 to 15, not 16"),
+    ("verilog 2 allgather --apb --apb-waits x -o out", "--apb-waits must be a whole number, not"),
+    ("verilog 2 allgather --apb-waits 1 -o out", "--apb-waits must come with --apb"),
+    ("verilog 2 allgather --apb --bus axi4 -o out", "--bus must be left out with --apb"),
+    ("verilog 2 allgather --apb --flow vivado -o out", "--flow must be left out with --apb"),
+    ("verilog 2 allgather --apb --boards 2 -o out", "--apb must be left out with --boards"),
+    ("simulate 2 allgather --apb", "--apb must be left out for simulate; it is for verilog"),
+    ("prove 2 allgather --apb", "--apb must be left out for prove; it is for verilog"),
+])  # fmt: skip
+def test_what_the_adapter_cannot_do_is_said(tmp_path, monkeypatch, capsys, line, message):
+    """In one line, before anything is written."""
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run_command(capsys, *line.split())
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert message in err
+    assert not any(tmp_path.iterdir())
+
+
+def test_the_recipe_names_what_the_adapter_has():
+    """Each file of the folder, and no more than a page."""
+    folder = ROOT / "rtl_tests" / "support" / "apb"
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*.py")} - {"__init__.py"}
+    assert files == set(re.findall(r"^\d\. `([\w/]+\.py)`", RECIPE, re.M))
+    assert len(RECIPE.splitlines()) < 40

@@ -1,0 +1,125 @@
+# ruff: noqa: SLF001  argparse has no public way to look at a parser
+"""`FabricSpec`: one value of all choices, read from keywords, from words, and from manifests."""
+
+import argparse
+import copy
+import json
+import pickle
+import shlex
+
+import pytest
+
+import torusfabric as tf
+from torusfabric.cli import main, make_parser
+from torusfabric.fabric.choose import PlanFor, choose_schedules
+from torusfabric.fabric.options import fabric_options
+
+#: Selections with choices of every kind.
+LINES = (
+    "2x3 allgather --width 8 --flits 3",
+    "2x3 allgather,allreduce@1 --max-flits 4 --op add,max --width 16 --bus axi4",
+    "3x3 reduce --root any --max-flits 5 --signed --op max --beat 1",
+    "2x2 allgather --top stream --clocks per-node --timeout 99 --width 8 --max-flits 2",
+    "3x3!0:+0 broadcast --root 2 --broken-link 1:+1 --algorithm any-network --top core",
+    "2x2 allgather,reduce --tables ram --rows 20 --inputs all --max-flits 3",
+    "4 allreduce --boards 2 --width 8 --max-flits 3",
+    "2x2 allgather,barrier --top stream --width 8 --max-flits 3",
+    "2x3 allgather --link-latency 0:3 --width 8 --flits 2",
+)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_words_and_keywords_are_the_same_choices(line):
+    spec = tf.FabricSpec.parse(line)
+    assert tf.FabricSpec.parse(shlex.join(spec.words())) == spec
+    assert tf.FabricSpec(**spec.given()) == spec
+    as_text = {name: value if isinstance(value, bool | tuple) else str(value)
+               for name, value in spec.given().items()}  # fmt: skip
+    assert tf.FabricSpec(**as_text) == spec
+    assert hash(tf.FabricSpec(**as_text)) == hash(spec)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_manifest_makes_its_fabric_again(line, tmp_path, capsys):
+    assert main(["verilog", *line.split(), "-o", str(tmp_path)]) == 0
+    capsys.readouterr()
+    command = json.loads((tmp_path / "manifest.json").read_text())["command"]
+    again, made = tf.FabricSpec.parse(command).make(), tf.FabricSpec.parse(line).make()
+    assert again.fabric.digest == made.fabric.digest
+    decided = made.spec.replace(**made.decided())
+    assert decided.make().fabric.digest == made.fabric.digest
+    assert (again.system is None) == (made.system is None) == ("--boards" not in line)
+
+
+def test_choices_have_their_defaults():
+    spec = tf.FabricSpec("4x4", "allgather")
+    assert (spec.width, spec.top, spec.bus, spec.beat, spec.broken_link) == (
+        32, "host", None, "auto", ())  # fmt: skip
+    assert spec.replace(width=8).replace(width=None) == spec
+    assert set(spec.given()) == {"topology", "collective"}
+    with pytest.raises(AttributeError, match="FabricSpec has no choice wdith"):
+        _ = spec.wdith
+
+
+def test_choices_stay_as_they_are():
+    spec = tf.FabricSpec("4x4", "allgather", width=8)
+    with pytest.raises(AttributeError, match=r"replace\(width=..\) returns another"):
+        spec.width = 16
+    assert pickle.loads(pickle.dumps(spec)) == copy.copy(spec) == spec
+    assert spec.width == 8
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"widht": 8}, r"Choice must be one of topology, .* not 'widht' \(did you mean width\?\)"),
+        ({"width": -1}, "Width must be a whole number, not '-1'"),
+        ({"width": True}, "Width must be a whole number, not 'True'"),
+        ({"bus": "apb"}, "Bus must be one of wishbone, axi-lite, axi4, not 'apb'"),
+        ({"large": 1}, "Large must be True or False, not 1"),
+        ({"rows": 3}, "--rows must come with --tables ram"),
+        ({"plan": "p.json"}, "TOPOLOGY must be left out with --plan"),
+        ({"boards": "2x1", "bus": "axi4"}, "--bus must be left out with --boards"),
+        ({"ppm": 3}, "--ppm must come with --boards"),
+    ],
+)
+def test_wrong_choices_are_refused(choices, message):
+    with pytest.raises(tf.InputError, match=message):
+        tf.FabricSpec("4x2", "allgather", **choices)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("4x4 allgather --widht 8", "not '--widht'"),
+        ("4x4 allgather 3", "not '3'"),
+        ("4x4 'allgather", "words as on a command line"),
+        ("4x4 allgather --width x", "must be a whole number"),
+        ("4x4 allgather --width", "expected one argument"),
+    ],
+)
+def test_wrong_words_are_refused(text, message):
+    with pytest.raises(tf.InputError, match=message):
+        tf.FabricSpec.parse(text)
+
+
+def test_modes_are_planned_for_any_length():
+    """Several collectives are planned for runs of any length, one collective for its length."""
+    alone, engine = (
+        choose_schedules(tf.FabricSpec("2x3", names), PlanFor(7))[0].schedule
+        for names in ("allgather", "allgather,broadcast")
+    )
+    assert (alone.chunks, engine.chunks) == (7, 4)
+
+
+def test_choices_are_the_options_of_commands():
+    """Those of `verilog` that say nothing of files, and a few of an adapter."""
+    (commands,) = (action.choices for action in make_parser()._actions
+                   if isinstance(action, argparse._SubParsersAction))  # fmt: skip
+    known = {name: {action.dest: action.default for action in parser._actions}
+             for name, parser in commands.items()}  # fmt: skip
+    of_commands = known["verilog"] | known["simulate"] | known["build"]
+    for name, option in fabric_options().items():
+        assert of_commands[name] == option.default, name
+    of_files = {"help", "json", "quiet", "verbose", "flow", "templates", "output", "force", "ram"}
+    assert {*known["verilog"]} - {*fabric_options()} == of_files

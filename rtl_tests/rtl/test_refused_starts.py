@@ -1,0 +1,146 @@
+"""Starts and jobs that cannot be carried out, and what is said of them.
+
+A refused start has its error until the next one, and changes nothing. The mode is looked at first,
+then the root, the length and the operation.
+"""
+
+import pytest
+from fabrics import build_fabric, draw_words
+from helpers import starts_seen
+
+import torusfabric as tf
+from torusfabric.simulation.engines import AmaranthEngine
+from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
+
+#: Topology, collectives, options; then the starts, and the error of each. "end" waits until the run
+#: before is over. A run that begins has error 0, and a start while it goes on has error 5.
+STARTS = [
+    (
+        ("2x3", "allgather:matching", {"max_flits": 5}),
+        [{"length": n} for n in (0, 6, 2)] + [{"length": 5}, "end", {"length": 7}, {"length": 5}],
+        [3, 3, 0, 5, 3, 0],
+    ),
+    (
+        ("3", "allgather,broadcast,alltoall", {"max_flits": 3, "root": "any"}),
+        # The root does not matter in a mode without one.
+        [{"mode": m, "root": r, "length": n}
+         for m, r, n in ((3, 3, 0), (1, 3, 0), (1, 2, 0), (0, 3, 0), (0, 3, 2))],
+        [1, 2, 3, 3, 0],
+    ),
+    (
+        ("3", "reduce:max-flow",
+         {"max_flits": 2, "root": "any", "operators": ["add", "min", "and"]}),
+        [{"length": n, "root": r, "operation": k}
+         for n, r, k in ((0, 3, 3), (0, 2, 3), (1, 2, 3))],
+        [2, 3, 4],
+    ),
+    (
+        ("2x3", "broadcast:max-flow", {"flits": 2, "root": "any"}),
+        [{"root": 6}, {"root": 4}, {"root": 7}, "end", {"root": 7}, {"root": 0}],
+        [2, 0, 5, 2, 0],
+    ),
+    # Every number is a node.
+    (("2x2", "broadcast:max-flow", {"root": "any"}), [{"root": 3}, {"root": 1}], [0, 5]),
+    (
+        ("3", "allreduce:matching", {"max_flits": 2, "operators": ["add", "min", "max"]}),
+        [{"length": n, "operation": k} for n, k in ((1, 3), (0, 3), (2, 2), (0, 3))],
+        [4, 3, 0, 5],
+    ),
+    (
+        ("3", "allreduce:matching", {"operators": ["add", "min", "max"]}),
+        [{"operation": k} for k in (3, 2, 0)],
+        [4, 0, 5],
+    ),
+    # Every number is an operator.
+    (
+        ("3", "allreduce:matching", {"operators": ["add", "min"]}),
+        [{"operation": 1}, {"operation": 1}],
+        [0, 5],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("selection", "starts", "errors"), STARTS)
+def test_refused_starts(selection, starts, errors):
+    topology, collectives, options = selection
+    fabric = build_fabric(topology, collectives, **options)
+    steps = [fabric.predicted_cycles if start == "end" else start for start in starts]
+    seen = starts_seen(fabric, steps)
+    assert [error for error, *_ in seen] == errors
+    # What begins is busy; done stays until then.
+    busy = [error in (0, 5) for error in errors]
+    assert [bool(each[1]) for each in seen] == busy
+    done = ["end" in starts[: number + 1] for number, start in enumerate(starts) if start != "end"]
+    assert [each[2] for each in seen] == [d and not b for d, b in zip(done, busy, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("topology", "collectives", "options", "job", "refused"),
+    [
+        ("2x3", "scatter", {"flits": 2, "root": "any"}, tf.Job(root=4), {"root": 7}),
+        ("2x3", "broadcast", {"max_flits": 2}, tf.Job(length=2), {"length": 3}),
+        ("3", "allreduce", {"operators": ["add", "min", "max"]}, tf.Job(operation=2),
+         {"operation": 3}),
+    ],
+)  # fmt: skip
+def test_a_refused_start_changes_nothing(topology, collectives, options, job, refused):
+    """Neither the words that were received, nor the count of cycles, nor what the next run does."""
+    fabric = build_fabric(topology, collectives, **options)
+    engine, cycles = AmaranthEngine(fabric), fabric.program.cycles(job.length)
+    design, (words, expected, receives) = engine.design, draw_words(fabric, job, seed=1)
+
+    async def testbench(ctx):
+        clock = Clock(ctx, design)
+        driver = HostDriver(ctx, clock, fabric, design)
+        await driver.load(words)
+        for _ in range(2):
+            assert await driver.collect(job) == cycles
+            for name, value in ({"start": 1} | refused).items():
+                ctx.set(getattr(design, name), value)
+            await clock.tick()
+            ctx.set(design.start, 0)
+            for _ in range(cycles):
+                await clock.tick()
+            shown = [ctx.get(each) for each in (design.done, design.busy, design.cycles)]
+            assert shown == [1, 0, cycles]
+            await driver.take(words)
+            assert (words.received[receives] == expected[receives]).all()
+
+    engine.simulate(testbench)
+
+
+BROADCAST = ("2x3", "broadcast:max-flow", {"max_flits": 4, "root": "any"})
+MODES = ("3", "allgather,alltoall", {"max_flits": 2})
+
+
+@pytest.mark.parametrize(
+    ("selection", "jobs", "message"),
+    [
+        (BROADCAST, [], "Jobs must be at least one, not none"),
+        (BROADCAST, [tf.Job(length=0)], "Length must be from 1 to 4 flits, not 0"),
+        (BROADCAST, [tf.Job(length=5)], "Length must be from 1 to 4 flits, not 5"),
+        (BROADCAST, [tf.Job(length=2, root=6)], "Root must be from 0 to 5, not 6"),
+        (("3x3", "broadcast", {}), [tf.Job(root=1)], "Root must be left out for a fabric of one"),
+        (MODES, [tf.Job(mode=2)], "Mode must be from 0 to 1, not 2"),
+        (
+            ("3", "allreduce", {"operators": ["or", "and"]}),
+            [tf.Job(operation=2)],
+            "Operation must be from 0 to 1, not 2",
+        ),
+        (
+            ("3", "allreduce", {"operators": ["or"]}),
+            [tf.Job(operation=0)],
+            "Operation must be left out for a fabric of one operation",
+        ),
+    ],
+)
+def test_refused_jobs(selection, jobs, message):
+    topology, collectives, options = selection
+    with pytest.raises(tf.InputError, match=f"^{message}"):
+        tf.simulate(build_fabric(topology, collectives, **options), jobs=jobs)
+
+
+def test_cycles_of_a_mode_that_does_not_exist():
+    topology, collectives, options = MODES
+    with pytest.raises(tf.InputError, match="Mode must be from 0 to 1, not 2"):
+        build_fabric(topology, collectives, **options).program.cycles(1, mode=2)

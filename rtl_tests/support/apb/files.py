@@ -1,0 +1,28 @@
+"""Verilog of a fabric behind APB4, and a bench that drives it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from torusfabric.contract.bench import Bench
+from torusfabric.verilog import emit
+from torusfabric.verilog.design import MANIFEST, write_made
+from torusfabric.verilog.manifest import as_json, bench_files
+
+__all__ = ["write"]
+
+#: The bench reads and writes registers as behind any bus; accesses are those of APB4.
+FILES = {"fabric_port.py": "bus_port.py", "bus.py": Path(__file__).parent / "bench" / "bus.py"}
+
+
+def write(system, folder, *, command, force=False, ram="auto"):
+    """Write all files into a folder."""
+
+    def make():
+        design = emit(system.behind_apb, command=command, ram=ram)
+        said = json.loads(design.files[MANIFEST])
+        said |= {"interface": "apb", "bus": said["bus"] | {"protocol": "apb4", "address_unit": 1}}
+        files = bench_files(Bench(FILES, design.top)) | {MANIFEST: as_json(said)}
+        return replace(design, interface="apb", files=design.files | files)
+
+    return write_made(make, folder, force=force)

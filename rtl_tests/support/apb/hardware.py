@@ -1,0 +1,117 @@
+"""A fabric behind Wishbone, with a bridge from APB4 in front of it."""
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib.wiring import In, Out
+
+from torusfabric.contract.adapter import System
+from torusfabric.contract.ports import grouped_ports
+from torusfabric.errors import InputError
+from torusfabric.rtl.bus import Bus, RegisterMap
+from torusfabric.rtl.fabric import Fabric
+from torusfabric.rtl.fabric_builder import FabricBuilder
+from torusfabric.rtl.netlist import Leaf, Role
+from torusfabric.rtl.tops import add_single
+
+from .options import ADAPTER
+
+__all__ = ["ApbSystem"]
+
+#: Wait states of an access, at most.
+MOST_WAITS = 15
+
+#: The ports, in the order of the specification (ARM IHI 0024).
+PORTS = grouped_ports({
+    ("bus", "apb4"): {
+        "paddr": "the address of the first byte of a word of 32 bits",
+        "psel": "an access is asked for",
+        "penable": "from its second cycle on",
+        "pwrite": "it is a write",
+        "pwdata": "the word to write",
+        "pready": "the access is done",
+        "prdata": "the word read, with pready",
+        "pslverr": "with pready, the access is refused",
+    },
+})  # fmt: skip
+
+
+class ApbBridge(Leaf):
+    """Makes accesses of Wishbone of those of APB4."""
+
+    def __init__(self, address_bits: int, waits: int) -> None:
+        self._waits = waits
+        super().__init__({
+            "paddr": In(address_bits + 2), "psel": In(1), "penable": In(1), "pwrite": In(1),
+            "pwdata": In(32), "pready": Out(1), "prdata": Out(32), "pslverr": Out(1),
+            "wb_adr": Out(address_bits), "wb_cyc": Out(1), "wb_stb": Out(1), "wb_we": Out(1),
+            "wb_dat_w": Out(32), "wb_sel": Out(4), "wb_ack": In(1), "wb_dat_r": In(32),
+            "wb_err": In(1),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        """Build a counter of wait states, and wires."""
+        m = Module()
+        waited, access = Signal(range(self._waits + 1), name="waited"), Signal(name="access")
+        asked = self.value("psel") & self.value("penable")
+        m.d.comb += [
+            access.eq(asked & (waited == self._waits)),
+            *(net.eq(access) for net in (self.wb_cyc, self.wb_stb)),
+            self.wb_adr.eq(self.value("paddr")[2:]),
+            self.wb_we.eq(self.value("pwrite")),
+            self.wb_dat_w.eq(self.value("pwdata")),
+            self.wb_sel.eq(0xF),
+            self.pready.eq(self.value("wb_ack") | self.value("wb_err")),
+            self.prdata.eq(self.value("wb_dat_r")),
+            self.pslverr.eq(self.value("wb_err")),
+        ]
+        with m.If(asked & ~access):
+            m.d.sync += waited.eq(waited + 1)
+        with m.If(self.pready):
+            m.d.sync += waited.eq(0)
+        return m
+
+
+class ApbFabric(Fabric):
+    """A fabric with ports of APB4 in place of its host port."""
+
+    def __init__(self, fabric: Fabric, waits: int) -> None:
+        self._waits = waits
+        how = {"prefix": fabric.prefix, "beat": fabric.beat, "bus": Bus.WISHBONE}
+        super().__init__(fabric.program, width=fabric.width, **how)
+
+    def add_bus(self, build: FabricBuilder, bus: Bus) -> RegisterMap:
+        """Put the registers behind Wishbone, and that behind APB4."""
+        registers = super().add_bus(build, bus)
+        build.enclose()
+        bridge = partial(ApbBridge, registers.address_bits, self._waits)
+        members = bridge().signature.members
+        build.add_ports({"irq": Out(1)} | {name: members[name] for name in PORTS})
+        build.declared |= PORTS
+        add_single(build, "apb_bridge", Role.BUS, bridge)
+        return registers
+
+
+@dataclass(frozen=True)
+class ApbSystem(System):
+    """A fabric, and the same behind APB4."""
+
+    adapter = ADAPTER
+
+    fabric: Fabric
+    waits: int = 0
+
+    def __post_init__(self) -> None:
+        if self.waits > MOST_WAITS:
+            raise InputError(f"Wait states must be from 0 to {MOST_WAITS}, not {self.waits}")
+
+    @cached_property
+    def behind_apb(self) -> ApbFabric:
+        """The fabric behind APB4."""
+        return ApbFabric(self.fabric, self.waits)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is said of the bus, as plain data."""
+        return {"apb_waits": self.waits}

@@ -1,0 +1,19 @@
+"""The options of the adapter, and those that have no meaning with it."""
+
+from torusfabric.contract.adapter import Adapter, Options
+from torusfabric.contract.options import natural
+
+__all__ = ["ADAPTER"]
+
+TEXT = """
+--apb: put the host port behind APB4: registers, and windows onto the memories
+--apb-waits N: with --apb: wait states of each access, 0 to 15 (default 0)
+"""
+
+ADAPTER = Adapter(
+    name="apb",
+    title="APB",
+    package=__name__.rpartition(".")[0],
+    options=(Options(("verilog",), TEXT, {"apb_waits": natural}),),
+    excluded={"": ("top", "bus", "clocks", "tables"), "verilog": ("flow", "templates")},
+)

@@ -1,0 +1,236 @@
+"""From a `FabricSpec` to a fabric: plan, check, compile, build, and complete it by an adapter."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..analysis.facts import facts_together, schedule_facts
+from ..collective import Operator, split_names
+from ..errors import InputError
+from ..planning import compile, require_hardware
+from ..rtl import Fabric
+from ..rtl.tops import check_prefix
+from ..toolchain.progress import progress_bar
+from ..topology import Topology, faults_within, shared_network
+from .choose import Chosen, PlanFor, choose_schedules, operators_of
+
+if TYPE_CHECKING:
+    from ..contract.adapter import Adapter, System
+    from ..program import Mode, Program
+    from ..program.frame import Frame
+    from .spec import FabricSpec
+
+__all__ = ["Made", "make", "make_fabric"]
+
+#: The word that stands for a barrier among collectives.
+BARRIER = "barrier"
+
+#: Choices that a fabric says no more: they became part of the topology, or chose the algorithm.
+SPENT = ("broken_link", "broken_links", "broken_node", "objective", "costs")
+
+
+class Made(NamedTuple):
+    """A fabric, and the schedules that it carries out.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric on one chip.
+    facts : dict
+        Facts of the checked schedule; of several, under ``modes``.
+    chosen : tuple of Chosen
+        The schedules, and how they were chosen.
+    spec : FabricSpec
+        The choices of the user.
+    system : System or None
+        The fabric with the adapter that was asked for.
+    """
+
+    fabric: Any
+    facts: dict[str, Any]
+    chosen: tuple[Chosen, ...]
+    spec: FabricSpec
+    system: System | None = None
+
+    def decided(self) -> dict[str, Any]:
+        """Return the values that were decided, by the names of choices; None leaves one out.
+
+        A `FabricSpec` with these makes the same fabric again, without choosing anything.
+        """
+        first, *others = self.chosen
+        spec = self.spec
+        length = "flits" if spec.max_flits is None else "max_flits"
+        decided = dict.fromkeys(SPENT) | {
+            "barrier": spec.barrier,
+            "top": spec.top,
+            "width": spec.width,
+            length: self.fabric.flits,
+        }
+        if first.selection is None:
+            return decided
+        network = shared_network(one.schedule.topology for one in self.chosen)
+        latency = network.latency_text if network.link_latency != 1 else None
+        decided |= {"topology": str(network), "link_latency": latency}
+        if others:
+            names = (_in_full(one, network) for one in self.chosen)
+            return decided | {"collective": ",".join(names)}
+        selection, options = first.selection, first.selection.options
+        algorithm, chosen = selection.algorithm, options.given()
+        decided |= {"collective": first.name, "algorithm": algorithm and algorithm.name}
+        decided |= {
+            name: value if name in chosen else None for name, value in vars(options).items()
+        }
+        return decided | ({"latency": "auto"} if selection.any_latency else {})
+
+
+def _in_full(one: Chosen, network: Topology) -> str:
+    """A collective with its algorithm, if it has one for all lengths, and its own broken links.
+
+    An algorithm that was chosen together with options, which others need not have, is left open.
+    """
+    again, asked = one.selection, one.asked
+    assert again is not None
+    assert asked is not None
+    as_asked = again.options == asked.options and not asked.any_latency
+    algorithm = again.algorithm if as_asked else asked.algorithm
+    named = f":{algorithm.name}" if algorithm else ""
+    return f"{one.name}{named}{faults_within(network, one.schedule.topology)}"
+
+
+def make(spec: FabricSpec, adapter: Adapter) -> Made:
+    """Make the system that an adapter makes of a fabric.
+
+    Raises
+    ------
+    InputError
+        If something is unknown, does not fit, or cannot be built.
+    """
+    made: list[Made] = []
+
+    def make_with(**changes: object) -> Any:
+        """Make the fabric with some other choices."""
+        made.append(make_fabric(spec.replace(**changes)))
+        return made[-1].fabric
+
+    system = adapter.part("make").make_system(make_with, spec.values())
+    return made[-1]._replace(system=system)
+
+
+def make_fabric(spec: FabricSpec, *, runs: int = 0) -> Made:
+    """Make the fabric that is chosen, without an adapter.
+
+    Parameters
+    ----------
+    runs : int
+        Number of collectives that are simulated, if that is known; they need memory.
+
+    Raises
+    ------
+    InputError
+        If something is unknown, does not fit, or cannot be built.
+    """
+    names = split_names(spec.collective or "")
+    if BARRIER in names:
+        others = [name for name in names if name != BARRIER]
+        if not others:
+            raise InputError(
+                "Barrier must be beside a collective, as in allgather,barrier, not alone"
+            )
+        spec = spec.replace(collective=",".join(others), barrier=True)
+    check_prefix(spec.prefix)
+    _check_tables(spec)
+    flits = spec.max_flits or spec.flits
+    purpose = PlanFor(
+        flits,
+        any_length=spec.max_flits is not None,
+        with_forms=True,
+        any_root=True,
+        # Each is refused before it is planned if its hardware would be too large.
+        before=partial(require_hardware, flits=flits, runs=runs),
+    )
+    chosen = choose_schedules(spec, purpose)
+    schedules = [one.schedule for one in chosen]
+    reducing = [s.collective for s in schedules if s.collective.reducing]
+    operators = operators_of(spec, (reducing or [schedules[0].collective])[0])
+    found = []
+    for one in chosen:
+        with progress_bar("checking") as progress:
+            *_, facts = (
+                schedule_facts(schedule, progress, operators, flits=flits)
+                for schedule in one.forms or (one.schedule,)
+            )
+        found.append(facts | ({"why": one.why} if one.why else {}))
+    with progress_bar("compiling"):
+        fabric = _compile_fabric(spec, chosen, operators)
+    found = [facts | _forms(mode) for facts, mode in zip(found, fabric.program.modes, strict=True)]
+    return Made(fabric, facts_together(found), chosen, spec)
+
+
+def _check_tables(spec: FabricSpec) -> None:
+    """Refuse tables that cannot be loaded, or built."""
+    if spec.tables == "ram":
+        from ..program.frame import require_frame_size
+
+        if spec.max_flits is None:
+            raise InputError("--max-flits must be given for --tables ram")
+        require_frame_size(spec.rows, spec.depth)
+
+
+def _forms(mode: Mode) -> dict[str, Any]:
+    """Of a mode with several forms, which serves from how many flits on for the first time."""
+    if not mode.several:
+        return {}
+    schedules = {number: mode.at(number).schedule for number in mode.first_starts}
+    return {
+        "forms": [
+            {
+                "from": start,
+                "algorithm": schedules[number].algorithm,
+                "chunks": schedules[number].chunks,
+                "rounds": schedules[number].round_count,
+            }
+            for number, start in mode.first_starts.items()
+        ]
+    }
+
+
+def _compile_fabric(
+    spec: FabricSpec, chosen: tuple[Chosen, ...], operators: tuple[Operator, ...]
+) -> Fabric:
+    """Compile the schedules, and build the fabric."""
+    program = compile(
+        [one.wanted for one in chosen]
+        if len(chosen) > 1 or chosen[0].forms
+        else chosen[0].schedule,
+        flits=spec.flits,
+        max_flits=spec.max_flits,
+        operators=operators,
+        root=next((one.root for one in chosen if one.root), None),
+        barrier=spec.barrier,
+    )
+    names = ("width", "top", "prefix", "bus", "clocks", "beat", "timeout")
+    how = {name: getattr(spec, name) for name in names}
+    if spec.tables == "ram":
+        how["tables"] = _frame_of(spec, program)
+    return Fabric(program, **how)
+
+
+def _frame_of(spec: FabricSpec, program: Program) -> Frame:
+    """Return the limits of images for a fabric that is built with a program."""
+    from ..program.fitting import loadable_form, loadable_modes
+    from ..program.frame import Frame
+
+    others: list[Program] | None = None
+    if spec.inputs != "all":
+        flits = program.flits
+        listed = spec.replace(collective=spec.inputs, plan=None, root=None)
+        every = choose_schedules(listed, PlanFor(flits, any_length=True)) if spec.inputs else ()
+        others = [loadable_form(one.schedule, flits, program.operators).program for one in every]
+    return Frame.of(
+        loadable_modes(program),
+        inputs=others,
+        streams=spec.top == "stream",
+        rows=spec.rows,
+        depth=spec.depth,
+    )

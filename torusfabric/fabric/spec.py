@@ -1,0 +1,213 @@
+"""`FabricSpec`: all choices of a user about a fabric, as one value.
+
+A command line, keywords of Python, a manifest and a sweep are readings of it. Its choices are the
+options that `torusfabric.fabric.options` and the adapters declare.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ..contract.options import check_needs
+from ..errors import InputError
+from ..toolchain.values import no_such, of_type
+from .adapted import chosen_adapter
+from .options import PLANNED, fabric_options
+
+if TYPE_CHECKING:
+    from ..contract.adapter import Adapter
+    from .make import Made
+
+__all__ = ["FabricSpec"]
+
+
+class FabricSpec:
+    """All choices about a fabric: what it carries out, its hardware, and its adapters.
+
+    The value is immutable. Each choice has the name of a command-line option, with underscores, and
+    its default. A choice of ``None`` is left out.
+
+    Parameters
+    ----------
+    topology : str or Topology, optional
+        Such as ``"4x4"``; left out where ``plan`` names schedule files.
+    collective : str, optional
+        One or several, ``"allgather,allreduce"``.
+    **choices
+        Such as ``width=32``, ``max_flits=64``, ``bus="axi4"``; the options of ``torusfabric
+        verilog`` by their names. Numbers may be given as text.
+
+    Raises
+    ------
+    InputError
+        If a choice is unknown or has a wrong value, if it must be left out beside another one, or
+        lacks one that it needs.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> spec = tf.FabricSpec("2x2", "allgather,allreduce", width=16, max_flits=4)
+    >>> spec.width, spec.top, " ".join(spec.words())
+    (16, 'host', '2x2 allgather,allreduce --width 16 --max-flits 4')
+    >>> made = spec.make()
+    >>> made.fabric.predicted_cycles, tf.simulate(made.fabric).passed
+    (12, True)
+    >>> tf.FabricSpec.parse("2x2 allgather,allreduce --max-flits 4 --width 16") == spec
+    True
+    """
+
+    def __init__(self, topology: object = None, collective: object = None, **choices: Any) -> None:
+        known, given = fabric_options(), {"topology": topology, "collective": collective, **choices}
+        for name in given:
+            if name not in known:
+                raise no_such("Choice", name, known)
+        read = {name: known[name].read(value) for name, value in given.items() if value is not None}
+        self.__dict__["_given"] = _differing(read)
+        _check(self._given)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> FabricSpec:
+        """Return the choices among the values of a command, which are read already.
+
+        Raises
+        ------
+        InputError
+            If a choice must be left out beside another one, or lacks one that it needs.
+        """
+        spec = cls.__new__(cls)
+        spec.__dict__["_given"] = _differing(values)
+        _check(spec.given())
+        return spec
+
+    @classmethod
+    def parse(cls, text: str) -> FabricSpec:
+        """Return the choices of a command line, such as ``"4x4 allgather --width 8"``.
+
+        Parameters
+        ----------
+        text : str
+            A selection with options; or a whole command, such as the ``command`` of a manifest,
+            whose other options are left aside.
+
+        Raises
+        ------
+        InputError
+            If a word is unknown, or a choice has a wrong value.
+        """
+        parser = _WordParser(prog="torusfabric", add_help=False, allow_abbrev=False)
+        for option in fabric_options().values():
+            how = dict(option.settings) if option.names[-1].startswith("-") else {"nargs": "?"}
+            parser.add_argument(*option.names, **how)
+        of_type("Choices", text, str, "text, words as on a command line")
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise InputError(f"Choices must be words as on a command line ({error})") from None
+        whole = words[:1] == ["torusfabric"]
+        found, unknown = parser.parse_known_args(words[2 * whole :])
+        if unknown and not whole:
+            known = [option.names[-1] for option in fabric_options().values()]
+            raise no_such("Choice", unknown[0], known)
+        return cls.of(vars(found))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in fabric_options():
+            raise AttributeError(f"FabricSpec has no choice {name}")
+        return self._given.get(name, _fixed(fabric_options()[name].default))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"FabricSpec must stay as it is: replace({name}=..) returns another")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FabricSpec) and self.given() == other.given()
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"<FabricSpec {' '.join(self.words())}>"
+
+    @property
+    def adapter(self) -> Adapter | None:
+        """The adapter that the choices ask for; None for the core alone."""
+        return chosen_adapter("", self._given)
+
+    def replace(self, **changes: Any) -> FabricSpec:
+        """Return the same with other choices; None takes one back to its default."""
+        return FabricSpec.of({**self._given, **changes})
+
+    def given(self) -> dict[str, Any]:
+        """Return the choices that differ from their defaults, by their names."""
+        return dict(self._given)
+
+    def values(self) -> dict[str, Any]:
+        """Return all choices, by their names."""
+        return {name: getattr(self, name) for name in fabric_options()}
+
+    def words(self) -> Iterator[str]:
+        """Yield the words that make these choices on a command line."""
+        for name, value in self._given.items():
+            option = fabric_options()[name].names[-1]
+            yield from [option] * option.startswith("-")
+            if value is not True:
+                for each in value if isinstance(value, list | tuple) else [value]:
+                    yield f"{each:.12g}" if isinstance(each, float) else str(each)
+
+    def make(self, *, runs: int = 0) -> Made:
+        """Plan, check, compile and build what is chosen.
+
+        Parameters
+        ----------
+        runs : int
+            Number of collectives that are simulated, if that is known; they need memory.
+
+        Returns
+        -------
+        Made
+            ``fabric``, ``system`` of an adapter or None, ``facts`` of the schedules.
+
+        Raises
+        ------
+        InputError
+            If something is unknown, does not fit, or cannot be built.
+        """
+        from .make import make, make_fabric  # here, since it imports all hardware
+
+        return make(self, self.adapter) if self.adapter else make_fabric(self, runs=runs)
+
+
+class _WordParser(argparse.ArgumentParser):
+    """A parser that raises an error in place of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message[:1].upper()}{message[1:]}")
+
+
+def _differing(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The choices among values that differ from their defaults, in the order of the options."""
+    found = {}
+    for name, option in fabric_options().items():
+        value = _fixed(values.get(name))
+        if value is not None and value != _fixed(option.default):
+            found[name] = value
+    return found
+
+
+def _fixed(value: Any) -> Any:
+    """A value that nobody can change: several are a tuple."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    """Refuse choices that must be left out beside others, or lack one that they need."""
+    known = fabric_options()
+    for name in given if "plan" in given else ():
+        if name in PLANNED and not (name == "root" and given[name] == "any"):
+            shown = name.upper() if name in ("topology", "collective") else known[name].names[-1]
+            raise InputError(f"{shown} must be left out with --plan, whose file holds a whole plan")
+    texts = ((known[name].names[-1], known[name].text) for name in given)
+    check_needs(texts, {name: given.get(name, option.default) for name, option in known.items()})
+    chosen_adapter("", given)
