@@ -69,28 +69,28 @@ def test_comparisons(what):
 #: refutes, and what it says.
 UNREACHED = {
     "a row of a ROM at a node": (
-        "engines", ROM_BIT, "rom_setting_{}, number 5, row 14", 0,
-        "rom", "Row 14 of the ROM rom_setting_5 must be",
+        "engines", ROM_BIT, "rom_router_0_table_0_{}, number 5, row 14", 0,
+        "rom", "Row 14 of the ROM rom_router_0_table_0_5 must be",
     ),
     "a row of a ROM inside a module": (
-        "engines", ROM_BIT, "sequencer, memory table, row 2", 0,
-        "rom", "Row 2 of the ROM table_? of sequencer must be",
+        "tables", ROM_BIT, "sequencer, memory table_0, row 1", 0,
+        "rom", "Row 1 of the ROM table_0 of sequencer must be",
     ),
     "an arc beside another": (
-        "sums", SWAPPED, "router_at_{}, number 5, rx", 0,
+        "sums", SWAPPED, "combiner_at_{}, number 5, rx", 0,
         "wiring", "must have the word of arc 2:-0",
     ),
     "a link beside another": (
         "long links", SWAPPED, "router_at_{}, number 2, rx", 0,
-        "wiring", "must have the word of arc 5:-0",
+        "wiring", "must have the word of arc 5:.0",
     ),
     "a router that is late": (
-        "circuits", LATE, "router_5, rtl/modules.py", 0,
-        "selections", "Out-port 1 of router_5 must select word",
+        "circuits", LATE, "router_2, rtl/core/router.py", 0,
+        "selections", "Out-port 1 of router_2 must select word",
     ),
     "a router that does not wait": (
-        "circuits", STUCK, "router_1, rtl/router.py", 1,
-        "selections", "Out-ports of router_1 must keep their words",
+        "streams", STUCK, "router_0, rtl/router.py", 1,
+        "selections", "Out-ports of router_0 must keep their words",
     ),
     "a node that the control does not hear": (
         "streams", OPERAND, "readiness_1_0, number 0, bad, part 0", 0,

@@ -72,7 +72,7 @@ def first(kind, mutation, place):
     [
         (SWAPPED, "endpoint_at_{}, number 2, rx", "wiring", "endpoint_at_2.rx"),
         (OPERAND, "read_merge_1_{}, number 0, data", "wiring", "read_merge_0_0"),
-        (INVERTED, "router_0", "router_0", "tx"),
+        (SWAPPED, "router_0, rtl/core/router.py", "router_0", "tx"),
         (INVERTED, "endpoint_0", "whole runs", "received word"),
     ],
 )

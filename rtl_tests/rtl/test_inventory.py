@@ -9,9 +9,9 @@ from torusfabric.rtl.inventory import take_inventory
 @pytest.mark.parametrize(
     ("topology", "collective", "algorithm", "rom_bits", "memories", "memory_bits"),
     [
-        # Both settings of all routers follow from whether a row is the first: no ROM. What arrives
-        # is one memory, and a single word of its own is a register.
-        ("4x4", "allgather", "one-packet", 0, 1, None),
+        # Routers have two settings, one of them in the first row: a ROM of two rows for each. What
+        # arrives is one memory, and a single word of its own is a register.
+        ("4x4", "allgather", "one-packet", 2 * 16, 1, None),
         # All in-ports store at the same address: one memory, as wide as all of them.
         ("5x5", "allgather", "bufferless", None, 1, 25 * 8 * 24),
         # The root broadcasts one word: nobody has a memory.

@@ -17,9 +17,6 @@ from torusfabric.rtl import Fabric
 from torusfabric.rtl.arrays import Slice
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.netlist import NetlistBuilder, Part
-from torusfabric.rtl.placement import place
-from torusfabric.rtl.run_choices import RunChoices
-from torusfabric.rtl.sequencer import Sequencer
 from torusfabric.simulation.engines import AmaranthEngine, Job
 
 __all__ = [
@@ -273,12 +270,8 @@ def forgetful(program):
 
 def delay_end(fabric, *, flits=20):
     """Plant a fault in a fabric of a loop by flits: its sequencer goes on for so many flits."""
-    timing = with_loop(fabric.program, flits=flits).timing
-    bits = len(fabric.netlist.modules["sequencer"]().read_0)
-    placement, choices = place(fabric.program), RunChoices.of(fabric.program)
-    fabric.netlist.modules["sequencer"] = lambda: Sequencer(
-        [timing], placement, choices, address_bits=bits
-    )
+    late = Fabric(with_loop(fabric.program, flits=flits), width=fabric.width)
+    fabric.netlist.modules["sequencer"] = late.netlist.modules["sequencer"]
 
 
 def simulated(design, testbench):

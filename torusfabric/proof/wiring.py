@@ -20,6 +20,7 @@ from .units import registers_of_links
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
+    from ..rtl.arrays import Instance
 
 __all__ = ["Wires", "check_arrivals", "check_words", "compared", "core_ports", "distributed_wires",
            "merged_wires", "stream_control_wires", "stream_ends"]  # fmt: skip
@@ -75,23 +76,22 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
     """
     width, count = fabric.width, 0
     in_ports = range(fabric.program.topology.ports)
-    sources = fabric.placement.endpoints.wires
     takers: list[tuple[str, int, list[Bit], Sequence[int]]] = [
         ("the top", int(name.removeprefix("receive_")), bits, in_ports)
         for name, bits in text.outputs.items()
         if name.startswith("receive_")
     ]
     for instance in fabric.netlist.instances:
-        if instance.role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT):
+        taking = instance.role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT)
+        # The last nodes of a tree have a router, or a combiner, of which nothing is read.
+        if taking and instance.name in text.instances:
             assert instance.node is not None
-            words: Sequence[int] = in_ports
-            if instance.role is Role.ENDPOINT:
-                words = [word for word, _ in sources[fabric.variant_of[instance.node]].words]
             pins = text.instances[instance.name].pins
+            words = _given_words(fabric, instance) or in_ports
             takers.append((instance.name, instance.node, pins.get("rx", []), words))
     arriving = _arriving(fabric, text)
     for name, node, bits, words in takers:
-        for found, source in zip(bits[::width], words, strict=True):
+        for found, source in zip(bits[::width], words, strict=False):
             # Sources from the number of ports on are results of the node itself.
             if source in in_ports:
                 arc, wanted = arriving[node][source]
@@ -105,6 +105,17 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
     return count
 
 
+def _given_words(fabric: Fabric, instance: Instance) -> Sequence[int]:
+    """Return the source numbers of the words at the input `rx`; none for all in-ports in order."""
+    assert instance.node is not None
+    if fabric.core and instance.role is not Role.COMBINER:
+        return fabric.core.stored_words(instance.module, instance.node)
+    if fabric.core or instance.role is not Role.ENDPOINT:
+        return []
+    variant = fabric.variant_of[instance.node]
+    return [word for word, _ in fabric.placement.endpoints.wires[variant].words]
+
+
 def _arriving(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None]]]:
     """Return the arc and the first bit of the word that comes to each node by each in-port."""
     topology, width, netlist = fabric.program.topology, fabric.width, fabric.netlist
@@ -114,10 +125,13 @@ def _arriving(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None
             module, pins, _ = text.instances[link.name]
             late = 1 + registers[module.removeprefix(fabric.prefix)]
             behind[pins["sent"][0], late] = pins["arrived"][0]
-    sent = {i.node: text.instances[i.name].pins["tx"] for i in netlist.having(Role.ROUTER)}
+    sent = {i.node: text.instances[i.name].pins["tx"] for i in netlist.having(Role.ROUTER)
+            if i.name in text.instances}  # fmt: skip
     cycles = topology.cycles_of_arc.tolist()
 
     def word(node: int, port: int) -> tuple[str, Bit | None]:
+        if node not in sent:
+            return f"{node}:{topology.port_names[port]}", None
         bit, late = sent[node][port * width], cycles[node][port]
         arrives = bit if late == 1 else behind.get((bit, late))
         return f"{node}:{topology.port_names[port]}", arrives

@@ -106,6 +106,10 @@ class Fabric(wiring.Component):
         Cycles from a read at the inputs of a node to its word.
     core : Core or None
         The core, where the fabric is made of one.
+    placement : Placement
+        Where control lies, by variant, where the fabric is not made of a core.
+    variant_of : ndarray of int, shape (nodes,)
+        Likewise.
     hold : int
         Clock edges by which a run begins later if it is started with the edge after a write of the
         host; one fewer for each edge between.
@@ -207,6 +211,8 @@ class Fabric(wiring.Component):
         build = self.core.build if self.core else self._builder()
         self.nodes, self.here, self.hold = build.nodes, [*map(int, build.here)], build.hold
         self.answer, self.operator_unit = build.answer, build.operator_unit
+        if isinstance(build, FabricBuilder):
+            self.placement, self.variant_of = build.placement, build.variant_of
         self.router_classes, self.read_latency, self._finders = self.add_top(build)
         self.register_map = self.add_bus(build, self.bus) if self.bus else None
         self.netlist = build.done()

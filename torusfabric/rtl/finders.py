@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib.wiring import Member
+from amaranth.lib.wiring import In, Member
 from typing_extensions import override
 
 from ..collective import Layout
@@ -294,8 +294,8 @@ class MapFinder(Finder):
 
     @override
     def rom_bits(self) -> int:
-        m = Module()
-        self.look_up(m, Leaf({}), "", *map(Signal, self._bits))
+        m, root = Module(), {"sampled_root": In(self.layout.root_bits)}
+        self.look_up(m, Leaf(root), "", *map(Signal, self._bits))
         return sum(shape.width * shape.depth for shape in memories_of(m))
 
     @override

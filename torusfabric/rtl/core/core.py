@@ -235,6 +235,7 @@ class Core:
             concurrent=concurrent,
         )
         self.build = CoreBuilder(program, self.nodes, settings=self._settings)
+        self._families: dict[str, Family] = {}
 
     def _plan_rows(self, room: Sequence[Program] | None) -> tuple[Rows, NodeKinds]:
         """Return the rows of the core, and the kinds of its nodes."""
@@ -425,6 +426,16 @@ class Core:
             output="choice_{}",
         )
 
+    def stored_words(self, module: str, node: int) -> list[int]:
+        """Return the source numbers of the words that a node has at the input `rx` of a module.
+
+        Those of combiners are the in-ports in their order.
+        """
+        family = self._families[module]
+        (member,) = np.flatnonzero(family.kinds == self.kinds.kind_of[self.nodes[node]])
+        sources: list[int] = family.sources[member].tolist()
+        return sources
+
     def _add_crossbar(
         self,
         name: str,
@@ -464,6 +475,7 @@ class Core:
         module, members = f"{name}_{number}", make().signature.members
         build.add_module(module, make, role=role)
         words, split = build.words(nodes, family.sources[member[nodes]]), family.arriving
+        self._families[module] = family
         given: dict[str, Sequence[Source]] = {"rx": words[:split], "inject": words[split:]}
         if role is Role.COMBINER:
             given = {"rx": build.arriving(nodes), "inject": words}

@@ -116,6 +116,10 @@ class Choice:
     bits: tuple[Bit, ...] = ()
     branched: bool = True
 
+    def code(self, number: int) -> list[int]:
+        """Return the select bits that make an input pass."""
+        return (branch_bits if self.branched else select_bits)(len(self.words), number)
+
 
 def plan_choice(
     words: Sequence[LocalWord], *, idles: bool, branched: bool = True
@@ -286,6 +290,10 @@ class NodePart(Leaf):
             self._late[word.position] = Signal(self.settings.width, reset_less=True, name=name)
             self.m.d.sync += self._late[word.position].eq(now)
         return self._late[word.position]
+
+    def word_count(self, port: str) -> int:
+        """Return the number of words that come by a port."""
+        return self._given.get(port, 0)
 
     @property
     def given_words(self) -> list[Value]:

@@ -32,6 +32,11 @@ class Router(NodePart):
 
     An idle out-port carries any word.
 
+    Attributes
+    ----------
+    choices : sequence of (Choice or None)
+        One for each out-port; None for one that selects nothing.
+
     Members
     -------
     operator_code : In
@@ -47,7 +52,7 @@ class Router(NodePart):
         settings: NodeSettings,
         words: Mapping[str, int],
     ) -> None:
-        self._choices = choices
+        self.choices = choices
         neutral = any(choice and NEUTRAL_WORD in choice.words for choice in choices)
         super().__init__(
             inputs,
@@ -61,7 +66,7 @@ class Router(NodePart):
     @property
     def own_words(self) -> int:
         """Number of words that are selected beside those of in-ports."""
-        words = {word for choice in self._choices if choice for word in choice.words}
+        words = {word for choice in self.choices if choice for word in choice.words}
         return sum(word.late or not 0 <= word.position < self._given["rx"] for word in words)
 
     def elaborate(self, platform: object) -> Module:
@@ -70,7 +75,7 @@ class Router(NodePart):
             Const(0, self.settings.width)
             if choice is None
             else self.chosen(choice, f"to_port_{port}")
-            for port, choice in enumerate(self._choices)
+            for port, choice in enumerate(self.choices)
         ]
         self.m.d.sync += self.tx.eq(Cat(*chosen))
         return self.m
