@@ -89,11 +89,14 @@ class BoardKind(NamedTuple):
 
     Parameters
     ----------
+    boards : list of int
+        The boards of the kind.
     texts : dict of str to ModuleText
         Its modules, by names that others have only for the same.
     """
 
     top: str
+    boards: list[int]
     netlist: Netlist
     texts: Mapping[str, ModuleText]
     text: TopText
@@ -102,7 +105,7 @@ class BoardKind(NamedTuple):
 def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
     """All kinds of boards."""
     prefix, known, kinds = system.fabric.prefix, dict[str, ModuleText](), list[BoardKind]()
-    for number, netlist in enumerate({id(each): each for each in system.netlists}.values()):
+    for number, netlist in enumerate(dict.fromkeys(system.netlists)):
         made = module_texts(netlist, prefix, rule)
         names = {
             name: f"{name}_{number}" if known.get(name, text).text != text.text else name
@@ -117,7 +120,8 @@ def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
         known |= own
         named = _renamed(netlist, names, prefix)
         text = TopText(named, prefix, own)
-        kinds.append(BoardKind(_top(system, number), named, own, text))
+        boards = [board for board, kind in enumerate(system.kind_of) if kind == number]
+        kinds.append(BoardKind(_top(system, number), boards, named, own, text))
     return kinds
 
 

@@ -250,29 +250,28 @@ class BoardSystem(System):
     @cached_property
     def netlists(self) -> tuple[Netlist, ...]:
         """The netlist of each board; those of a kind are one."""
-        found = [netlist for netlist, _ in self._built]
-        keys = [repr((n.inputs, n.outputs, [*n.modules], [*n.instances])) for n in found]
-        return tuple(found[keys.index(key)] for key in keys)
+        known: dict[str, Netlist] = {}
+        found = map(self._netlist, range(self.boards.number))
+        return tuple(
+            known.setdefault(repr((n.inputs, n.outputs, [*n.modules], [*n.instances])), n)
+            for n in found
+        )
 
     @property
     def kind_of(self) -> tuple[int, ...]:
         """The kind of each board, by the number of the first one of it among the kinds."""
-        kinds = list(dict.fromkeys(map(id, self.netlists)))
-        return tuple(kinds.index(id(netlist)) for netlist in self.netlists)
+        kinds = [*dict.fromkeys(self.netlists)]
+        return tuple(map(kinds.index, self.netlists))
 
-    @cached_property
+    @property
     def read_latency(self) -> int:
         """Edges from an address to its data."""
-        return self._built[0][1]
+        latency: int = self.netlists[0].modules["host"]().read_latency
+        return latency
 
-    @cached_property
-    def _built(self) -> tuple[tuple[Netlist, int], ...]:
-        """The netlist of each board, and the latency of its host port."""
-        program, width = self.fabric.program, self.fabric.width
-        placement, built = self.fabric.placement, []
-        for board in range(self.boards.number):
-            cut = board_cut(self.boards, board)
-            build = FabricBuilder(program, placement, width, Top.HOST, cut=cut)
-            top = add_board(build, self.fabric.form_layouts, self.plan)
-            built.append((build.done(), top.read_latency))
-        return tuple(built)
+    def _netlist(self, board: int) -> Netlist:
+        """The netlist of a board."""
+        fabric, cut = self.fabric, board_cut(self.boards, board)
+        build = FabricBuilder(fabric.program, fabric.placement, fabric.width, Top.HOST, cut=cut)
+        add_board(build, fabric.form_layouts, self.plan)
+        return build.done()
