@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import WorkFailed
-from ....rtl.netlist import Netlist, Role
+from ....rtl.netlist import Netlist, Part, Role
 from ....simulation.engines import Job
 from ....simulation.engines.base import EngineRun, Messages, Progress, node_cycles, words_moved
 from ....simulation.engines.calls import fields
@@ -27,7 +27,6 @@ from ....topology import IntArray
 from ..hardware import BoardSystem
 from ..hardware.link_plan import SILENCE
 from ..hardware.links import FRAME_BITS
-from ..hardware.ports import LINK_PORTS
 from ..hardware.system import link_port
 
 __all__ = ["CompiledBoards"]
@@ -94,12 +93,8 @@ def without_buffers(netlist: Netlist) -> Netlist:
     """The netlist of a board, with what its elastic buffers give as inputs."""
     buffers = [*netlist.having(Role.BUFFER)]
     given = {net for buffer in buffers for net in buffer.outputs.values()}
-    gone = {
-        link_port(link, name)
-        for link in range(len(buffers))
-        for name in LINK_PORTS
-        if name.startswith("rx")
-    }
+    every = (part for buffer in buffers for parts in buffer.inputs.values() for part in parts)
+    gone = {part.net for part in every if isinstance(part, Part)}
     inputs = {name: bits for name, bits in netlist.inputs.items() if name not in gone}
     return replace(
         netlist,

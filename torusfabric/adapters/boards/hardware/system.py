@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from amaranth.lib.wiring import In
-
 from ....contract.adapter import System
 from ....contract.cut import Cut
 from ....errors import InputError
@@ -23,7 +21,7 @@ from ....toolchain.public import public_class
 from ..options import ADAPTER
 from .control import BoardControl
 from .link_plan import PARALLEL, START_TIMEOUT, LinkPlan, Phy
-from .links import FRAME_BITS, Buffer, Receiver, Transmitter
+from .links import Buffer, Receiver, Transmitter
 from .ports import BOARD_PORTS, LINK_PORTS, REGISTERS
 
 if TYPE_CHECKING:
@@ -99,9 +97,9 @@ def _add_control(build: FabricBuilder, plan: LinkPlan, make: Callable[[], Leaf])
     """Add the control of the board."""
     inputs: dict[str, Parts] = {}
     for name, member in make().signature.members.items():
-        if member.flow is In:
-            each = [f"{name}_{link}" for link in range(plan.links)] if name in OF_LINKS else [name]
-            inputs[name] = tuple(Part(net, 0, member.shape // len(each)) for net in each)
+        if name in OF_LINKS:
+            bits = member.shape // plan.links
+            inputs[name] = tuple(Part(f"{name}_{link}", 0, bits) for link in range(plan.links))
     add_single(build, "board_control", Role.FAR_LINK, make, inputs)
     for name in (*STATUS, "failed", "attempts"):
         build.add_output(name, build.nets[name])
@@ -117,27 +115,22 @@ def _add_link(build: FabricBuilder, plan: LinkPlan, link: int) -> None:
         build.declared[ports[name]] = declared._replace(clock=clock)
     own = ("at", "head", "count", "received", *OF_LINKS)
     nets = ports | {name: f"{name}_{link}" for name in own}
+    nets |= {name: f"{name}_{latency}" for name in ("due", "check_due")}
     sends: dict[str, Parts] = {
         "sent": (Part(f"tx_{node}", port * plan.width, plan.width),),
         "link": (Fixed(link, fields["link"].width),),
     }
-    make: Callable[[], Leaf] = partial(Transmitter, plan)
-    add_single(build, "transmitter", Role.FAR_LINK, make, sends, nets, f"transmitter_{link}")
-    build.add_output(ports["tx_word"], plan.width)
-    build.add_output(ports["tx_frame"], FRAME_BITS)
-    build.add_input(ports["rx_clk"])
-    build.add_input(ports["rx_word"], plan.width)
-    build.add_input(ports["rx_frame"], FRAME_BITS)
-    make = partial(Buffer, plan, latency)
-    add_single(build, f"buffer_{latency}", Role.BUFFER, make, {}, nets, f"buffer_at_{link}")
-    heard = {"count": nets["count"], "head": nets["head"], "frozen": "frozen"}
-    heard |= {name: f"{name}_{latency}" for name in ("due", "check_due")}
-    takes: dict[str, Parts] = {name: build.whole(net) for name, net in heard.items()}
-    takes["peer"] = (Part("peers", link * plan.end_bits, plan.end_bits),)
-    make = partial(Receiver, plan, latency)
-    add_single(
-        build, f"receiver_{latency}", Role.FAR_LINK, make, takes, nets, f"receiver_at_{link}"
+    takes: dict[str, Parts] = {"peer": (Part("peers", link * plan.end_bits, plan.end_bits),)}
+    far: tuple[tuple[str, str, Callable[[], Leaf], dict[str, Parts]], ...] = (
+        ("transmitter", "transmitter", partial(Transmitter, plan), sends),
+        (f"buffer_{latency}", "buffer_at", partial(Buffer, plan, latency), {}),
+        (f"receiver_{latency}", "receiver_at", partial(Receiver, plan, latency), takes),
     )
+    for name, at, make, inputs in far:
+        members = make().signature.members.items()
+        build.add_ports({ports[port]: member for port, member in members if port in ports})
+        role = Role.BUFFER if at == "buffer_at" else Role.FAR_LINK
+        add_single(build, name, role, make, inputs, nets, f"{at}_{link}")
 
 
 def plan_links(fabric: Fabric, boards: Boards, **how: Any) -> LinkPlan:
