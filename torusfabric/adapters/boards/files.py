@@ -20,7 +20,7 @@ from .hardware import BoardSystem
 from .hardware.ports import LINK_PORTS
 from .hardware.system import link_port
 
-__all__ = ["BoardKind", "board_kinds", "emit_boards", "write", "write_boards"]
+__all__ = ["BoardKind", "board_kinds", "emit_boards", "write"]
 
 #: The module that connects all boards in the bench.
 WHOLE = "boards"
@@ -33,15 +33,17 @@ FILES: Mapping[str, str | Path] = {
 }
 
 
-def write_boards(
-    system: BoardSystem, folder: str | Path, *, command: str, force: bool = False, ram: str = "auto"
+def write(
+    system: BoardSystem,
+    choices: Mapping[str, Any],
+    folder: str | Path,
+    *,
+    command: str,
+    force: bool = False,
 ) -> Design:
     """Write ``fabric.v``, ``manifest.json`` and a bench into a folder; see `verilog.write`."""
-    make = lambda: emit_boards(system, command=command, ram=ram)
+    make = lambda: emit_boards(system, command=command, ram=choices["ram"])
     return write_made(make, folder, force=force)
-
-
-write = write_boards
 
 
 def emit_boards(
