@@ -35,14 +35,16 @@ def write(capsys, folder, *words):
 
 def test_the_manifest_has_the_port(tmp_path, capsys):
     """With the purpose of each signal; a kept command makes the same again."""
-    said = write(capsys, tmp_path, "allgather", "--apb-waits", "3", "--prefix", "left_")
+    more = ["--prefix", "left_", "--flow", "vivado", "--templates"]
+    said = write(capsys, tmp_path, "allgather", "--apb-waits", "3", *more)
     assert (said["top"], said["interface"]) == ("left_fabric", "apb")
     assert said["bus"]["protocol"] == said["ports"]["psel"]["protocol"] == "apb4"
     assert said["ports"]["paddr"]["meaning"].startswith("the address of the first byte")
     assert said["ports"]["irq"]["role"] == "interrupt"
     assert not [name for name in said["ports"] if name.startswith(("host_", "wb_"))]
     assert "--apb --apb-waits 3" in said["command"]
-    assert {"bench/bus.py", "fabric.rdl"} <= {*said["files"]}
+    assert {"bench/bus.py", "fabric.rdl", "vivado/fabric.xdc"} <= {*said["files"]}
+    assert ".pready(pready)" in (tmp_path / "fabric_inst.v").read_text()
     if shutil.which("iverilog"):
         command = ["iverilog", "-g2005", "-Wall", "-o", tmp_path / "out", tmp_path / "fabric.v"]
         subprocess.run(command, check=True)
@@ -75,7 +77,6 @@ def test_help_shows_the_options(capsys):
     ("verilog 2 allgather --apb --apb-waits x -o out", "--apb-waits must be a whole number, not"),
     ("verilog 2 allgather --apb-waits 1 -o out", "--apb-waits must come with --apb"),
     ("verilog 2 allgather --apb --bus axi4 -o out", "--bus must be left out with --apb"),
-    ("verilog 2 allgather --apb --flow vivado -o out", "--flow must be left out with --apb"),
     ("verilog 2 allgather --apb --boards 2 -o out", "--apb must be left out with --boards"),
     ("simulate 2 allgather --apb", "--apb must be left out for simulate; it is for verilog"),
     ("prove 2 allgather --apb", "--apb must be left out for prove; it is for verilog"),

@@ -14,7 +14,7 @@ from helpers import few, misrouted
 from make_bench import have_bench, have_verilator_bench, run_bench, verilator_settings
 
 import torusfabric as tf
-from torusfabric.adapters.boards.files import write_boards
+from torusfabric.adapters.boards.files import emit_boards
 from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.cli import main
 from torusfabric.topology.boards import Boards
@@ -81,7 +81,7 @@ def test_bench_of_boards(tmp_path, fault):
     torus = tf.Torus(4, link_latency=9)
     program = tf.compile(tf.plan(torus, "alltoall"), max_flits=3)
     fabric = tf.Fabric(fault(program) if fault else program, width=8)
-    write_boards(BoardSystem(fabric, Boards.parse("2", torus)), tmp_path, command="torusfabric")
+    emit_boards(BoardSystem(fabric, Boards.parse("2", torus))).write(tmp_path)
     passed, text = run_bench(tmp_path)
     assert passed == (fault is None), text[-3000:]
     wanted = r"flit \d from \d at node \d: 0x" if fault else r"run 3 of 3: alltoall of \d flits"

@@ -57,7 +57,9 @@ def _bus(bus: Bus | str) -> Bus:
 
 #: The kinds of fabrics that are made of a core, and the module that adds its adapter. Those of
 #: other kinds are made of the hardware before it.
-CORES = dict.fromkeys(("host", "host bus"), "torusfabric.adapters.host.hardware")
+CORES = dict.fromkeys(
+    ("host", "host bus", "host part", "host part bus"), "torusfabric.adapters.host.hardware"
+)
 
 #: Cycles of the longest timeout: a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1
@@ -270,7 +272,9 @@ class Fabric(wiring.Component):
         if self.kind not in CORES:
             return None
         module = import_module(CORES[self.kind])
-        core: Core = module.host_core(self.program, self.width, resets=self.bus is not None)
+        core: Core = module.host_core(
+            self.program, self.width, resets=bool(self.bus and not self.cut), cut=self.cut
+        )
         return core
 
     def _builder(self) -> FabricBuilder:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from amaranth.lib.wiring import Out
 
+from ...contract.cut import Cut
 from ...errors import InputError
 from ...program import Program
 from ...program.fields import Action, Stage
@@ -75,12 +76,14 @@ class CoreBuilder(NetlistBuilder):
         self.sources = program.forms[0].loop.sources
         self.address_bits = address_width(int(program.depth.max()))
         self.from_host: list[str] = []
+        #: The part of a network that one of several host ports serves.
+        self.cut: Cut | None = None
         self.injection_places: IntArray = np.zeros((0, 0), int)
 
     @property
     def read_net(self) -> str:
-        """The net of the word read at each node."""
-        return "read_data_{}"
+        """The net of the word read at each node; with one node, of the host port."""
+        return "host_rdata" if self.cut and self.nodes == 1 else "read_data_{}"
 
     @property
     def answer(self) -> int:
@@ -92,13 +95,10 @@ class CoreBuilder(NetlistBuilder):
         """What combines words, where anything does."""
         return self.settings.unit
 
-    #: The part of a network that one of several host ports serves.
-    cut = None
-
     @property
     def hold(self) -> int:
         """Cycles after a write of the host in which no run may begin."""
-        return max(form.timing.hold for form in self.program.forms)
+        return 0 if self.cut else max(form.timing.hold for form in self.program.forms)
 
     @cached_property
     def senders(self) -> tuple[IntArray, IntArray]:
