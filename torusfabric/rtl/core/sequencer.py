@@ -140,7 +140,8 @@ class Sequencer(Leaf):
         self._clears = last if rows.several else None
         self._send()
         if "round" in self._port.outputs:
-            m.d.sync += self.round.eq(slots.row - constant_at(rows.starts.tolist(), self._form))
+            start = constant_at(rows.starts.tolist(), self._form)
+            m.d.sync += self.round.eq(slots.row - delayed(m, start, 1))
         return ResetInserter(self.value("reset"))(m) if self._port.resets else m
 
     # The start
