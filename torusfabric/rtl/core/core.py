@@ -28,7 +28,7 @@ from ..operator_unit import OperatorUnit
 from .crossbar import Crossbar, plan_crossbars
 from .families import Family
 from .kinds import NodeKinds
-from .memory_port import MemoryPort, SharedPort
+from .memory_port import MemoryPort
 from .part import NodeInputs, NodeSettings
 from .places import BitPlacer, Columns, NodeTable
 from .room import LoadBus, LoadWord, RoomKinds, RoomRows, TableRam
@@ -68,8 +68,16 @@ class CoreBuilder(NetlistBuilder):
         The nodes that are built; in the netlist they are numbered in this order.
     """
 
-    def __init__(self, program: Program, nodes: IntArray, *, settings: NodeSettings) -> None:
+    def __init__(
+        self,
+        program: Program,
+        nodes: IntArray,
+        *,
+        settings: NodeSettings,
+        memory_port: MemoryPort,
+    ) -> None:
         super().__init__()
+        self.memory_port = memory_port
         self.program, self.here, self.settings = program, nodes, settings
         self.nodes, self.word = len(nodes), settings.width
         self.distribution = Distribution(self, self.nodes)
@@ -88,7 +96,7 @@ class CoreBuilder(NetlistBuilder):
     @property
     def answer(self) -> int:
         """Cycles from a read at the inputs of a node to its word."""
-        return SharedPort.answer
+        return self.memory_port.answer
 
     @property
     def operator_unit(self) -> OperatorUnit | None:
@@ -234,7 +242,10 @@ class Core:
             sections=sections,
             concurrent=concurrent,
         )
-        self.build = CoreBuilder(program, self.nodes, settings=self._settings)
+        self.memory_port.choose_among(self.kinds.most_shown)
+        self.build = CoreBuilder(
+            program, self.nodes, settings=self._settings, memory_port=self.memory_port
+        )
         self._families: dict[str, Family] = {}
 
     def _plan_rows(self, room: Sequence[Program] | None) -> tuple[Rows, NodeKinds]:

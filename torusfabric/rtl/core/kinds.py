@@ -98,6 +98,12 @@ class NodeKinds:
         counts = np.bincount(self.kind_of, minlength=self.count)
         return tuple(map(self._received, np.split(order, np.cumsum(counts)[:-1])))
 
+    @property
+    def most_shown(self) -> int:
+        """The most memories of received words that a node has."""
+        known = zip(self.depth, self.received, strict=True)
+        return max(int((depth[[*numbers]] > 0).sum()) for depth, numbers in known)
+
     def _received(self, nodes: IntArray) -> frozenset[int]:
         """Return the memories of received words at any of some nodes."""
         forms = self._program.forms

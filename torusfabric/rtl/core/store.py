@@ -29,7 +29,7 @@ from ..memories import (
 from ..modules import apart, delayed
 from ..multiplexer import bit_count, select_code
 from ..operator_unit import add_pair
-from .memory_port import MemoryPort, PortSignals
+from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input
 from .places import Bit, Place
 from .store_plan import Address, Arrival, Bank, Reader, StoreShape
@@ -320,7 +320,7 @@ class StoreModule(NodePart):
         code = Cat(*map(self.early_bit, reader.choice.bits))
         if number == self.shape.port_reader:
             memories = [memory for memory, _ in reader.inputs]
-            code = Mux(self._busy, code, self._asked_code(memories))
+            code = Mux(self._busy, code, self._asked_code([[each] for each in memories]))
         return self.select_by(code, words, f"of_reader_{number}", branched=False)
 
     def _combined(self, words: list[Value], injection: int) -> Value:
@@ -348,26 +348,36 @@ class StoreModule(NodePart):
         banks = [number for number in self.shape.received if number in self._shown]
         if not banks:
             return
+        late = self._port.stages - 1
         if self.shape.port_reader is not None:
-            word = read[self.shape.port_reader]
+            word = delayed(self.m, read[self.shape.port_reader], late)
         else:
-            shown = [self._shown[number] for number in banks]
-            code = self._asked_code(banks)
-            word = self.select_by(
-                code, shown, "read_of_bank", branched=False, small=len(shown) <= SMALL
-            )
+            step = STAGE_INPUTS if late else len(banks)
+            groups = [banks[first : first + step] for first in range(0, len(banks), step)]
+            words = [self._shown_of(group, f"read_of_{group[0]}") for group in groups]
+            word = words[0]
+            if late:
+                words = [delayed(self.m, each, late) for each in words]
+                code = delayed(self.m, self._asked_code(groups), late)
+                word = self.select_by(code, words, "read_of_group", branched=False, small=True)
         # A register holds what resets the word, with nothing in between.
-        silent = delayed(self.m, ~self._asked.asks, 1, "silent")
+        silent = delayed(self.m, ~self._asked.asks, 1 + late, "silent")
         self.m.d.sync += self.read_data.eq(Mux(silent, 0, word))
 
-    def _asked_code(self, banks: list[int]) -> Value:
-        """Return the select bits of the word that the memory port asks for."""
-        if len(banks) < 2:
+    def _shown_of(self, banks: list[int], name: str) -> Value:
+        """Return the word that the memory port asks for, if it is in one of some banks."""
+        words = [self._shown[bank] for bank in banks]
+        code = self._asked_code([[bank] for bank in banks])
+        return self.select_by(code, words, name, branched=False, small=len(words) <= SMALL)
+
+    def _asked_code(self, groups: list[list[int]]) -> Value:
+        """Return the select bits of the group of banks that has what the memory port asks for."""
+        if len(groups) < 2:
             return Const(0, 0)
         asked, codes = self._asked.bank, []
         for number in range(1 << len(asked)):
             # Any bank will do for other numbers: one that differs in a bit, so that few matter.
             near = [number, *(number ^ 1 << bit for bit in range(len(asked)))]
-            found = next((each for each in near if each in banks), banks[0])
-            codes.append(select_code(len(banks), banks.index(found)))
-        return fitting(look_up(codes, asked), bit_count(len(banks)))
+            found = (k for each in near for k, group in enumerate(groups) if each in group)
+            codes.append(select_code(len(groups), next(found, 0)))
+        return fitting(look_up(codes, asked), bit_count(len(groups)))
