@@ -24,11 +24,11 @@ __all__ = ["CASES", "compiled"]
 #: the step, groups of nodes, trees and others in one fabric: topology, collectives, options of
 #: `compile`.
 CASES = [
-    ("3x3", ["allgather:matching"], {"flits": 2}),
-    ("3x3", ["allgather:hamiltonian"], {"flits": 2}),
-    ("4x4", ["broadcast:max-flow"], {"flits": 3}),
-    ("3x3", ["gather:max-flow"], {"flits": 3}),
-    ("2x3", ["allreduce:matching"], {"flits": 6}),
+    ("2x2", ["allgather:matching"], {"flits": 2}),
+    ("2x2", ["allgather:hamiltonian"], {"flits": 2}),
+    ("2x3", ["broadcast:max-flow"], {"flits": 3}),
+    ("5", ["gather:max-flow"], {"flits": 3}),
+    ("3", ["allreduce:matching"], {"flits": 6}),
     ("2x3", ["allgather@1"], {"flits": 2}),
     ("3", ["alltoall", "allreduce:matching", "broadcast:spanning-tree"], {"max_flits": 3}),
 ]
