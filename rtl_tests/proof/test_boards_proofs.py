@@ -47,6 +47,13 @@ def test_two_boards_are_proved(capsys, torus):
     assert any("100 ppm" in text for text in proof["assumptions"])
 
 
+def test_a_host_port_of_another_block_is_refuted():
+    system, design = pair()
+    other = design.modules["board_0"].replace(".block(board)", ".block(~board)")
+    wrong = replace(design, modules=design.modules | {"board_0": other})
+    assert prove_boards(system, design=wrong).counterexample.signal == "the_host.block"
+
+
 def test_a_sum_that_nothing_depends_on_is_refuted():
     """Yosys leaves its register out."""
     with pytest.raises(Refuted, match="register of 32 bits"):

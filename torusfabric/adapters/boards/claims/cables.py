@@ -48,6 +48,7 @@ def board_wires(system: BoardSystem, text: GateText) -> Wires:
     for name in ("busy", *(["error"] if "run_error" in control else [])):
         yield "the_board_control", RUN + name, [*control[RUN + name]], sequencer[name]
     yield "the_board_control", "board", [*control["board"]], text.inputs["board"]
+    yield "the_host", "block", [*text.instances["the_host"].pins["block"]], text.inputs["board"]
     for name in ("busy", "done", "cycles", "error", "failed", "attempts"):
         yield "the top", name, [*text.outputs[name]], control[name]
     for link in range(system.plan.links):
