@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["agreement_harness", "barrier_harness"]
 
-#: Registers that claims refer to.
-SHOWN = ("above", "below", "all_arrived", "waiting", "count", "goes", "refused", "again", "after",
-         "ends", "known", "was_busy", "verdict", "lost_in_run", "fault", "finish", "arrived",
-         "differing", "settled_below", "bad_below", "tried", "summing", "recent", "broken",
-         "dropped", "unfit", "unfit_below", "halt", "timer", "late", "gone", "waits",
-         "failing")  # fmt: skip
-
 #: Fields of messages that claims refer to, besides the choices.
 SAID = ("settled", "verdict", "count", "arrived", "differs", "waits", "unfit", "halt")
 
@@ -42,7 +35,7 @@ class _Board:
 
     def __init__(self, plan: LinkPlan, design: Design) -> None:
         self.plan, self.links = plan, plan.links
-        self.model = Model(design, "board_control", shows=SHOWN, constants=["board"])
+        self.model = Model(design, "board_control", constants=["board"])
         self.model.assume(f"board < {plan.boards.number}")
         for name in (*SAID, *plan.choices):
             field = plan.fields[name]

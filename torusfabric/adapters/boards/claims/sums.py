@@ -155,7 +155,7 @@ def _compare(
 
 def sent_sum_harness(plan: LinkPlan, design: Design) -> Harness:
     """What a transmitter sends: the words, and behind them their CRC-32."""
-    model = Model(design, "transmitter", shows=("crc", "word", "rest"), resets=False)
+    model = Model(design, "transmitter", resets=False)
     width = plan.width
     low, bits, told = min(width, CRC_BITS), plan.message_words * width, "{message, link}"
     rest = f"($past(begins) ? {bits}'($past({told})) : $past(rest))"
@@ -177,9 +177,7 @@ def sent_sum_harness(plan: LinkPlan, design: Design) -> Harness:
 
 def received_sum_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     """What a receiver makes of what has been sent: it notices where the sum is another."""
-    shows = ("crc", "fresh", "frame", "held", "wrong", "was_wrong", "checks_left", "lost_now",
-             "was_due", "was_check_due", "of_message", "take")  # fmt: skip
-    model, width = Model(design, f"receiver_{latency}", shows=shows), plan.width
+    model, width = Model(design, f"receiver_{latency}"), plan.width
     low = min(width, CRC_BITS)
     check = f"(frame == {int(Frame.CHECK)})"
     bad = (f"$past((was_due && frame != {int(Frame.RUN)}) || "
