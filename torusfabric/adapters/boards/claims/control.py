@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["agreement_harness", "barrier_harness"]
 
-#: Fields of messages that claims refer to, besides the choices.
-SAID = ("settled", "verdict", "count", "arrived", "differs", "waits", "unfit", "halt")
-
 GOOD, BAD, MISSING = int(Verdict.GOOD), int(Verdict.BAD), int(Verdict.MISSING)
 
 
@@ -37,10 +34,11 @@ class _Board:
         self.plan, self.links = plan, plan.links
         self.model = Model(design, "board_control", constants=["board"])
         self.model.assume(f"board < {plan.boards.number}")
-        for name in (*SAID, *plan.choices):
-            field = plan.fields[name]
-            self.model.wire(f"says_{name}", f"message[{field.offset - plan.fields['link'].width} "
-                            f"+: {field.width}]", field.width)  # fmt: skip
+        link_bits = plan.fields["link"].width
+        for name, field in plan.fields:
+            if name != "link":
+                bits = f"message[{field.offset - link_bits} +: {field.width}]"
+                self.model.wire(f"says_{name}", bits, field.width)
         parts = [
             f"({{{plan.message_bits}{{above[{k}]}}}} & {self._word(k)})" for k in range(self.links)
         ]
