@@ -86,16 +86,14 @@ def test_what_cannot_be_drawn(capsys, tmp_path, monkeypatch, words, error):
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "name", "begins"),
     [
-        ["draw", "3x3", "allgather", "-o"],
-        ["compare", "3x3", "allgather", "--plot"],
-        ["compare", "3x3", "allgather", "--flits", "1:8", "--plot"],
-        ["compare", "3x3", "allgather,alltoall", "--plot"],
+        (["draw", "2x2", "allgather", "-o"], "a b.pdf", b"%PDF-1."),
+        (["draw", "2x2", "allgather", "-o"], "a.png", b"\x89PNG\r\n"),
+        (["compare", "2x2", "allgather", "--plot"], "a.png", b"\x89PNG\r\n"),
+        (["compare", "2x2", "allgather", "--flits", "1:8", "--plot"], "a.pdf", b"%PDF-1."),
+        (["compare", "2x2", "allgather,alltoall", "--plot"], "a.pdf", b"%PDF-1."),
     ],
-)
-@pytest.mark.parametrize(
-    ("name", "begins"), [("a b.pdf", b"%PDF-1."), ("a.png", b"\x89PNG\r\n"), ("a.pdf", b"%PDF-1.")]
 )
 def test_pictures_for_papers(tmp_path, words, name, begins):
     """A picture is what its name says, and replaces pictures of the same format alone."""

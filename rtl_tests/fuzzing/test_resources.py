@@ -262,11 +262,13 @@ def test_schedule_files(name, tmp_path):
     check_schedule(content, tmp_path, message)
 
 
-@pytest.mark.parametrize("at", [0, 1])
 @pytest.mark.parametrize(
-    ("topology", "collective"),
-    [("3", "allgather"), ("5", "broadcast"), ("2x3", "alltoall"), ("4", "allreduce"),
-     ("mesh:3", "reduce-scatter")],
+    ("topology", "collective", "at"),
+    few(2, [
+        ("3", "allgather", 1), ("4", "allreduce", 0), ("3", "allgather", 0), ("4", "allreduce", 1),
+        ("5", "broadcast", 0), ("5", "broadcast", 1), ("2x3", "alltoall", 0),
+        ("2x3", "alltoall", 1), ("mesh:3", "reduce-scatter", 0), ("mesh:3", "reduce-scatter", 1),
+    ]),
 )  # fmt: skip
 def test_idle_rounds_take_seconds(topology, collective, at, tmp_path):
     """So they do where they come first, and where they come between others."""

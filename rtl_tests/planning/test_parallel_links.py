@@ -50,7 +50,7 @@ def test_no_number_of_chunks_is_much_quicker(network, collective):
             assert chosen <= 1.03 * found + 1, (chunks, flits)
 
 
-@pytest.mark.parametrize("network", ["3x3x3x3", "2x3x4x3", "4x2x9", "4x4", "2x8"])
+@pytest.mark.parametrize("network", few(3, ["4x2x9", "4x4", "2x8", "2x3x4x3", "3x3x3x3"]))
 def test_short_sums_are_cut_by_flits(network):
     """A reduce-scatter of 3 flits takes no longer than of 4, nor of 2 than of 3."""
     cycles = [cycles_of(network, "reduce-scatter", flits) for flits in (1, 2, 3, 4)]

@@ -270,7 +270,8 @@ def forgetful(program):
 
 def delay_end(fabric, *, flits=20):
     """Plant a fault in a fabric of a loop by flits: its sequencer goes on for so many flits."""
-    late = Fabric(with_loop(fabric.program, flits=flits), width=fabric.width)
+    later = replace(with_loop(fabric.program, flits=flits), flits=flits)
+    late = Fabric(later, width=fabric.width)
     fabric.netlist.modules["sequencer"] = late.netlist.modules["sequencer"]
 
 

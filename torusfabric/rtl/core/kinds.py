@@ -35,7 +35,7 @@ class NodeKinds:
     >>> rows = Rows(tf.compile(tf.plan("3x3", "broadcast"), max_flits=4, root="any"))
     >>> kinds = NodeKinds(rows)
     >>> kinds.count, kinds.choices
-    (1, 4)
+    (1, 9)
     """
 
     def __init__(self, rows: Rows) -> None:

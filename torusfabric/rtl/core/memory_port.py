@@ -148,7 +148,7 @@ class SharedPort(MemoryPort):
     Parameters
     ----------
     nodes : int
-        Number of nodes.
+        As many as a host port serves.
     place_bits : int
         Bits that tell the nodes of a group apart.
     enables : sequence of int

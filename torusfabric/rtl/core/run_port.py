@@ -50,7 +50,7 @@ class RunPort:
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "broadcast"), max_flits=8, root="any")
     >>> RunPort(program, sections=2).inputs
-    {'start': 1, 'last': 3, 'root': 4, 'section': 1, 'reset': 1}
+    {'start': 1, 'last': 1, 'root': 4, 'section': 1, 'reset': 1}
     """
 
     def __init__(

@@ -114,7 +114,12 @@ class Sequencer(Leaf):
         return Module()
 
     def elaborate(self, platform: object) -> Elaboratable:
-        """Build the sequencer."""
+        """Return the sequencer; it is built once, however often it is asked for."""
+        return self._built
+
+    @cached_property
+    def _built(self) -> Elaboratable:
+        """The sequencer."""
         m, rows, program = self._m, self._rows, self._rows.program
         if rows.several:
             self._form = self.last_entry

@@ -13,7 +13,7 @@ from functools import cached_property, reduce
 from operator import or_
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
 from ...collective import combine_in_tree
@@ -145,7 +145,7 @@ class StoreModule(NodePart):
             for place, member in enumerate(bank.members)
         }
 
-    def elaborate(self, platform: object) -> Module:
+    def build(self) -> None:
         """Build memories, readers, and the memory port."""
         for bank in self.shape.banks:
             self._add_bank(bank)
@@ -154,7 +154,6 @@ class StoreModule(NodePart):
             word = self._combined([read[reader] for reader in readers], number)
             self.m.d.comb += self.inject.word_select(number, self.settings.width).eq(word)
         self._show(read)
-        return self.m
 
     def word(self, word: LocalWord) -> Value:
         """Return a word, or the word of the cycle before."""

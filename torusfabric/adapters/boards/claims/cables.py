@@ -20,7 +20,7 @@ from ....proof.host import HostPorts
 from ....proof.wiring import Wires
 from ....rtl.links import Link
 from ....rtl.netlist import ROM, Instance, Leaf, Role
-from ..hardware.system import RUN, link_port
+from ..hardware.system import OF_LINKS, RUN, link_port
 
 if TYPE_CHECKING:
     from ....rtl import Fabric
@@ -31,9 +31,6 @@ __all__ = ["Subject", "board_wires", "on_board", "united"]
 
 #: What transmitters and receivers are given by the control, as it is.
 SENT = ("message", "running", "begins", "checking")
-
-#: What receivers say, to the control.
-SAID = ("said", "heard", "strange", "alive", "lost")
 
 
 def board_wires(system: BoardSystem, text: GateText) -> Wires:
@@ -49,6 +46,7 @@ def board_wires(system: BoardSystem, text: GateText) -> Wires:
     if "run_error" in control:
         yield "the_board_control", RUN + "error", [*control[RUN + "error"]], starts["error"]
     yield "the_board_control", "board", [*control["board"]], text.inputs["board"]
+    yield "the_host", "block", [*text.instances["the_host"].pins["block"]], text.inputs["board"]
     for name in ("busy", "done", "cycles", "error", "failed", "attempts"):
         yield "the top", name, [*text.outputs[name]], control[name]
     for link in range(system.plan.links):
@@ -81,7 +79,7 @@ def _of_link(system: BoardSystem, text: GateText, link: int) -> Wires:
         yield takes, name, [*receiver[name]], control[net]
     bits = len(receiver["peer"])
     yield takes, "peer", [*receiver["peer"]], control["peers"][link * bits :][:bits]
-    for name in SAID:
+    for name in OF_LINKS:
         bits = len(receiver[name])
         heard = control[name][link * bits :][:bits]
         yield "the_board_control", f"{name}[{link}]", [*heard], receiver[name]

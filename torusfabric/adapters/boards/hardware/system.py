@@ -96,24 +96,16 @@ def add_board(
     build.declared |= BOARD_PORTS
     build.registers += REGISTERS
     make = partial(BoardControl, plan, error="error" in outputs, withdraws=withdraws)
-    _add_control(build, plan, make)
+    heard: dict[str, Parts] = {}
+    for name in OF_LINKS:
+        bits = len(getattr(make(), name)) // plan.links
+        heard[name] = tuple(Part(f"{name}_{link}", 0, bits) for link in range(plan.links))
+    add_single(build, "board_control", Role.FAR_LINK, make, heard)
+    for name in (*STATUS, "failed", "attempts"):
+        build.add_output(name, build.nets[name])
     for link in range(plan.links):
         _add_link(build, plan, link)
     return top
-
-
-def _add_control(
-    build: CoreBuilder | FabricBuilder, plan: LinkPlan, make: Callable[[], Leaf]
-) -> None:
-    """Add the control of the board."""
-    inputs: dict[str, Parts] = {}
-    for name, member in make().signature.members.items():
-        if name in OF_LINKS:
-            bits = member.shape // plan.links
-            inputs[name] = tuple(Part(f"{name}_{link}", 0, bits) for link in range(plan.links))
-    add_single(build, "board_control", Role.FAR_LINK, make, inputs)
-    for name in (*STATUS, "failed", "attempts"):
-        build.add_output(name, build.nets[name])
 
 
 def _add_link(build: CoreBuilder | FabricBuilder, plan: LinkPlan, link: int) -> None:

@@ -87,11 +87,10 @@ class PairLinks:
         self._layer, self.units = layer, layer.units
         self._per_pair = (self.units.bits - FRAME_BITS) // self._width
         ends = system.boards.ends[board]
-        to = {end.board: list[int]() for end in ends}
-        for link, end in enumerate(ends):
-            to[end.board].append(link)
+        to = ([k for k, end in enumerate(ends) if end.board == other]
+              for other in neighbours(system, board))  # fmt: skip
         #: Of each bundle, the links that it sends, and those that it receives: as the other sends.
-        self._bundles = [(own, sorted(own, key=lambda k: ends[k].link)) for own in to.values()]
+        self._bundles = [(own, sorted(own, key=lambda k: ends[k].link)) for own in to]
         for number, (links, _) in enumerate(self._bundles):
             self._check(len(links), pairs_of(platform, layer.resource, number), number, given)
 
