@@ -14,9 +14,9 @@ SEVERAL = [
     "2x2 allgather,allreduce --flits 64 --forms long",
     "2x2 allgather,reduce --link-latency 3 --flits 4 --root 1",
     "2x2 allgather:matching,allreduce --link-latency 0:2,1:1 --latency auto",
-    "4 allgather,allreduce --boards 2 --flits 2",
+    "2 allgather,allreduce --boards 2 --flits 2",
     "3 broadcast,scatter --max-flits 64 --forms short --root any",
-    "3x3 allgather,allgather!0:+0 --flits 4",
+    "2x3 allgather,allgather!0:+0 --flits 4",
     "2x2 alltoall,halo --chunks 4 --ports 4",
 ]
 ONE = [

@@ -22,7 +22,7 @@ LINES = (
     "2x2 allgather --top stream --clocks per-node --timeout 99 --width 8 --max-flits 2",
     "3x3!0:+0 broadcast --root 2 --broken-link 1:+1 --algorithm any-network --top core",
     "2x2 allgather,reduce --tables ram --rows 20 --inputs all --max-flits 3",
-    "4 allreduce --boards 2 --width 8 --max-flits 3",
+    "2 allgather --boards 2 --width 8 --max-flits 3",
     "2x2 allgather,barrier --top stream --width 8 --max-flits 3",
     "2x3 allgather --link-latency 0:3 --width 8 --flits 2",
 )
