@@ -1,21 +1,27 @@
-"""What the page on several collectives in a fabric says: commands and scripts run as they stand."""
+"""What the pages on engines and on streams say: commands, scripts and Verilog run as they stand."""
 
 import json
+import os
 import re
 import shlex
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
+from pages import blocks_of
+from session import carry_out
 
 import torusfabric as tf
 from torusfabric.cli import main
+from torusfabric.rtl.streams import stream_ports
 
 DOCS = Path(__file__).parents[2] / "docs" / "tutorials"
-TEXT = (DOCS / "engines.md").read_text()
-FOUND = dict(re.findall(r"<!-- (?:test|file): (\S+) -->\n```\w+\n(.*?)```", TEXT, re.DOTALL))
+ENGINES = (DOCS / "engines.md").read_text()
+BLOCKS = dict(re.findall(r"<!-- (?:test|file): (\S+) -->\n```\w+\n(.*?)```", ENGINES, re.DOTALL))
 
 
-def carry_out(commands):
+def run_lines(commands):
     for line in commands.splitlines():
         program, *words = shlex.split(line, comments=True)
         assert program == "torusfabric"
@@ -25,9 +31,9 @@ def carry_out(commands):
 def test_commands_and_manifest(tmp_path, monkeypatch, capsys):
     """From the list to Verilog; the cycles that the manifest predicts, and its keys."""
     monkeypatch.chdir(tmp_path)
-    carry_out(FOUND["commands"])
+    run_lines(BLOCKS["commands"])
     capsys.readouterr()
-    exec(compile(FOUND["cycles.py"], "cycles.py", "exec"), {})
+    exec(compile(BLOCKS["cycles.py"], "cycles.py", "exec"), {})
     said = capsys.readouterr().out.splitlines()
     manifest = json.loads(Path("out/manifest.json").read_text())
     plans = [
@@ -39,7 +45,7 @@ def test_commands_and_manifest(tmp_path, monkeypatch, capsys):
         f"{name} {[program.cycles(length, mode=mode) for length in (1, 2, 3, 4)]}"
         for mode, name in enumerate(("allgather", "broadcast"))
     ]
-    _, _, table = TEXT.partition("## What the manifest says")
+    _, _, table = ENGINES.partition("## What the manifest says")
     for row in re.findall(r"^\| (`.*?) \|", table, re.M):
         names = re.findall(r"`([\w.\[\]]+)`", row)
         for name in names:
@@ -50,7 +56,7 @@ def test_commands_and_manifest(tmp_path, monkeypatch, capsys):
 
 def test_script(capsys):
     """The example in Python."""
-    exec(compile(FOUND["engine.py"], "engine.py", "exec"), {})
+    exec(compile(BLOCKS["engine.py"], "engine.py", "exec"), {})
     assert int(capsys.readouterr().out) > 0
 
 
@@ -58,8 +64,8 @@ def test_script(capsys):
 def test_commands_that_take_long(tmp_path, monkeypatch, capsys):
     """Simulation, trace, synthesis and sweep."""
     monkeypatch.chdir(tmp_path)
-    Path("grid.toml").write_text(FOUND["grid.toml"])
-    carry_out(FOUND["long"])
+    Path("grid.toml").write_text(BLOCKS["grid.toml"])
+    run_lines(BLOCKS["long"])
     rows = [json.loads(line) for line in Path("grid.jsonl").read_text().splitlines()]
     assert {row["status"] for row in rows} == {"done"}
     assert "cost by mode" in capsys.readouterr().out
@@ -69,5 +75,33 @@ def test_grid(tmp_path):
     """The sweep is one."""
     from torusfabric.sweep.grid import load, points
 
-    (tmp_path / "grid.toml").write_text(FOUND["grid.toml"])
+    (tmp_path / "grid.toml").write_text(BLOCKS["grid.toml"])
     assert len(points(load(tmp_path / "grid.toml"))) == 6
+
+
+STREAM_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "streams.md"
+STREAMS = STREAM_PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(shutil.which("iverilog") is None, reason="Icarus is not installed")
+def test_all_of_it_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    printed = "".join(
+        said for block in carry_out([block.as_json() for block in blocks_of(STREAMS)])
+        for _, said in block
+    )  # fmt: skip
+    lines = re.findall(r"node 0 has a packet from node (\d) that ends with (\w+)", printed)
+    assert lines == [("0", "3"), ("1", "103"), ("0", "7"), ("1", "107")]
+    assert "limited by" in printed
+    assert "node 3 has 1111" in printed
+
+
+def test_it_names_every_port():
+    """Of a node, those that there are."""
+    program = tf.compile(tf.plan("2x2", "alltoall"), flits=1)
+    ports = {name for beat in (1, 2)
+             for name, port in stream_ports(program, 8, beat=beat).items()
+             if port.node == 0}  # fmt: skip
+    named = {name.replace("_N_", "_0_") for name in re.findall(r"`([sm]_axis_N_\w+)`", STREAMS)}
+    assert ports == named
