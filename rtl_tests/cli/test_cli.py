@@ -6,8 +6,6 @@ import re
 import pytest
 from helpers import check_refused, few, run_command, run_json
 
-from torusfabric.cli import main
-
 
 def test_algorithms(capsys):
     """The catalogue is listed for people and for programs."""
@@ -107,15 +105,6 @@ def test_text_takes_no_tool(capsys, tmp_path, monkeypatch):
     """Verilog is written where no tool is."""
     monkeypatch.setenv("YOSYS", str(tmp_path / "yosys"))
     assert run_command(capsys, "verilog", "2x2", "allgather", "-o", str(tmp_path / "out"))[0] == 0
-
-
-@pytest.mark.parametrize("command", [(), ("plan",), ("simulate",), ("verilog",), ("synth",)])
-def test_help_has_an_example(capsys, command):
-    """Every help text ends with an example."""
-    with pytest.raises(SystemExit) as stop:
-        main([*command, "--help"])
-    assert stop.value.code == 0
-    assert "example" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
