@@ -114,6 +114,7 @@ def run_command(capsys, *words):
 
 def check_refused(capsys, *words, status=1):
     """The one line that a command prints, on standard error, when it is refused."""
+    capsys.readouterr()  # of commands before
     found, out, err = run_command(capsys, *words)
     assert (found, out, err.count("\n")) == (status, "", 1), (found, out, err)
     assert err.startswith("torusfabric: ")
