@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from pathlib import Path
 
 import pytest
 from helpers import check_refused, few, run_json
@@ -201,10 +202,8 @@ def test_sums_by_hand(capsys, tmp_path, kind, root, rounds):
 def test_what_cannot_be_built_is_refused_first(capsys, saved, tmp_path):
     """Groups that differ from each other have no hardware; nothing is written."""
     path = saved("2x2", "allgather@1", "--ports", "1")
-    with open(path) as file:
-        text = file.read()
-    with open(path, "w") as file:
-        file.write(text.replace('[2, 3], "via": ["+1"]', '[2, 3], "via": ["-1"]'))
+    text = Path(path).read_text()
+    Path(path).write_text(text.replace('[2, 3], "via": ["+1"]', '[2, 3], "via": ["-1"]'))
     assert main(["check", path]) == 0
     capsys.readouterr()
     said = check_refused(capsys, "verilog", "--plan", path, "-o", tmp_path / "out")
@@ -215,11 +214,9 @@ def test_what_cannot_be_built_is_refused_first(capsys, saved, tmp_path):
 def test_what_is_wrong_is_not_built(capsys, saved, tmp_path):
     """A schedule with a fault is refused before anything is written, with status 2."""
     path = saved("3x3", "allgather")
-    with open(path) as file:
-        data = json.load(file)
+    data = json.loads(Path(path).read_text())
     del data["rounds"][1][3]
-    with open(path, "w") as file:
-        json.dump(data, file)
+    Path(path).write_text(json.dumps(data))
     words = ("verilog", "--plan", path, "-o", tmp_path / "out")
     assert "Round" in check_refused(capsys, *words, status=2)
     assert not (tmp_path / "out").exists()
