@@ -201,7 +201,6 @@ def in_icarus(seed, cycles, folder):
     return [list(map(int, line.split())) for line in lines.splitlines()]
 
 
-# 248 and 280 have conditions on one line, within others that have an else.
 @pytest.mark.parametrize("seed", few(5, [*range(300)]))
 def test_what_is_written_does_what_is_simulated(tmp_path, seed):
     if not have_icarus():
