@@ -265,3 +265,24 @@ def test_collectives_of_all_interfaces(tmp_path, collective, root, width, option
     lengths = {"max_flits": 5, "root": root}
     passed, text = run_bench(exported(tmp_path, "2x3", collective, lengths, options, width=width))
     assert passed, text[-3000:]
+
+
+@pytest.mark.parametrize(
+    ("topology", "width", "seed", "most"),
+    [
+        ("4", 9, 1, 20),
+        *(
+            pytest.param(topology, width, seed, 60, marks=pytest.mark.long)
+            for topology in ("2x2", "2x3")
+            for width in (1, 32, 65)
+            for seed in range(2, 6)
+        ),
+    ],
+)
+def test_random_accesses(tmp_path, topology, width, seed, most):
+    """A fabric behind AXI4-Lite, driven by cocotbext-axi."""
+    pytest.importorskip("cocotbext.axi")
+    program = tf.compile(tf.plan(topology, "allgather"), max_flits=most)
+    tf.emit(tf.Fabric(program, width=width, bus="axi-lite")).write(tmp_path)
+    passed, text = run_bench(tmp_path, COCOTB_TEST_MODULES="bus_bench", SEED=seed)
+    assert passed, text[-3000:]

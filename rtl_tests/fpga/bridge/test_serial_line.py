@@ -9,7 +9,7 @@ import tty
 
 import numpy as np
 import pytest
-from helpers import few, misrouted, program_of, random_messages
+from helpers import check_refused, few, misrouted, program_of, random_messages
 from serial_bench import compiled, on_terminal
 
 import torusfabric as tf
@@ -84,8 +84,7 @@ def test_data(gateware, port, capsys, tmp_path):
     assert (np.load(tmp_path / "received.npy") == messages.max(0)).all()
     (tmp_path / "text.npy").write_text("no array")
     files[1] = str(tmp_path / "text.npy")
-    assert main(["run", *at, *files]) == 1
-    assert "Data must be a readable .npy file, not" in capsys.readouterr().err
+    assert "Data must be a readable .npy file, not" in check_refused(capsys, "run", *at, *files)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +119,7 @@ def test_what_cannot_be_run(capsys, words, message):
 
 def test_port_that_is_not_said(capsys):
     """There is a port, or a board that has one."""
-    assert main(["run"]) == 1
-    assert "Port must be given, by --port or --board" in capsys.readouterr().err
+    assert "Port must be given, by --port or --board" in check_refused(capsys, "run")
     assert main(["monitor", "--board", "icestick", "--port", "/dev/absent"]) == 1
     assert "Port must be a serial port that can be opened, not /dev/absent" in (
         capsys.readouterr().err
