@@ -27,7 +27,7 @@ from ..memories import (
     memory_cell,
 )
 from ..modules import apart, delayed
-from ..multiplexer import bit_count, select_code
+from ..multiplexer import bit_count, extended, select_code
 from ..operator_unit import add_pair
 from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input
@@ -350,24 +350,42 @@ class StoreModule(NodePart):
         late = self._port.stages - 1
         if self.shape.port_reader is not None:
             word = delayed(self.m, read[self.shape.port_reader], late)
+        elif late:
+            word = self._shown_in_stages(banks)
         else:
-            step = STAGE_INPUTS if late else len(banks)
-            groups = [banks[first : first + step] for first in range(0, len(banks), step)]
-            words = [self._shown_of(group, f"read_of_{group[0]}") for group in groups]
-            word = words[0]
-            if late:
-                words = [delayed(self.m, each, late) for each in words]
-                code = delayed(self.m, self._asked_code(groups), late)
-                word = self.select_by(code, words, "read_of_group", branched=False, small=True)
+            word = self._shown_of(banks)
         # A register holds what resets the word, with nothing in between.
         silent = delayed(self.m, ~self._asked.asks, 1 + late, "silent")
         self.m.d.sync += self.read_data.eq(Mux(silent, 0, word))
 
-    def _shown_of(self, banks: list[int], name: str) -> Value:
+    def _shown_of(self, banks: list[int]) -> Value:
         """Return the word that the memory port asks for, if it is in one of some banks."""
         words = [self._shown[bank] for bank in banks]
         code = self._asked_code([[bank] for bank in banks])
-        return self.select_by(code, words, name, branched=False, small=len(words) <= SMALL)
+        small = len(words) <= SMALL
+        return self.select_by(code, words, f"read_of_{banks[0]}", branched=False, small=small)
+
+    def _shown_in_stages(self, banks: list[int]) -> Value:
+        """Return the word that the memory port asks for, from one cascade with a register in it.
+
+        The first stages take four banks, those behind the register a word each: one bank, or a
+        group of banks if there are many.
+        """
+        first, rest = banks[:STAGE_INPUTS], banks[STAGE_INPUTS:]
+        size = 1 if len(rest) <= STAGE_INPUTS else STAGE_INPUTS
+        groups = [rest[at : at + size] for at in range(0, len(rest), size)]
+        code = self._asked_code([*([bank] for bank in first), *groups])
+        used, words = bit_count(len(first)), [self._shown[bank] for bank in first]
+        held = self.select_by(code[:used], words, "read_of_first", branched=False, small=True)
+        later = [delayed(self.m, self._shown_of(group), 1) for group in groups]
+        return extended(
+            self.m,
+            delayed(self.m, held, 1),
+            later,
+            delayed(self.m, code[used:], 1),
+            name="read_of_rest",
+            sliced=self.alone,
+        )
 
     def _asked_code(self, groups: list[list[int]]) -> Value:
         """Return the select bits of the group of banks that has what the memory port asks for."""
