@@ -42,8 +42,9 @@ from amaranth.hdl import Cat, ClockSignal, Const, Module, Mux, Signal, Value
 from .modules import SharedModule, Use, apart
 
 __all__ = ["SLICE", "Keep", "Multiplexer", "bit_count", "branch_bits", "branch_luts",
-           "branched_cascade", "branches", "cascade", "extended", "extended_cascade", "held_slices", "keeper",
-           "lut_count", "multiplexed", "select_bits", "select_code", "slice_bounds"]  # fmt: skip
+           "branched_cascade", "branches", "cascade", "extended", "extended_cascade",
+           "held_slices", "keeper", "lut_count", "multiplexed", "select_bits", "select_code",
+           "slice_bounds"]  # fmt: skip
 
 #: Marks a value to be kept by synthesis.
 Keep: TypeAlias = Callable[[Value], Value]

@@ -32,13 +32,16 @@ from ..operator_unit import add_pair
 from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input
 from .places import Bit, Place
-from .store_plan import Address, Arrival, Bank, Reader, StoreShape
+from .store_plan import Address, Arrival, Bank, Copy, Reader, StoreShape
 
 __all__ = ["StoreModule"]
 
 #: Memories among which the memory port chooses by one cascade: of more, wide multiplexers that some
 #: devices have take fewer look-up tables.
 SMALL = 6
+
+#: What reads a memory of one word, which is there all the time.
+NO_READ = ReadPort(Const(0, 1), Const(0, 1))
 
 #: The bit of words that are stored in all rows.
 ALWAYS = Bit(Place.CONSTANT, 1)
@@ -77,7 +80,8 @@ class StoreModule(NodePart):
     Members
     -------
     busy : In(1)
-        High while a run is under way, a cycle before that counts.
+        High while a run is under way, a cycle before that counts; left out where runs and the
+        memory port share nothing.
     section : In
         The section of the run, if there are several.
     operator_code : In
@@ -110,14 +114,17 @@ class StoreModule(NodePart):
         self.shape, self._port, self._many = shape, port, many
         width = settings.width
         combines = any(len(readers) > 1 for readers in shape.injections)
-        members: dict[str, Member] = {"busy": In(1), "section": In(port.section_bits)}
+        self.banks = self._plan_cells(width)
+        members: dict[str, Member] = {
+            "busy": In(int(self._shares_ports())),
+            "section": In(port.section_bits),
+        }
         members |= operator_code_input(settings, neutral=True, combines=combines)
         members |= {name: In(bits) for name, bits in port.inputs.items()}
         injections = max(len(shape.injections), 1)
         members |= {"read_data": Out(width), "inject": Out(injections * width)}
         super().__init__(inputs, settings, {"rx": words}, members)
         self.read_data = Signal(width, reset_less=True, name="read_data")
-        self.banks = self._plan_cells()
         self.cells: dict[str, Cell] = {
             bits.name: memory_cell(bits.name, width=bits.width, depth=bits.depth, parts=bits.parts)
             for copies in self.banks.values()
@@ -127,9 +134,9 @@ class StoreModule(NodePart):
         self._shown: dict[int, Value] = {}
         self._addresses: dict[object, Value] = {}
 
-    def _plan_cells(self) -> dict[int, list[CellBits]]:
+    def _plan_cells(self, width: int) -> dict[int, list[CellBits]]:
         """Return where the words of each memory are."""
-        width, sections = self.settings.width, self._port.sections
+        sections = self._port.sections
         return {
             member: [
                 CellBits(
@@ -144,6 +151,15 @@ class StoreModule(NodePart):
             for bank in self.shape.banks
             for place, member in enumerate(bank.members)
         }
+
+    def _shares_ports(self) -> bool:
+        """Return True if runs and the memory port share a port of a memory, or a reader."""
+        return self.shape.port_reader is not None or any(
+            (bank.own and bank.arrivals)
+            or (cell.depth > 1 and (copy.address is not None or not copy.shown))
+            for bank in self.shape.banks
+            for copy, cell in zip(bank.copies, self.banks[bank.members[0]], strict=True)
+        )
 
     def build(self) -> None:
         """Build memories, readers, and the memory port."""
@@ -220,22 +236,13 @@ class StoreModule(NodePart):
         """Add the copies of a bank."""
         write = self._write(bank)
         for copy, of_copy in enumerate(bank.copies):
-            run_reads = of_copy.address is not None or not of_copy.shown
-            address, enable = self._run_address(of_copy.address, bank), self._busy
-            if of_copy.shown:
-                asked, asks = (
-                    self._in_section(self._asked.address, bank, "read_section"),
-                    self._asked.asks,
-                )
-                if not self._port.passes(of_copy.address):
-                    address = Mux(self._busy, address, asked) if run_reads else asked
-                enable = self._busy | asks if run_reads else asks
+            name, cell = bank_name(bank, copy), self.banks[bank.members[0]][copy]
             word = add_memory(
                 self.m,
-                bank_name(bank, copy),
-                self.cells[bank_name(bank, copy)],
+                name,
+                self.cells[name],
                 write=write,
-                read=ReadPort(address, enable),
+                read=self._read_port(bank, of_copy) if cell.depth > 1 else NO_READ,
                 many=self._many,
             )
             for place, member in enumerate(bank.members):
@@ -243,6 +250,18 @@ class StoreModule(NodePart):
                 self._words_of[member, copy] = part
                 if of_copy.shown:
                     self._shown[member] = part
+
+    def _read_port(self, bank: Bank, copy: Copy) -> ReadPort:
+        """Return the read port of a copy of a bank, of several words."""
+        if not copy.shown:
+            return ReadPort(self._run_address(copy.address, bank), self._busy)
+        asked = self._in_section(self._asked.address, bank, "read_section")
+        if copy.address is None:
+            return ReadPort(asked, self._asked.asks)
+        address = self._run_address(copy.address, bank)
+        if not self._port.passes(copy.address):
+            address = Mux(self._busy, address, asked)
+        return ReadPort(address, self._busy | self._asked.asks)
 
     def _write(self, bank: Bank) -> WritePort:
         """Return the write port of a bank: words that arrive, and words of the memory port."""
