@@ -35,7 +35,7 @@ class Pipeline:
         asked = cycle - driver.core.memory_port.answer
         for node in range(len(driver.core.nodes)):
             there = cycle < memory.shape[1] and address[node, cycle] >= 0
-            driver.set(f"read_enable_{node}", there)
+            driver.set(f"read_advance_{node}", 1)
             if there:
                 driver.set(f"read_bank_{node}", memory[node, cycle])
                 driver.set(f"read_address_{node}", address[node, cycle])

@@ -108,7 +108,7 @@ class NodeKinds:
         """Return the memories of received words at any of some nodes."""
         forms = self._program.forms
         found = (form.receive_map.memories(form.groups.position[nodes]) for form in forms)
-        return frozenset[int]().union(*found)
+        return self.rows.shown(frozenset[int]().union(*found))
 
     @cached_property
     def depth(self) -> IntArray:

@@ -12,6 +12,9 @@ private  shared
 =======  =====  ===================================================
 
 Where a node shows many memories, the word is chosen in two stages, and comes a cycle later.
+
+A port that is used during runs has ``read_advance`` in place of ``read_enable``: in a cycle without
+it no stage of a read goes on, so that the word that is shown stays.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ class PortSignals(NamedTuple):
     word : Value
         The word that is written.
     asks : Value
-        High in the cycle of a read.
+        High in the cycle of a read; of a concurrent port, in a cycle in which reads go on.
     address, bank : Value
         The address of a read, and the number of the memory.
     """
@@ -103,7 +106,8 @@ class MemoryPort:
         self.sections, self.concurrent = sections, concurrent
         self.section_bits = (sections - 1).bit_length()
         self.bank_bits, self.address_bits = address_width(len(memories)), address_width(depth)
-        self.inputs = {"write_enable": 1, "write_data": width, "read_enable": 1} | {
+        self._asks = "read_advance" if concurrent else "read_enable"
+        self.inputs = {"write_enable": 1, "write_data": width, self._asks: 1} | {
             f"{way}_{name}": bits
             for way in ("write", "read")
             for name, bits in (
@@ -135,7 +139,7 @@ class MemoryPort:
             {number: enable & (bank == number) for number in written},
             {self.memories[number].layout: address for number in written},
             *(node.value(name)
-              for name in ("write_data", "read_enable", "read_address", "read_bank")),
+              for name in ("write_data", self._asks, "read_address", "read_bank")),
         )  # fmt: skip
 
 

@@ -121,6 +121,10 @@ class Rows:
             for loop, step in zip(self.loops, pitch, strict=True)
         )
 
+    def shown(self, memories: frozenset[int]) -> frozenset[int]:
+        """Return the memories that the memory port reads, given those of received words."""
+        return memories
+
     def numbers(self, action: Action) -> list[int]:
         """Return the numbers of the control points of an action."""
         return sorted({field.point.number for loop in self.loops for field in loop.of(action)})

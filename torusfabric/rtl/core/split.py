@@ -132,6 +132,19 @@ class SplitRows(Rows):
             address[there] -= split.shift
         return memory, address
 
+    def shown(self, memories: frozenset[int]) -> frozenset[int]:
+        """Return the memories that the memory port reads, given those of received words.
+
+        Words that a node sends are overwritten while those of the run are read, so that the port
+        does not show them.
+        """
+        split = {each.memory: each.received for each in self.splits}
+        return frozenset(
+            split.get(number, number)
+            for number in memories
+            if number in split or not self.memories[number].own
+        )
+
     def pitch(self, memory: int) -> tuple[int, ...]:
         """Return the distance of the addresses of two flits in a memory, for each form."""
         sent = {each.received: each.memory for each in self.splits}

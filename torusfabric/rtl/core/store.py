@@ -27,7 +27,14 @@ from ..memories import (
     memory_cell,
 )
 from ..modules import apart, delayed
-from ..multiplexer import bit_count, extended, select_code
+from ..multiplexer import (
+    bit_count,
+    cascade,
+    extended,
+    extended_cascade,
+    keeper,
+    select_code,
+)
 from ..operator_unit import add_pair
 from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input
@@ -89,7 +96,8 @@ class StoreModule(NodePart):
     write_.., read_.. : In
         The memory port; see `MemoryPort`.
     read_data : Out(width)
-        The word that is read; 0 unless a read was enabled.
+        The word that is read; 0 unless a read was enabled. With a concurrent port any word of
+        the last read, until reads go on.
     inject : Out(injections * width)
         The word of each injection port.
 
@@ -366,6 +374,9 @@ class StoreModule(NodePart):
         banks = [number for number in self.shape.received if number in self._shown]
         if not banks:
             return
+        if self._port.concurrent:
+            self._show_in_turn(banks)
+            return
         late = self._port.stages - 1
         if self.shape.port_reader is not None:
             word = delayed(self.m, read[self.shape.port_reader], late)
@@ -376,6 +387,29 @@ class StoreModule(NodePart):
         # A register holds what resets the word, with nothing in between.
         silent = delayed(self.m, ~self._asked.asks, 1 + late, "silent")
         self.m.d.sync += self.read_data.eq(Mux(silent, 0, word))
+
+    def _show_in_turn(self, banks: list[int]) -> None:
+        """Show the words asked for one after another; all stages go on together."""
+        m, asked, keep = self.m, self._asked, keeper(self.m, self.settings.width)
+
+        def held(value: Value, name: str) -> Value:
+            stage = Signal(len(value), name=name, reset_less=True)
+            with m.If(asked.asks):
+                m.d.sync += stage.eq(value)
+            return stage
+
+        first, rest = ([self._shown[bank] for bank in some]
+                       for some in (banks[:STAGE_INPUTS], banks[STAGE_INPUTS:]))  # fmt: skip
+        code, used = self._asked_code([[bank] for bank in banks]), bit_count(len(first))
+        code = held(code, "read_select") if len(code) else code
+        word = cascade(first, [*code[:used]], self.settings.width, keep)
+        if self._port.stages > 1:
+            word, code = held(word, "read_of_first"), held(code[used:], "read_select_of_rest")
+            later = [held(each, f"read_of_{bank}")
+                     for bank, each in zip(banks[STAGE_INPUTS:], rest, strict=True)]  # fmt: skip
+            word = extended_cascade(word, later, [*code], keep)
+        with m.If(asked.asks):
+            m.d.sync += self.read_data.eq(word)
 
     def _shown_of(self, banks: list[int]) -> Value:
         """Return the word that the memory port asks for, if it is in one of some banks."""

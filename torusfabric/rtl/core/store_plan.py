@@ -27,7 +27,6 @@ from .kinds import NodeKinds
 from .part import NEUTRAL_WORD, Choice, LocalWord, plan_choice
 from .places import Bit, BitPlacer, Columns, MemberDelays
 from .rows import Delays, RowField, Rows, later
-from .split import SplitRows
 
 __all__ = ["Address", "Arrival", "Bank", "Copy", "Reader", "Store", "StoreShape", "plan_stores"]
 
@@ -364,13 +363,10 @@ class _StorePlanner:
         self._all, self._rows, self._kinds = all_kinds, all_kinds.rows, all_kinds.kinds
         self._columns, self._members = columns, members
         self._idles, self._concurrent = idles, concurrent
-        rows = self._rows
-        splits = rows.splits if isinstance(rows, SplitRows) else ()
         self.placer = BitPlacer(columns, many=self._kinds.are_many(members))
         self._depth = self._kinds.depth[members].max(axis=0)
         received = self._kinds.received[members[0]]
-        split = {each.received for each in splits if each.memory in received}
-        self._received = tuple(sorted(k for k in received | split if self._depth[k]))
+        self._received = tuple(sorted(k for k in received if self._depth[k]))
         self._copy_of: dict[tuple[int, int], int] = {}
         self._readers = all_kinds.readers[members]
         places = range(int((self._readers[0] >= 0).sum()))
