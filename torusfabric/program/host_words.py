@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..topology import IntArray
 from .address_map import Located
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def asked_addresses(
     *,
     received: bool,
     nodes: ArrayLike | None = None,
+    words: IntArray | None = None,
 ) -> Located:
     """Memory and address where the host port asks for every word, in the order of the host.
 
@@ -34,6 +36,8 @@ def asked_addresses(
         True for the words that nodes receive, False for those that they send.
     nodes : array of int, optional
         The nodes; by default all of them.
+    words : ndarray of int, optional
+        The numbers of the words, in the order of the host; by default all of them.
 
     Returns
     -------
@@ -41,8 +45,10 @@ def asked_addresses(
         The address is -1 where a node never has a word.
     """
     part, merged = program.part(form), program.forms[form]
-    count = part.layout.recv_words(length) if received else part.layout.send_words(length)
-    of_part, chunk, flit = part.locate(np.arange(count), length)
+    if words is None:
+        layout = part.layout
+        words = np.arange(layout.recv_words(length) if received else layout.send_words(length))
+    of_part, chunk, flit = part.locate(words, length)
     if received and merged.part_is_root:
         of_part = np.full_like(of_part, root)
     mapped, groups = merged.receive_map if received else merged.send_map, merged.groups
@@ -61,6 +67,8 @@ def word_addresses(
     length: int | None = None,
     root: int | None = None,
     nodes: ArrayLike | None = None,
+    form: int | None = None,
+    words: IntArray | None = None,
 ) -> Located:
     """Memory and address of every word that nodes send, or receive, in the order of the host.
 
@@ -76,6 +84,10 @@ def word_addresses(
         For a program of any root, the root: a position in each group (default 0).
     nodes : array of int, optional
         Of these nodes; by default of all.
+    form : int, optional
+        The number of the form, in place of a mode.
+    words : ndarray of int, optional
+        The numbers of the words; by default all of them.
 
     Returns
     -------
@@ -96,15 +108,18 @@ def word_addresses(
     >>> memory.tolist(), address.tolist()
     ([[2, 2, 0, 0, 1, 1]], [[0, 1, 0, 1, 0, 1]])
     """
-    number = program.form_of(mode, length, root)
-    form, flits, root = program.forms[number], program.length_of(length), root or 0
-    memory, address = asked_addresses(program, number, flits, root, received=received, nodes=nodes)
-    if received and form.any_root:
+    number = program.form_of(mode, length, root) if form is None else form
+    of_run, flits, root = program.forms[number], program.length_of(length), root or 0
+    memory, address = asked_addresses(
+        program, number, flits, root, received=received, nodes=nodes, words=words
+    )
+    if received and of_run.any_root:
         chosen = slice(None) if nodes is None else np.asarray(nodes)
-        collective, is_root = form.schedule.collective, form.groups.position[chosen, None] == root
+        collective = of_run.schedule.collective
+        is_root = of_run.groups.position[chosen, None] == root
         if collective.to_root:
             address = np.where(is_root, address, -1)
         elif collective.to_all:
             # The root of a broadcast shows what it sends.
-            address = np.where(is_root, address - form.upper_half, address)
+            address = np.where(is_root, address - of_run.upper_half, address)
     return memory, address

@@ -305,13 +305,24 @@ class Core:
         """Return the link port of an arc."""
         return LinkPort(node, port, int(self.program.topology.cycles_of_arc[node, port]) - 1)
 
-    def places(self, *, received: bool, **chosen: int | None) -> tuple[IntArray, IntArray]:
+    def places(
+        self,
+        *,
+        received: bool,
+        form: int | None = None,
+        words: IntArray | None = None,
+        **chosen: int | None,
+    ) -> tuple[IntArray, IntArray]:
         """Return bank and address, at the memory port, of every word of the nodes of the core.
 
         Parameters
         ----------
         received : bool
             True for the words that nodes receive, in their order; else those that they send.
+        form : int, optional
+            The number of the form, in place of a mode.
+        words : ndarray of int, optional
+            The numbers of the words; by default all of them.
         chosen : int, optional
             The mode, length and root of the run.
 
@@ -320,11 +331,14 @@ class Core:
         bank, address : ndarray of int, shape (nodes, words)
             The address is -1 where a node has no such word.
         """
-        located = word_addresses(self.program, received=received, nodes=self.nodes, **chosen)
+        if form is None:
+            form = self.program.form_of(**chosen)
+        located = word_addresses(
+            self.program, received=received, nodes=self.nodes, form=form, words=words, **chosen
+        )
         memory, address = np.broadcast_arrays(*located)
         if not isinstance(self.rows, SplitRows):
             return memory, address
-        form = self.program.form_of(**chosen)
         variant = np.searchsorted(self.rows.used, self.program.variant_of[self.nodes])
         if self.program.forms[form].by_offset:
             choice = self.kinds.choice_by_root(self.nodes)[:, chosen.get("root") or 0]
