@@ -87,7 +87,7 @@ def word_addresses(
     form : int, optional
         The number of the form, in place of a mode.
     words : ndarray of int, optional
-        The numbers of the words; by default all of them.
+        The numbers of the words; by default all of them. Their message may be longer than any.
 
     Returns
     -------
@@ -109,7 +109,8 @@ def word_addresses(
     ([[2, 2, 0, 0, 1, 1]], [[0, 1, 0, 1, 0, 1]])
     """
     number = program.form_of(mode, length, root) if form is None else form
-    of_run, flits, root = program.forms[number], program.length_of(length), root or 0
+    of_run, root = program.forms[number], root or 0
+    flits = length if words is not None and length else program.length_of(length)
     memory, address = asked_addresses(
         program, number, flits, root, received=received, nodes=nodes, words=words
     )

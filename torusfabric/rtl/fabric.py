@@ -59,7 +59,7 @@ def _bus(bus: Bus | str) -> Bus:
 #: other kinds are made of the hardware before it.
 CORES = dict.fromkeys(
     ("host", "host bus", "host part", "host part bus"), "torusfabric.adapters.host.hardware"
-)
+) | dict.fromkeys(("stream", "stream bus"), "torusfabric.adapters.streams.hardware")
 
 #: Cycles of the longest timeout: a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1
@@ -271,10 +271,7 @@ class Fabric(wiring.Component):
         """Return the core with the host port's choices, if the fabric is of such a kind."""
         if self.kind not in CORES:
             return None
-        module = import_module(CORES[self.kind])
-        core: Core = module.host_core(
-            self.program, self.width, resets=bool(self.bus and not self.cut), cut=self.cut
-        )
+        core: Core = import_module(CORES[self.kind]).make_core(self)
         return core
 
     def _builder(self) -> FabricBuilder:
@@ -327,8 +324,7 @@ class Fabric(wiring.Component):
     def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
         if self.core:
-            module = import_module(CORES[self.kind])
-            built: Built = module.add_host_fabric(self.core, self.form_layouts)
+            built: Built = import_module(CORES[self.kind]).add_fabric(self, self.core)
             return built
         if self._tables:
             from .loaded.top import add_loaded_stream_top, add_loaded_top  # a guest

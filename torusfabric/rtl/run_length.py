@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
+from ..program.fields import Loop
 from ..program.timing import MODE_SETUP, RUN_SETUP, TABLE_BITS
 from .memories import address_width, choose, constant_at, look_up
 from .place import Loops
 
 __all__ = ["Lengths", "RunLength", "divided", "hold_length",
-           "last_of_block"]  # fmt: skip
+           "last_of_block", "last_of_form"]  # fmt: skip
 
 assert (RUN_SETUP, MODE_SETUP) == (1, 1), "a register holds what a run follows, another the form"
 
@@ -158,6 +159,25 @@ def last_of_block(last: Value, beat: int, chunks: int) -> Value:
     if not bits or chunks == 1:
         return divided(last, chunks)
     return Cat(Const(beat - 1, bits), divided(last[bits:], chunks))
+
+
+def last_of_form(
+    loops: Sequence[Loop], cuts: Sequence[tuple[int, int]], last: Value, form: Value
+) -> Value:
+    """The number of the last flit of a block, for a core, given that of the last of a message.
+
+    Parameters
+    ----------
+    loops : sequence of Loop
+        One for each form.
+    cuts : sequence of (int, int)
+        For each form, the flits of a beat and the chunks of a message.
+    """
+    quotients = {cut: last_of_block(last, *cut) for cut in dict.fromkeys(cuts)}
+    each = [
+        Const(0) if loop.padded else quotients[cut] for loop, cut in zip(loops, cuts, strict=True)
+    ]
+    return choose(each, form)
 
 
 def divided(value: Value, divisor: int) -> Value:

@@ -7,6 +7,7 @@ for groups of nodes; the word of the node that is asked comes back by a tree.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ...contract.cut import Cut
 from ...program import Program
@@ -21,6 +22,9 @@ from ...rtl.run_choices import RunChoices
 from ...rtl.tops import Built, add_host, add_single
 from .requests import Requests
 
+if TYPE_CHECKING:
+    from ...rtl.fabric import Fabric
+
 #: Nets of the run port whose names are not those of its members.
 NETS = {
     "start": "accepted",
@@ -30,7 +34,18 @@ NETS = {
     "last_root": "sampled_root",
 }
 
-__all__ = ["add_host_fabric", "host_core"]
+__all__ = ["add_fabric", "add_host_fabric", "host_core", "make_core"]
+
+
+def make_core(fabric: Fabric) -> Core:
+    """Return the core of a fabric with a host port."""
+    resets = bool(fabric.bus and not fabric.cut)
+    return host_core(fabric.program, fabric.width, resets=resets, cut=fabric.cut)
+
+
+def add_fabric(fabric: Fabric, core: Core) -> Built:
+    """Fill the netlist of a core with the host port of a fabric."""
+    return add_host_fabric(core, fabric.form_layouts)
 
 
 def host_core(

@@ -11,10 +11,10 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...program import Program
-from ...rtl.memories import address_width, choose
+from ...rtl.memories import address_width
 from ...rtl.modules import Leaf
 from ...rtl.run_choices import ERROR_BITS, RunChoices, RunError
-from ...rtl.run_length import last_of_block
+from ...rtl.run_length import last_of_form
 
 __all__ = ["Requests"]
 
@@ -95,9 +95,4 @@ class Requests(Leaf):
             with m.If(accepted):
                 m.d.sync += held.eq(last)
             last, form = held, self.value("run_form")
-        quotients = {cut: last_of_block(last, *cut) for cut in dict.fromkeys(lengths.cuts)}
-        each = [
-            Const(0) if loop.padded else quotients[cut]
-            for loop, cut in zip(self._loops, lengths.cuts, strict=True)
-        ]
-        return choose(each, form)
+        return last_of_form(self._loops, lengths.cuts, last, form)

@@ -1,0 +1,285 @@
+"""The hardware of streams: two engines at each node of a core, and a control of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from amaranth.lib.wiring import Out
+
+from ...program import Program
+from ...program.mode import Range
+from ...program.timing import DISTRIBUTION
+from ...rtl.arrays import Numbers, Slice, Source
+from ...rtl.core import Core
+from ...rtl.core.run_port import RunPort
+from ...rtl.memories import address_width
+from ...rtl.modules import Leaf
+from ...rtl.netlist import Part, Parts, Role
+from ...rtl.run_choices import RunChoices
+from ...rtl.streams.commands import Commands, CommandShape
+from ...rtl.streams.control import add_tree, add_watch
+from ...rtl.streams.crossings import add_crossings
+from ...rtl.streams.ports import COMMAND_NETS, Clocks, needs_commands, stream_ports
+from ...rtl.streams.sections import Sections, levels, sections_of
+from ...rtl.streams.shapes import RunFacts
+from ...rtl.tops import Built, add_single
+from .control import StreamControl
+from .engine import Engine, EngineShape
+from .loader import Loader
+from .own_block import OwnBlock
+from .packets import (
+    NOWHERE,
+    OWN,
+    Packets,
+    barrier_packets,
+    number_bits,
+    packets_received,
+    packets_sent,
+)
+from .table import FREE, PacketTable
+from .unloader import Unloader
+
+if TYPE_CHECKING:
+    from ...rtl.core.core import CoreBuilder
+    from ...rtl.fabric import Fabric
+
+__all__ = ["add_fabric", "make_core"]
+
+#: Cycles before the last one of a run in which nodes are told of its end, so that they unload the
+#: first word as soon as the last has been stored: those on the way to them, and two in the unloader
+#: of which one follows the run.
+LEAD = DISTRIBUTION + 1
+
+#: Nets of the run port whose names are not those of its members.
+NETS = {"entry": "mode", "last": "last_flit"}
+
+
+def make_core(fabric: Fabric) -> Core:
+    """Return the core of a fabric with streams."""
+    program = fabric.program
+    sections = sections_of(program).count
+    return Core(
+        program,
+        fabric.width,
+        sections=sections,
+        concurrent=True,
+        run_port=RunPort(program, sections=sections, lead=LEAD, resets=False),
+    )
+
+
+def add_fabric(fabric: Fabric, core: Core) -> Built:
+    """Fill the netlist of a core with streams at every node."""
+    return StreamTop(core, fabric.clocks, fabric.timeout).add()
+
+
+class StreamTop:
+    """Takes the parts of streams into the netlist of a core.
+
+    Parameters
+    ----------
+    timeout : int
+        Cycles after which a node for which others wait is named; 0 for never.
+    """
+
+    def __init__(self, core: Core, clocks: Clocks, timeout: int) -> None:
+        self._core, self._clocks, self._timeout = core, clocks, timeout
+        self._build: CoreBuilder = core.build
+        self._program: Program = core.program
+        self._choices = RunChoices.of(core.program)
+        #: Behind the names of the ports of nodes, for the nets in the clock of the fabric.
+        self._inner = "" if clocks is Clocks.ONE else "_here"
+        forms = range(len(core.program.forms))
+        sent = [packets_sent(core, form) for form in forms]
+        received = [packets_received(core, form) for form in forms]
+        if core.program.barrier:
+            own = [memory.own for memory in core.program.memories].index(True)
+            sent.append(barrier_packets(len(core.nodes), own))
+            received.append(barrier_packets(len(core.nodes), OWN))
+        keeps = any(((each.bank == OWN).any(axis=(1, 2)) & each.there).any() for each in received)
+        self._facts = self._plan_facts()
+        self._loader = self._shape("load", sent, keeps=keeps)
+        self._unloader = self._shape("unload", received, keeps=keeps)
+
+    def _plan_facts(self) -> RunFacts:
+        """Return what commands say of runs."""
+        program = self._program
+        sections = Sections({2: 2, 4: 3}[self._core.sections])
+        return RunFacts(
+            commanded=needs_commands(program),
+            form_bits=(len(program.forms) + program.barrier - 1).bit_length(),
+            root_bits=self._choices.inputs.get("root", 0),
+            position_bits=address_width(self._build.nodes),
+            sections=sections,
+        )
+
+    def _shape(self, verb: str, packets: Sequence[Packets], *, keeps: bool) -> EngineShape:
+        """Return the shape of all loaders, or of all unloaders."""
+        bank = [np.where(each.bank < 0, FREE, each.bank) for each in packets]
+        base = [np.where(each.bank < 0, FREE, each.base) for each in packets]
+        own = [np.where(each.bank == NOWHERE, FREE, each.bank == OWN) for each in packets]
+        fields = {"bank": bank, "base": base} | ({"own": own} if verb == "unload" else {})
+        return EngineShape(
+            verb=verb,
+            packets=tuple(packets),
+            table=PacketTable(packets, fields),
+            facts=self._facts,
+            port=self._core.memory_port,
+            width=self._core.width,
+            most_flits=self._program.flits,
+            any_length=self._program.any_length,
+            number_bits=number_bits(self._program),
+            keeps=keeps,
+        )
+
+    def add(self) -> Built:
+        """Add everything."""
+        build = self._build
+        self._add_ports()
+        self._add_control()
+        with build.together():
+            self._add_engines("loader", partial(Loader, self._loader))
+            self._add_engines("unloader", partial(Unloader, self._unloader))
+            self._add_own_blocks()
+        add_tree(build, self._loader)  # type: ignore[arg-type]
+        routers = self._core.add(NETS)
+        for name in ("busy", "done", "cycles"):
+            build.add_output(name, build.nets[name])
+        build.add_output("error", build.nets["error"])
+        apart = self._clocks is not Clocks.ONE
+        if self._timeout:
+            add_watch(build, self._timeout, self._asked(), apart=apart)  # type: ignore[arg-type]
+        if apart:
+            add_crossings(build, watched=self._timeout > 0)  # type: ignore[arg-type]
+        return Built(routers)
+
+    def _asked(self) -> Parts:
+        """Return bits of which any says that a run is asked for."""
+        if self._facts.commanded:
+            return self._build.whole("load_valid")
+        (packets,) = self._loader.packets
+        senders = np.flatnonzero(packets.there).tolist()
+        return tuple(Part(f"loaded_{node}", 0, 1) for node in senders)
+
+    def _add_ports(self) -> None:
+        """Add the ports of nodes, and those of commands."""
+        build = self._build
+        ports = stream_ports(self._program, self._core.width, self._clocks)
+        build.declared |= ports
+        for name, port in ports.items():
+            if port.node is None and not name.startswith(("s_axis", "m_axis")):
+                continue
+            # In the name of a port of a node, the number is not always at the end.
+            general = name if port.node is None else name.replace(str(port.node), "{}", 1)
+            add = build.add_output if port.output else build.add_input
+            add(general, port.width, node=port.node)
+
+    def _add_control(self) -> None:
+        """Add what starts runs, and what takes commands if they need any."""
+        build, top = self._build, levels(self._build.nodes) - 1
+        # To the nodes, into their registers, and up the tree.
+        make = partial(StreamControl, self._program, top + 2, self._loader)
+        heard = {"ready": "ready", "bad": "bad", "good": "good", "last": "length"}
+        nets = {name: f"{net}_{top}_0" for name, net in heard.items()}
+        add_single(build, "stream_control", Role.STREAM, make, renamed=nets)
+        if self._facts.commanded:
+            commands = partial(Commands, self._command_shape())
+            add_single(build, "commands", Role.STREAM, commands, renamed=COMMAND_NETS)
+
+    def _command_shape(self) -> CommandShape:
+        """Return what commands choose."""
+        program, choices = self._program, self._choices
+        if program.barrier:
+            choices = replace(
+                choices,
+                roots=(*choices.roots, None),
+                combining=(*choices.combining, False),
+                served=(*choices.served, (Range(1, len(program.forms)),)),
+            )
+        return CommandShape(choices, self._facts, program.flits, program.barrier)
+
+    def _add_engines(self, name_of: str, make: Callable[[], Engine]) -> None:
+        """Add the loader of each node, or the unloader."""
+        build, leaf = self._build, make()
+        nodes, shape = np.arange(build.nodes), leaf.shape
+        build.add_module(name_of, make, role=Role.STREAM)
+        inputs = self._constants(leaf)
+        outputs: dict[str, tuple[str, int]] = {}
+        for name, member in leaf.signature.members.items():
+            net = f"{name}_{{}}"
+            if name.startswith("t"):
+                net = f"{leaf.side}_{{}}_{name}{self._inner}"
+            if member.flow is Out:
+                outputs[name] = f"{shape.verb}_key_{{}}" if name == "key" else net, member.shape
+            elif name.startswith("t"):
+                inputs[name] = (Slice(net, nodes, 0, member.shape),)
+            elif name not in inputs:
+                inputs[name] = (build.distribution.near_each(name, nodes),)
+        build.add_array(f"{name_of}_at_{{}}", name_of, nodes, inputs=inputs, outputs=outputs)
+
+    def _constants(self, leaf: Engine) -> dict[str, Sequence[Source]]:
+        """Return the inputs of engines that are constants of the node, and the row of the ROM."""
+        shape, nodes = leaf.shape, np.arange(self._build.nodes)
+        here = self._core.nodes
+        inputs: dict[str, Sequence[Source]] = {
+            leaf.passes: [Numbers(each.there.astype(int), 1) for each in shape.packets]
+        }
+        if shape.position_bits:
+            # In a barrier nobody asks for it.
+            positions = [form.groups.position[here] for form in self._program.forms]
+            positions += [0 * nodes] * self._program.barrier
+            inputs["position"] = [Numbers(each, self._facts.position_bits) for each in positions]
+        if shape.lacks and shape.verb == "unload":
+            inputs |= _own_packets(shape, len(nodes))
+        if shape.key_bits:
+            contents, which = np.unique(shape.table.rom_rows, axis=0, return_inverse=True)
+            net = f"{shape.verb}_row_{{}}"
+            self._build.add_roms(
+                f"rom_{net}",
+                nodes,
+                contents=[tuple(rows) for rows in contents.tolist()],
+                which=np.asarray(which).ravel(),
+                width=shape.table.rom_bits,
+                address=[Slice(f"{shape.verb}_key_{{}}", nodes, 0, shape.key_bits)],
+                output=net,
+            )
+            inputs["row"] = (Slice(net, nodes, 0, shape.table.rom_bits),)
+        elif shape.table.rom_bits:
+            inputs["row"] = (Numbers(shape.table.rom_rows[:, 0], shape.table.rom_bits),)
+        return inputs
+
+    def _add_own_blocks(self) -> None:
+        """Add what keeps own blocks, and shows the words of streams."""
+        build, shape = self._build, self._unloader
+        keeps = np.array(shape.keeps_at())
+        for name, nodes in (("own_block", np.flatnonzero(keeps)), ("outlet", np.flatnonzero(~keeps))):
+            if not len(nodes):
+                continue
+            make: Callable[[], Leaf] = partial(OwnBlock, shape, keeps=name == "own_block")
+            build.add_module(name, make, role=Role.STREAM)
+            members = make().signature.members
+            inputs: Mapping[str, Sequence[Source]] = {
+                port: (Slice(f"{port}_{{}}", nodes, 0, each.shape),)
+                for port, each in members.items()
+                if each.flow is not Out
+            }
+            net = f"m_axis_{{}}_tdata{self._inner}"
+            outputs = {"tdata": (net, shape.data_bits)}
+            build.add_array(f"{name}_at_{{}}", name, nodes, inputs=inputs, outputs=outputs)
+
+
+def _own_packets(shape: EngineShape, nodes: int) -> dict[str, Sequence[Source]]:
+    """Return the number of the last packet of nodes in each form, and the origins of theirs."""
+    last, numbers = list[Source](), list[Source]()
+    for each in shape.packets:
+        counts = np.full(nodes, each.count) if each.counts is None else each.counts
+        last.append(Numbers(np.maximum(counts, 1) - 1, shape.packet_bits))
+        for k in range(1 << shape.packet_bits):
+            number = np.full(nodes, k)
+            if each.numbers is not None:
+                number = each.numbers[:, min(k, each.count - 1)]
+            numbers.append(Numbers(number | each.origin, shape.number_bits))
+    return {"own_last": last, "own_numbers": numbers}

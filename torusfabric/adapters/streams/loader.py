@@ -1,0 +1,278 @@
+"""The loader of a node: takes the packets that the node sends, and writes them at the memory port.
+
+Message m is written into section ``m mod S`` while earlier runs go on. A complete message waits
+until its run begins. Two messages wait at most, and while a run is under way only one if there are
+two sections.
+
+Cycles of a word:
+
+=====  ==========================================================
+0      the word is taken; the packet table is given its address
+1      the row is there: write enable, bank, address and data
+=====  ==========================================================
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from ...rtl.memories import constant_at
+from ...rtl.modules import apart
+from ...rtl.multiplexer import keeper
+from ...rtl.streams.ports import stream_signals
+from ...rtl.streams.words import WordCount, cleared, counted, registered_outputs, state, tally
+from .engine import Engine, EngineShape
+
+__all__ = ["BAD_DESTINATION", "BAD_LENGTH", "Loader"]
+
+#: The bits of what is wrong with a message: its lengths, and its destinations.
+BAD_LENGTH, BAD_DESTINATION = 0, 1
+
+
+class Loader(Engine):
+    """Takes the messages of a node.
+
+    Members
+    -------
+    tdata, tvalid, tlast, tdest, tready : In, Out
+        The stream of the packets that the node sends.
+    sends, position : In
+        For each form: whether the node sends packets, and its position in its group.
+    clear : In(1)
+        The reset of the node.
+    load_valid, load_mode, load_root : In
+        What commands say of messages of even and of odd numbers.
+    run_begins, run_ends : In(1)
+        High for a cycle when a run begins, and, if there are two sections, when one has ended.
+    key, row : Out, In
+        The address of the ROM, and its row a cycle later.
+    write_enable, write_bank, write_address, write_data : Out
+        The write of the memory port.
+    write_section : Out
+        The lowest bits of the number of the message: the section, and one bit more.
+    own_enable, own_index : Out
+        High if the node keeps the word itself, and the number of the word in its packet.
+    loaded, bad, length, counts : Out
+        Whether a message waits; what is wrong with it; the number of the last word of its packets;
+        and whether it has any words, if some nodes send nothing.
+    """
+
+    side, passes = "s_axis", "sends"
+
+    def __init__(self, shape: EngineShape) -> None:
+        self._sections = sections = shape.facts.sections
+        self._dest_bits = shape.number_bits * any(shape.named)
+        super().__init__(
+            shape,
+            {
+                **stream_signals(shape.data_bits, dest=self._dest_bits),
+                "sends": In(len(shape.packets)),
+                "position": In(shape.position_bits),
+                "clear": In(1),
+                **{name: In(bits) for name, bits in shape.facts.said_widths("load").items()},
+                "run_begins": In(1),
+                "run_ends": In(int(sections.two)),
+                "row": In(shape.table.rom_bits),
+                "key": Out(shape.key_bits),
+                "write_enable": Out(1),
+                "write_bank": Out(shape.port.bank_bits),
+                "write_address": Out(shape.port.address_bits),
+                "write_data": Out(shape.width),
+                "write_section": Out(sections.number_bits),
+                "own_enable": Out(int(shape.keeps)),
+                "own_index": Out(shape.words.index_bits * shape.keeps),
+                "loaded": Out(1),
+                "bad": Out(2),
+                "length": Out(shape.length_bits),
+                "counts": Out(int(shape.some)),
+            },
+        )
+        written = ("write_enable", "own_enable", "own_index", "write_data", "write_section")
+        registered_outputs(self, *written)
+        #: The lowest bits of the number of the message that is loaded.
+        self._number = state(sections.number_bits, name="number")
+
+    @cached_property
+    def _form(self) -> Value:
+        """The form of the message that is loaded."""
+        return self._form_of(self._number[0])
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the counters, the write, and the queue of the messages that wait."""
+        m, shape, clear = Module(), self.shape, self.value("clear")
+        both, number = state(name="both"), self._number
+        ends, both_next = Signal(name="ends_message"), Signal(name="both_next")
+        sends, beat, last = Signal(name="sends_now"), Signal(name="beat"), self.value("tlast")
+        may, may_end = self._room(m, ends, (both, both_next))
+        m.d.comb += [
+            sends.eq(self._takes_part(number[0])),
+            self.tready.eq(may & sends & ~clear),
+            # A word that is taken in the cycle of a reset is forgotten with everything else.
+            beat.eq(self.value("tvalid") & may & sends),
+        ]
+        counter = counted(m, shape.words, self._form, beat=beat, restart=last)
+        beyond, at_last = self._limits(m, counter, beat)
+        ends_packet = self.value("tvalid") & last & may_end & sends
+        first_packet, last_packet = self._packets(m, ends_packet)
+        # A node that sends nothing has nothing to wait for.
+        m.d.comb += ends.eq((ends_packet & last_packet) | (may_end & ~sends))
+        length, unequal = self._lengths(m, counter, ends_packet, first_packet, at_last)
+        wrong, so_far = Signal(2, name="wrong"), state(2, name="wrong_so_far")
+        # This matters only in a cycle in which a word is taken.
+        m.d.comb += wrong.eq(so_far | Cat(
+            Mux(last, unequal, at_last),
+            last & self._wrong_destination(m, ends_packet, last_packet),
+        ))  # fmt: skip
+        with m.If(beat):
+            m.d.sync += so_far.eq(wrong & ~(last & last_packet).replicate(2))
+        with m.If(ends):
+            m.d.sync += number.eq(number + 1)
+        self._write(m, counter, beat & ~beyond)
+        known = Cat(wrong & sends.replicate(2), sends)
+        self._queue(m, ends, (both, both_next), Cat(known, length[: shape.length_bits]))
+        cleared(m, clear, number, so_far, *counter.registers)
+        return m
+
+    def _room(self, m: Module, ends: Value, both: tuple[Signal, Signal]) -> tuple[Signal, Value]:
+        """Return whether words are accepted: for the port, and for what ends of messages change."""
+        full, following = both
+        clear = self.value("clear")
+        if self._sections.two:
+            ended = self.value("run_ends")
+            count, counted = tally(m, up=ends, down=ended, clear=clear, name="occupied")
+            # It is never 3.
+            full, following = count[1], counted[1]
+        # Synthesis would share a level of logic with what every word changes, and put another one
+        # behind it; it cannot share what comes from a register of its own.
+        ends_full = apart(m, following & ~clear, name="ends_full")
+        commanded = self._said("valid", self._number[0], 1, otherwise=1)
+        may = Signal(name="may_load")
+        m.d.comb += may.eq(~full & commanded)
+        return may, ~ends_full & commanded
+
+    def _limits(self, m: Module, counter: WordCount, beat: Value) -> tuple[Signal, Signal]:
+        """Return whether a word is beyond the longest packet, and whether it is the last of it."""
+        end = self.shape.most_flits - 1
+        full, at_last = state(name="full"), state(name="at_last", init=not end)
+        with m.If(beat):
+            m.d.sync += [
+                full.eq(~self.value("tlast") & (full | at_last)),
+                at_last.eq(counter.following == end),
+            ]
+        cleared(m, self.value("clear"), full, at_last)
+        return full, at_last
+
+    def _packets(self, m: Module, ends: Value) -> tuple[Value, Value]:
+        """Return whether a packet is the first of its message, and whether it is the last."""
+        if not self.shape.packet_bits:
+            return Const(1), Const(1)
+        count = state(self.shape.packet_bits, name="packet")
+        last = count == self._last_packet()
+        with m.If(ends):
+            m.d.sync += count.eq(Mux(last, 0, count + 1))
+        cleared(m, self.value("clear"), count)
+        return count == 0, last
+
+    def _last_packet(self) -> Value:
+        """Return the number of the last packet of a message."""
+        return constant_at([count - 1 for count in self.shape.counts], self._form)
+
+    def _lengths(
+        self, m: Module, counter: WordCount, ends: Value, first: Value, at_last: Value
+    ) -> tuple[Value, Value]:
+        """Return the length of the first packet of a message, and if that of another is wrong."""
+        shape, index = self.shape, counter.index
+        if not shape.any_length:
+            return Const(0, 1), ~at_last
+        if not shape.packet_bits:
+            return index, Const(0)
+        held = Signal(shape.length_bits, name="first_length", reset_less=True)
+        with m.If(ends & first):
+            m.d.sync += held.eq(index)
+        return Mux(first, index, held), ~first & (index != held)
+
+    def _wrong_destination(self, m: Module, ends: Value, last: Value) -> Value:
+        """Return whether there is no such destination, or it had a packet already.
+
+        This matters only for the word that ends a packet.
+        """
+        shape, dest = self.shape, self.value("tdest") if self._dest_bits else Const(0, 0)
+        if not self._dest_bits:
+            return Const(0)
+        named = constant_at([int(each) for each in shape.named], self._form)
+        counts = [count for count, has in zip(shape.counts, shape.named, strict=True) if has]
+        unknown: Value = Const(0)
+        if any(count != 1 << self._dest_bits for count in counts):
+            unknown = dest >= constant_at(shape.counts, self._form)
+        if not shape.packet_bits:
+            return unknown & named
+        # Ports are as wide as the number of a node, which groups and offsets do not need.
+        sent, bit = state(max(shape.counts), name="sent"), dest[: shape.packet_bits]
+        with m.If(ends):
+            m.d.sync += sent.bit_select(bit, 1).eq(1)
+        with m.If(ends & last):
+            m.d.sync += sent.eq(0)
+        cleared(m, self.value("clear"), sent)
+        return (unknown | sent.bit_select(bit, 1)) & named
+
+    def _write(self, m: Module, counter: WordCount, beat: Value) -> None:
+        """Write a word a cycle after it was taken."""
+        shape, table = self.shape, self.shape.table
+        within = Signal(shape.words.within_bits, name="within_here", reset_less=True)
+        dest = self.value("tdest") if self._dest_bits else Const(0, 0)
+        address = table.address(counter.chunk, dest, self._form)
+        held = Signal(max(table.address_bits, 1), name="row_address", reset_less=True)
+        m.d.sync += [
+            self.write_enable.eq(beat),
+            self.write_data.eq(self.value("tdata")[: shape.width]),
+            self.write_section.eq(self._number),
+            within.eq(counter.within),
+            *(held[bit].eq(address[bit]) for bit in table.wired_bits),
+        ]
+        row = self.value("row") if table.rom_bits else Const(0, 0)
+        if shape.key_bits:
+            m.d.comb += self.key.eq(address)
+        m.d.comb += [
+            self.write_bank.eq(table.field("bank", held, row)),
+            self.write_address.eq(self._address(table.field("base", held, row), within)),
+        ]
+        if shape.keeps:
+            mine: Value = Const(1)
+            if self._dest_bits:
+                named = constant_at([int(each) for each in shape.named], self._form)
+                mine = (dest == self._given("position", self._form)) | ~named
+            m.d.sync += [self.own_enable.eq(beat & mine), self.own_index.eq(counter.index)]
+            cleared(m, self.value("clear"), self.own_enable)
+        cleared(m, self.value("clear"), self.write_enable)
+
+    def _queue(
+        self, m: Module, ends: Value, both: tuple[Signal, Signal], new: Value
+    ) -> None:
+        """Keep what is known of the messages that wait, the oldest first; and whether two do."""
+        first = Signal(len(new), name="first", reset_less=True)
+        second = Signal(len(new), name="second", reset_less=True)
+        waits, begins = state(name="waits"), self.value("run_begins")
+        two, two_next = both
+        stays, moves = waits & ~begins, begins | ~waits
+        # While two wait, all there is to do is to move up.
+        oldest = Mux(two, second, new)
+        with m.If(moves):
+            m.d.sync += first[2:].eq(oldest[2:])
+        # An enable would be one more wire behind the long one of `begins`.
+        found, keep = oldest[:2], keeper(m, 2)
+        m.d.sync += first[:2].eq(
+            (keep(found) & moves.replicate(2)) | (first[:2] & stays.replicate(2))
+        )
+        with m.If(ends):
+            m.d.sync += second.eq(new)
+        m.d.comb += two_next.eq(Mux(begins, two & ends, two | (waits & ends)))
+        m.d.sync += [waits.eq(stays | (waits & two) | ends), two.eq(two_next)]
+        cleared(m, self.value("clear"), waits, two)
+        m.d.comb += [self.loaded.eq(waits), self.bad.eq(first[:2])]
+        if self.shape.some:
+            m.d.comb += self.counts.eq(first[2])
+        if self.shape.length_bits:
+            m.d.comb += self.length.eq(first[3:])

@@ -1,0 +1,90 @@
+"""The own block of a node: words that the node sends to itself, and the data of its stream.
+
+These words do not pass the core. They are kept from the message that is loaded to the run that is
+unloaded, which are more than there are sections of the memories: hence twice as many sections here.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.wiring import In, Member, Out
+
+from ...rtl.memories import ReadPort, WritePort, add_memory, memory_cell
+from ...rtl.modules import Leaf
+from ...rtl.streams.sections import in_section, section_bits
+from .engine import EngineShape
+
+__all__ = ["OwnBlock"]
+
+
+class OwnBlock(Leaf):
+    """Keeps the own block of a node, and shows it or the word of the memory port.
+
+    Parameters
+    ----------
+    shape : EngineShape
+        The shape of the unloaders.
+    keeps : bool
+        True if the node keeps words; else it only shows those of the memory port.
+
+    Members
+    -------
+    own_enable, own_index, write_data, write_section : In
+        The words that the loader writes.
+    read_advance, read_own, read_index, read_section : In
+        The word that the unloader asks for.
+    read_data : In
+        The word of the memory port.
+    tdata : Out
+        The data of the stream.
+    """
+
+    def __init__(self, shape: EngineShape, *, keeps: bool) -> None:
+        self._shape, self._keeps = shape, keeps
+        index, number = shape.words.index_bits, shape.facts.sections.number_bits
+        members: dict[str, Member] = {"read_data": In(shape.width), "tdata": Out(shape.data_bits)}
+        if keeps:
+            members |= {"own_enable": In(1), "own_index": In(index), "write_data": In(shape.width)}
+            members |= {"write_section": In(number), "read_section": In(number)}
+            members |= {"read_advance": In(1), "read_own": In(1), "read_index": In(index)}
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the memory, and the choice of the word."""
+        m, word = Module(), self.value("read_data")
+        if self._keeps:
+            own, kept = self._read(m)
+            word = Mux(own, kept, word)
+        m.d.comb += self.tdata.eq(Cat(word, Const(0, len(self.tdata) - self._shape.width)))
+        return m
+
+    def _read(self, m: Module) -> tuple[Value, Value]:
+        """Return whether the word that is shown is kept here, and that word."""
+        most, advance = self._shape.most_flits, self.value("read_advance")
+        sections = 2 * self._shape.facts.sections.count
+        address = in_section(self.value("read_index"), most, self.value("read_section"))
+        asked = Cat(self.value("read_own"), address)
+        for stage in range(self._shape.port.answer - 1):
+            later = Signal(len(asked), name=f"asked_{stage}", reset_less=True)
+            with m.If(advance):
+                m.d.sync += later.eq(asked)
+            asked = later
+        own = Signal(name="own", reset_less=True)
+        with m.If(advance):
+            m.d.sync += own.eq(asked[0])
+        kept = add_memory(
+            m,
+            "kept",
+            memory_cell(
+                "kept",
+                width=self._shape.width,
+                depth=most + ((sections - 1) << section_bits(most)),
+            ),
+            write=WritePort(
+                in_section(self.value("own_index"), most, self.value("write_section")),
+                self.value("write_data"),
+                self.value("own_enable"),
+            ),
+            read=ReadPort(asked[1:], advance),
+        )
+        return own, kept

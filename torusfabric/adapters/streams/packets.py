@@ -1,0 +1,212 @@
+"""Packets: where the words that a node sends, and those that it receives, lie at its memory port.
+
+A packet has one *block* for each chunk. Word w of a packet belongs to block ``w % C`` in fabrics of
+any length, and to block ``w // B`` where blocks have a fixed number B of words. The words of a block
+lie `pitch` addresses apart in one bank.
+
+The block that a node receives from itself never passes the memory port: it is kept beside the core,
+word by word, and has the bank `OWN`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...program import Program
+from ...rtl.core import Core
+from ...rtl.memories import address_width
+from ...topology import BoolArray, IntArray
+
+__all__ = [
+    "NOWHERE",
+    "OWN",
+    "Packets",
+    "barrier_packets",
+    "number_bits",
+    "packets_received",
+    "packets_sent",
+]
+
+#: The bank of words that a node keeps for itself, and of words that a node does not have.
+OWN, NOWHERE = -2, -1
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Packets:
+    """The packets that each node sends, or receives, in a run of a form.
+
+    Parameters
+    ----------
+    count : int
+        Packets of a node.
+    there : ndarray of bool, shape (nodes,)
+        The nodes that have any.
+    at_root : bool
+        True if of these the root of the run alone has them.
+    named : bool
+        True if packets have destinations.
+    origin : int
+        The origin of the first packet, if that is not the root of the run.
+    bank, base : ndarray of int, shape (nodes, packets, blocks)
+        The bank and the first address of each block.
+    by_root : bool
+        True if there is one packet, whose origin is the root of the run. Then the second axis has
+        an entry for each root.
+    words : int
+        The most words of a block.
+    pitch : int
+        The distance of the addresses of two words of a block.
+    numbers, counts : ndarray of int, shapes (nodes, packets) and (nodes,), or None
+        The origins of the packets of each node, and the number of packets, where nodes lack some.
+    """
+
+    count: int
+    there: BoolArray
+    at_root: bool = False
+    named: bool = False
+    origin: int = 0
+    bank: IntArray
+    base: IntArray
+    by_root: bool = False
+    words: int
+    pitch: int = 1
+    numbers: IntArray | None = None
+    counts: IntArray | None = None
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of a packet."""
+        return int(self.base.shape[2])
+
+
+def number_bits(program: Program) -> int:
+    """Return the bits of a destination, or of an origin."""
+    blocks = [program.part(form).schedule.blocks for form in range(len(program.forms))]
+    counts = [max(each.goals, each.parts) for each in blocks]
+    return address_width(max(program.topology.nodes, *counts))
+
+
+def packets_sent(core: Core, form: int) -> Packets:
+    """Return the packets that nodes send: one for each destination, or one for all.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> core = Core(tf.compile(tf.plan("3x3", "scatter"), flits=4), 8, sections=2, concurrent=True)
+    >>> sent = packets_sent(core, 0)
+    >>> sent.count, int(sent.there.sum()), sent.base[0, :3, 0].tolist()
+    (9, 1, [0, 4, 8])
+    """
+    part, of_form = core.program.part(form), core.program.forms[form]
+    collective, count = part.schedule.collective, part.schedule.blocks.goals
+    there = part.groups.group >= 0
+    at_root = collective.single_origin and of_form.any_root
+    if collective.single_origin and not at_root:
+        there &= part.groups.position == collective.root
+    bank, address = _first_words(core, form, count, received=False)
+    return _joined(core, form, bank, address, count=count, there=there, at_root=at_root,
+                   named=collective.personal)  # fmt: skip
+
+
+def packets_received(core: Core, form: int) -> Packets:
+    """Return the packets that nodes receive: one from each origin, or one in all.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> core = Core(tf.compile(tf.plan("3x3", "gather"), flits=4), 8, sections=2, concurrent=True)
+    >>> received = packets_received(core, 0)
+    >>> received.count, int(received.there.sum()), int(received.bank[0, 0, 0]) == OWN
+    (9, 1, True)
+    """
+    program = core.program
+    part, of_form = program.part(form), program.forms[form]
+    collective, count = part.schedule.collective, part.schedule.blocks.parts
+    roots = range(of_form.groups.size if of_form.any_root else 1)
+    found = [_first_words(core, form, count, received=True, root=root) for root in roots]
+    bank, address = (np.stack(each) for each in zip(*found, strict=True))
+    by_root = collective.single_origin and of_form.any_root
+    at_root = collective.to_root and of_form.any_root
+    if by_root:
+        bank, address = (each[:, :, 0].swapaxes(0, 1) for each in (bank, address))
+    elif at_root:
+        position, nodes = np.maximum(of_form.groups.position, 0), np.arange(bank.shape[1])
+        bank, address = bank[position, nodes], address[position, nodes]
+    else:
+        bank, address = bank[0], address[0]
+    own = np.array([memory.own for memory in core.rows.memories])[bank]
+    bank = np.where(address < 0, NOWHERE, np.where(own, OWN, bank))
+    has = (address[..., 0] >= 0).any(axis=2)
+    numbers = counts = None
+    if collective.local and not has.all():
+        numbers, counts = np.argsort(~has, axis=1, kind="stable"), has.sum(axis=1)
+        bank, address = (np.take_along_axis(each, numbers[..., None, None], axis=1)
+                         for each in (bank, address))  # fmt: skip
+    return _joined(
+        core, form, bank, address,
+        count=count,
+        there=has.any(axis=1),
+        at_root=at_root,
+        origin=0 if by_root or not collective.single_origin else collective.root or 0,
+        by_root=by_root,
+        numbers=numbers,
+        counts=counts,
+    )  # fmt: skip
+
+
+def barrier_packets(nodes: int, bank: int) -> Packets:
+    """Return the packets of a barrier: one word of each node, which the node receives itself."""
+    shape = nodes, 1, 1
+    there = np.ones(nodes, bool)
+    return Packets(count=1, there=there, bank=np.full(shape, bank), base=np.zeros(shape, int),
+                   words=1)  # fmt: skip
+
+
+def _first_words(
+    core: Core, form: int, count: int, *, received: bool, root: int | None = None
+) -> tuple[IntArray, IntArray]:
+    """Return bank and address of the first two words of each block, by node, packet and block.
+
+    The address is -1 where a node has no such word.
+    """
+    program = core.program
+    blocks, words = _block_shape(program, form)
+    # A message of whole blocks, each of two words at least.
+    words = max(words, 2)
+    block, word = np.arange(blocks)[:, None], np.arange(2)
+    step = word * blocks + block if program.any_length else word + block * words
+    numbers = np.arange(count)[:, None, None] * blocks * words + step
+    bank, address = core.places(received=received, form=form, words=numbers.ravel(),
+                                length=blocks * words, root=root)  # fmt: skip
+    shape = len(core.nodes), *numbers.shape
+    return bank.reshape(shape), address.reshape(shape)
+
+
+def _block_shape(program: Program, form: int) -> tuple[int, int]:
+    """Return the blocks of a packet, and the most words of one."""
+    part = program.part(form)
+    return part.schedule.chunks, part.block_flits
+
+
+def _joined(
+    core: Core, form: int, bank: IntArray, address: IntArray, *, there: BoolArray, **others: object
+) -> Packets:
+    """Return packets, given where the first two words of each block lie.
+
+    Blocks that follow one another in a bank become one.
+    """
+    program = core.program
+    _, words = _block_shape(program, form)
+    base, passes = np.maximum(address[..., 0], 0), (bank >= 0).all(axis=3) & there[:, None, None]
+    steps = np.unique((address[..., 1] - address[..., 0])[passes & (address >= 0).all(axis=3)])
+    pitch = max(int(steps.max(initial=0)), 1) if words > 1 else 1
+    bank = bank[..., 0]
+    # Words that a node keeps lie one after another.
+    block = np.arange(base.shape[2])
+    base = np.where(bank == OWN, words * block, base)
+    follow = (base == base[..., :1] + words * block) & (bank == bank[..., :1])
+    if not program.any_length and pitch == 1 and follow[there].all():
+        bank, base = bank[..., :1], base[..., :1]
+    return Packets(bank=bank, base=base, words=words, pitch=pitch, there=there, **others)  # type: ignore[arg-type]

@@ -1,0 +1,178 @@
+"""The packet table of a node: a row for each block of each packet, form by form.
+
+An engine steps through the rows of a packet. The address of a row is::
+
+    | form | packet | block |
+
+The rows of a form begin at a multiple of their number. A bit of a row that is constant at all nodes
+takes no table, and neither does a bit that equals a bit of the address at all nodes: so first
+addresses that are an affine function of the packet, by a power of two, are wires. All other bits are
+in a ROM of the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from amaranth.hdl import Cat, Const, Value
+
+from ...rtl.memories import choose, fitting
+from ...topology import IntArray
+from .packets import Packets
+
+__all__ = ["PacketTable"]
+
+#: The value of a field in a row that no node uses.
+FREE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class PacketTable:
+    """The packet tables of all nodes, on one side.
+
+    Parameters
+    ----------
+    packets : sequence of Packets
+        One entry for each form.
+    fields : dict of str to (sequence of ndarray of int)
+        For each field, its values by form, shape (nodes, packets, blocks); `FREE` where they do not
+        matter.
+
+    Examples
+    --------
+    >>> base = 4 * np.arange(8).reshape(1, 8, 1)
+    >>> packets = Packets(count=8, there=np.ones(1, bool), bank=0 * base, base=base, words=4)
+    >>> table = PacketTable([packets], {"base": [base]})
+    >>> table.address_bits, table.widths, table.rom_bits
+    (3, {'base': 5}, 0)
+    """
+
+    packets: Sequence[Packets]
+    fields: Mapping[str, Sequence[IntArray]]
+
+    @cached_property
+    def packet_bits(self) -> list[int]:
+        """Bits of a packet in an address, for each form."""
+        return [(each.base.shape[1] - 1).bit_length() for each in self.packets]
+
+    @cached_property
+    def block_bits(self) -> list[int]:
+        """Bits of a block in an address, for each form."""
+        return [(each.blocks - 1).bit_length() for each in self.packets]
+
+    @cached_property
+    def _below(self) -> list[int]:
+        """Bits of a row within those of its form."""
+        return [sum(bits) for bits in zip(self.packet_bits, self.block_bits, strict=True)]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The first row of each form: the largest come first, so that all are aligned."""
+        starts, start = [0] * len(self._below), 0
+        for form in sorted(range(len(starts)), key=lambda form: -self._below[form]):
+            starts[form], start = start, start + (1 << self._below[form])
+        return starts
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(1 << bits for bits in self._below)
+
+    @property
+    def address_bits(self) -> int:
+        """Bits of the address of a row."""
+        return (self.rows - 1).bit_length()
+
+    def address(self, block: Value, packet: Value, form: Value) -> Value:
+        """Return the address of a row."""
+        found = []
+        for start, packets, blocks in zip(
+            self.starts, self.packet_bits, self.block_bits, strict=True
+        ):
+            parts = [fitting(block, blocks), fitting(packet, packets)]
+            above = self.address_bits - packets - blocks
+            found.append(Cat(*parts, Const(start >> packets + blocks, above)))
+        return found[0] if len(found) == 1 else choose(found, form)
+
+    @cached_property
+    def widths(self) -> dict[str, int]:
+        """Bits of each field."""
+        return {
+            name: max(int(each.max(initial=0)) for each in values).bit_length()
+            for name, values in self.fields.items()
+        }
+
+    @cached_property
+    def values(self) -> dict[str, IntArray]:
+        """The values of each field, shape (nodes, rows); `FREE` where they do not matter."""
+        return {name: self._joined(values) for name, values in self.fields.items()}
+
+    def _joined(self, values: Sequence[IntArray]) -> IntArray:
+        """Return the values of a field in all rows, given those of each form."""
+        found = np.full((len(values[0]), self.rows), FREE)
+        for form, (each, packets) in enumerate(zip(values, self.packets, strict=True)):
+            packet, block = np.ogrid[: each.shape[1], : each.shape[2]]
+            at = self.starts[form] + (packet << self.block_bits[form]) + block
+            found[:, at] = np.where(packets.there[:, None, None], each, FREE)
+        return found
+
+    @cached_property
+    def _bits(self) -> dict[str, list[tuple[str, int]]]:
+        """The place of each bit of each field: a constant, a bit of the address, or of the ROM."""
+        columns: dict[bytes, int] = {}
+        places: dict[str, list[tuple[str, int]]] = {}
+        address = np.arange(self.rows)
+        for name, values in self.values.items():
+            places[name] = []
+            known = values >= 0
+            for bit in range(self.widths[name]):
+                column = np.where(known, values >> bit & 1, 0)
+                ones = column[known]
+                if not ones.any() or ones.all():
+                    places[name].append(("constant", int(ones.any())))
+                    continue
+                same = [k for k in range(self.address_bits)
+                        if ((address >> k & 1) == column)[known].all()]  # fmt: skip
+                if same:
+                    places[name].append(("address", same[0]))
+                    continue
+                number = columns.setdefault(np.packbits(column).tobytes(), len(columns))
+                places[name].append(("rom", number))
+        return places
+
+    @property
+    def rom_bits(self) -> int:
+        """Bits of a row of the ROM."""
+        numbers = [number for bits in self._bits.values() for kind, number in bits if kind == "rom"]
+        return 1 + max(numbers, default=-1)
+
+    @property
+    def wired_bits(self) -> list[int]:
+        """The bits of the address that fields follow."""
+        bits = (bit for bits in self._bits.values() for bit in bits)
+        return sorted({number for kind, number in bits if kind == "address"})
+
+    @cached_property
+    def rom_rows(self) -> IntArray:
+        """The ROM of each node, shape (nodes, rows)."""
+        rows = np.zeros((len(next(iter(self.values.values()))), self.rows), np.int64)
+        for name, values in self.values.items():
+            for bit, (kind, number) in enumerate(self._bits[name]):
+                if kind == "rom":
+                    rows |= np.where(values >= 0, values >> bit & 1, 0) << number
+        return rows
+
+    def field(self, name: str, address: Value, row: Value) -> Value:
+        """Return a field, given the address of its row and the row of the ROM."""
+        known = {"address": address, "rom": row}
+        return Cat(
+            Const(number, 1) if kind == "constant" else known[kind][number]
+            for kind, number in self._bits[name]
+        )
+
+    def is_disjoint(self, name: str, bits: int) -> bool:
+        """Return True if a field has no bit in common with any number whose set bits are these."""
+        return not (np.maximum(self.values[name], 0) & bits).any()
