@@ -91,9 +91,7 @@ class StreamControl(Leaf):
         """Build the decision, and what nodes are told of runs."""
         m, bits = Module(), self._shape.length_bits
         # Nodes are reset a cycle later, and what they say comes as late as after a run.
-        wait = Signal(
-            range(self._round_trip + 1), name="left_to_wait", init=self._round_trip
-        )
+        wait = Signal(range(self._round_trip + 1), name="left_to_wait", init=self._round_trip)
         # Whether a run may begin but for what nodes and commands say, known a cycle before.
         is_open = Signal(name="is_open")
         other = self._other_length()

@@ -1,7 +1,7 @@
 """Engines: what the loader and the unloader of a node have in common.
 
-Parameters that all loaders, or all unloaders, of a fabric share are an `EngineShape`. Commands say of
-a message, or of a run, the form and the root; nodes keep them by the lowest bits of its number.
+Parameters that all loaders, or all unloaders, of a fabric share are an `EngineShape`. Commands say
+the form and the root of a message, or of a run, by the lowest bits of its number.
 """
 
 from __future__ import annotations

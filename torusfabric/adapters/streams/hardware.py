@@ -153,7 +153,7 @@ class StreamTop:
         if self._timeout:
             add_watch(build, self._timeout, self._asked(), apart=apart)  # type: ignore[arg-type]
         if apart:
-            add_crossings(build, watched=self._timeout > 0)  # type: ignore[arg-type]
+            add_crossings(build, watched=self._timeout > 0)
         return Built(routers)
 
     def _asked(self) -> Parts:
@@ -255,7 +255,10 @@ class StreamTop:
         """Add what keeps own blocks, and shows the words of streams."""
         build, shape = self._build, self._unloader
         keeps = np.array(shape.keeps_at())
-        for name, nodes in (("own_block", np.flatnonzero(keeps)), ("outlet", np.flatnonzero(~keeps))):
+        for name, nodes in (
+            ("own_block", np.flatnonzero(keeps)),
+            ("outlet", np.flatnonzero(~keeps)),
+        ):
             if not len(nodes):
                 continue
             make: Callable[[], Leaf] = partial(OwnBlock, shape, keeps=name == "own_block")

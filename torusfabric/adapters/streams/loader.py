@@ -232,12 +232,15 @@ class Loader(Engine):
             within.eq(counter.within),
             *(held[bit].eq(address[bit]) for bit in table.wired_bits),
         ]
+        form = Signal(shape.facts.form_bits * table.by_form, name="form_here", reset_less=True)
+        if len(form):
+            m.d.sync += form.eq(self._form)
         row = self.value("row") if table.rom_bits else Const(0, 0)
         if shape.key_bits:
             m.d.comb += self.key.eq(address)
         m.d.comb += [
-            self.write_bank.eq(table.field("bank", held, row)),
-            self.write_address.eq(self._address(table.field("base", held, row), within)),
+            self.write_bank.eq(table.field("bank", held, row, form)),
+            self.write_address.eq(self._address(table.field("base", held, row, form), within)),
         ]
         if shape.keeps:
             mine: Value = Const(1)
@@ -248,9 +251,7 @@ class Loader(Engine):
             cleared(m, self.value("clear"), self.own_enable)
         cleared(m, self.value("clear"), self.write_enable)
 
-    def _queue(
-        self, m: Module, ends: Value, both: tuple[Signal, Signal], new: Value
-    ) -> None:
+    def _queue(self, m: Module, ends: Value, both: tuple[Signal, Signal], new: Value) -> None:
         """Keep what is known of the messages that wait, the oldest first; and whether two do."""
         first = Signal(len(new), name="first", reset_less=True)
         second = Signal(len(new), name="second", reset_less=True)

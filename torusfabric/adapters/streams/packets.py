@@ -1,8 +1,8 @@
 """Packets: where the words that a node sends, and those that it receives, lie at its memory port.
 
 A packet has one *block* for each chunk. Word w of a packet belongs to block ``w % C`` in fabrics of
-any length, and to block ``w // B`` where blocks have a fixed number B of words. The words of a block
-lie `pitch` addresses apart in one bank.
+any length, and to block ``w // B`` where blocks have a fixed number B of words. The words of a
+block lie `pitch` addresses apart in one bank.
 
 The block that a node receives from itself never passes the memory port: it is kept beside the core,
 word by word, and has the bank `OWN`.

@@ -4,10 +4,10 @@ An engine steps through the rows of a packet. The address of a row is::
 
     | form | packet | block |
 
-The rows of a form begin at a multiple of their number. A bit of a row that is constant at all nodes
-takes no table, and neither does a bit that equals a bit of the address at all nodes: so first
-addresses that are an affine function of the packet, by a power of two, are wires. All other bits are
-in a ROM of the node.
+The rows of a form begin at a multiple of their number. In each form, a bit of a row that is
+constant at all nodes takes no table, and neither does a bit that equals a bit of the address at all
+nodes: so first addresses that are an affine function of the packet, by a power of two, are wires.
+All other bits are in a ROM of the node.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Value
@@ -27,6 +28,20 @@ __all__ = ["PacketTable"]
 
 #: The value of a field in a row that no node uses.
 FREE = -1
+
+
+class BitPlace(NamedTuple):
+    """The place of a bit of a field.
+
+    Parameters
+    ----------
+    kind : {"constant", "address", "rom"}
+    number : int
+        The constant; the bit of the address; or the bit among those of the field in the ROM.
+    """
+
+    kind: str
+    number: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,58 +135,90 @@ class PacketTable:
         return found
 
     @cached_property
-    def _bits(self) -> dict[str, list[tuple[str, int]]]:
-        """The place of each bit of each field: a constant, a bit of the address, or of the ROM."""
-        columns: dict[bytes, int] = {}
-        places: dict[str, list[tuple[str, int]]] = {}
-        address = np.arange(self.rows)
-        for name, values in self.values.items():
-            places[name] = []
-            known = values >= 0
-            for bit in range(self.widths[name]):
-                column = np.where(known, values >> bit & 1, 0)
-                ones = column[known]
-                if not ones.any() or ones.all():
-                    places[name].append(("constant", int(ones.any())))
-                    continue
-                same = [k for k in range(self.address_bits)
-                        if ((address >> k & 1) == column)[known].all()]  # fmt: skip
-                if same:
-                    places[name].append(("address", same[0]))
-                    continue
-                number = columns.setdefault(np.packbits(column).tobytes(), len(columns))
-                places[name].append(("rom", number))
+    def _places(self) -> dict[str, list[list[BitPlace]]]:
+        """The place of each bit of each field, for each form."""
+        return {
+            name: [
+                self._places_in(values[:, rows], rows, self.widths[name]) for rows in self._of_form
+            ]
+            for name, values in self.values.items()
+        }
+
+    @property
+    def _of_form(self) -> list[IntArray]:
+        """The rows of each form."""
+        return [start + np.arange(1 << bits)
+                for start, bits in zip(self.starts, self._below, strict=True)]  # fmt: skip
+
+    def _places_in(self, values: IntArray, rows: IntArray, width: int) -> list[BitPlace]:
+        """Return the place of each bit of a field, given its values in some rows."""
+        known, count = values >= 0, 0
+        places: list[BitPlace] = []
+        for bit in range(width):
+            column = np.where(known, values >> bit & 1, 0)
+            ones = column[known]
+            same = [k for k in range(self.address_bits)
+                    if ((rows >> k & 1) == column)[known].all()]  # fmt: skip
+            if not ones.any() or ones.all():
+                places.append(BitPlace("constant", int(ones.any())))
+            elif same:
+                places.append(BitPlace("address", same[0]))
+            else:
+                places.append(BitPlace("rom", count))
+                count += 1
         return places
+
+    @cached_property
+    def _rom_starts(self) -> dict[str, int]:
+        """The first bit of each field in a row of the ROM."""
+        starts, start = {}, 0
+        for name, forms in self._places.items():
+            starts[name] = start
+            start += max(sum(place.kind == "rom" for place in places) for places in forms)
+        return starts | {"": start}
 
     @property
     def rom_bits(self) -> int:
         """Bits of a row of the ROM."""
-        numbers = [number for bits in self._bits.values() for kind, number in bits if kind == "rom"]
-        return 1 + max(numbers, default=-1)
+        return self._rom_starts[""]
 
     @property
     def wired_bits(self) -> list[int]:
         """The bits of the address that fields follow."""
-        bits = (bit for bits in self._bits.values() for bit in bits)
-        return sorted({number for kind, number in bits if kind == "address"})
+        every = (place for forms in self._places.values() for places in forms for place in places)
+        return sorted({place.number for place in every if place.kind == "address"})
+
+    @property
+    def by_form(self) -> bool:
+        """True if the place of a bit depends on the form."""
+        return any(places != forms[0] for forms in self._places.values() for places in forms)
 
     @cached_property
     def rom_rows(self) -> IntArray:
         """The ROM of each node, shape (nodes, rows)."""
-        rows = np.zeros((len(next(iter(self.values.values()))), self.rows), np.int64)
+        found = np.zeros((len(next(iter(self.values.values()))), self.rows), np.int64)
         for name, values in self.values.items():
-            for bit, (kind, number) in enumerate(self._bits[name]):
-                if kind == "rom":
-                    rows |= np.where(values >= 0, values >> bit & 1, 0) << number
-        return rows
+            for rows, places in zip(self._of_form, self._places[name], strict=True):
+                of_form = np.maximum(values[:, rows], 0)
+                for bit, (kind, number) in enumerate(places):
+                    if kind == "rom":
+                        found[:, rows] |= (of_form >> bit & 1) << self._rom_starts[name] + number
+        return found
 
-    def field(self, name: str, address: Value, row: Value) -> Value:
-        """Return a field, given the address of its row and the row of the ROM."""
-        known = {"address": address, "rom": row}
-        return Cat(
-            Const(number, 1) if kind == "constant" else known[kind][number]
-            for kind, number in self._bits[name]
-        )
+    def field(self, name: str, address: Value, row: Value, form: Value) -> Value:
+        """Return a field, given the address of its row, the row of the ROM, and the form."""
+        known = {"address": address, "rom": row[self._rom_starts[name] :]}
+
+        def bit_at(place: BitPlace) -> Value:
+            if place.kind == "constant":
+                return Const(place.number, 1)
+            return known[place.kind][place.number]
+
+        bits = []
+        for places in zip(*self._places[name], strict=True):
+            found = {place: bit_at(place) for place in places}
+            bits.append(choose([found[place] for place in places], form))
+        return Cat(*bits)
 
     def is_disjoint(self, name: str, bits: int) -> bool:
         """Return True if a field has no bit in common with any number whose set bits are these."""

@@ -247,20 +247,23 @@ class Unloader(Engine):
         run = Signal(len(self._run), name="run_here", reset_less=True)
         within = Signal(len(counter.within), name="within_here", reset_less=True)
         index = Signal(len(counter.index), name="index_here", reset_less=True)
+        form = Signal(shape.facts.form_bits * table.by_form, name="form_here", reset_less=True)
         with m.If(advance):
             m.d.sync += [run.eq(self._run), within.eq(counter.within)]
             m.d.sync += [held[bit].eq(address[bit]) for bit in table.wired_bits]
             if shape.keeps:
                 m.d.sync += index.eq(counter.index)
+            if len(form):
+                m.d.sync += form.eq(self._form)
         row = self._held_row(m, advance)
         with m.If(advance):
             m.d.sync += [
                 self.read_section.eq(run),
-                self.read_bank.eq(table.field("bank", held, row)),
-                self.read_address.eq(self._address(table.field("base", held, row), within)),
+                self.read_bank.eq(table.field("bank", held, row, form)),
+                self.read_address.eq(self._address(table.field("base", held, row, form), within)),
             ]
             if shape.keeps:
-                m.d.sync += self.read_own.eq(table.field("own", held, row))
+                m.d.sync += self.read_own.eq(table.field("own", held, row, form))
                 m.d.sync += self.read_index.eq(index)
 
     def _held_row(self, m: Module, advance: Value) -> Value:

@@ -28,9 +28,9 @@ from amaranth.lib.wiring import In, Out
 from ..arrays import Slice
 from ..modules import Leaf
 from ..netlist import Role
-from .ports import stream_ports
 
 if TYPE_CHECKING:
+    from ..core.core import CoreBuilder
     from ..fabric_builder import FabricBuilder
 
 __all__ = ["Crossing", "QUEUE", "add_crossings"]
@@ -162,15 +162,14 @@ def _pointer(m: Module, name: str, passes: Value, domain: str, other: str) -> _P
     return _Pointer(number, gray, following, seen)
 
 
-def add_crossings(build: FabricBuilder, *, watched: bool) -> None:
+def add_crossings(build: FabricBuilder | CoreBuilder, *, watched: bool) -> None:
     """Bring the streams of all nodes, in domains of their own, into the fabric.
 
     There the nets have the names of the ports, and `_here` behind. If they are watched, `untaken_N`
     and `takes_N` say what node N does with the words that it is offered.
     """
     nodes = np.arange(build.nodes)
-    ports = stream_ports(build.program, build.width, beat=build.beat)
-    widths = {name: port.width for name, port in ports.items() if port.node == 0}
+    widths = {name: port.width for name, port in build.declared.items() if port.node == 0}
     with build.together():
         for side in ("s_axis", "m_axis"):
             inputs, outputs = {}, dict[str, tuple[str, int]]()
