@@ -13,7 +13,7 @@ from .address_map import Located
 if TYPE_CHECKING:
     from .program import Program
 
-__all__ = ["asked_addresses", "word_addresses"]
+__all__ = ["asked_addresses", "form_addresses", "word_addresses"]
 
 
 def asked_addresses(
@@ -67,8 +67,6 @@ def word_addresses(
     length: int | None = None,
     root: int | None = None,
     nodes: ArrayLike | None = None,
-    form: int | None = None,
-    words: IntArray | None = None,
 ) -> Located:
     """Memory and address of every word that nodes send, or receive, in the order of the host.
 
@@ -84,10 +82,6 @@ def word_addresses(
         For a program of any root, the root: a position in each group (default 0).
     nodes : array of int, optional
         Of these nodes; by default of all.
-    form : int, optional
-        The number of the form, in place of a mode.
-    words : ndarray of int, optional
-        The numbers of the words; by default all of them. Their message may be longer than any.
 
     Returns
     -------
@@ -108,19 +102,31 @@ def word_addresses(
     >>> memory.tolist(), address.tolist()
     ([[2, 2, 0, 0, 1, 1]], [[0, 1, 0, 1, 0, 1]])
     """
-    number = program.form_of(mode, length, root) if form is None else form
-    of_run, root = program.forms[number], root or 0
-    flits = length if words is not None and length else program.length_of(length)
+    number, flits = program.form_of(mode, length, root), program.length_of(length)
+    return form_addresses(program, number, flits, root or 0, received=received, nodes=nodes)
+
+
+def form_addresses(
+    program: Program,
+    number: int,
+    length: int,
+    root: int,
+    *,
+    received: bool,
+    nodes: ArrayLike | None = None,
+    words: IntArray | None = None,
+) -> Located:
+    """Memory and address of words in a form; parameters as of `asked_addresses`."""
+    form = program.forms[number]
     memory, address = asked_addresses(
-        program, number, flits, root, received=received, nodes=nodes, words=words
+        program, number, length, root, received=received, nodes=nodes, words=words
     )
-    if received and of_run.any_root:
+    if received and form.any_root:
         chosen = slice(None) if nodes is None else np.asarray(nodes)
-        collective = of_run.schedule.collective
-        is_root = of_run.groups.position[chosen, None] == root
+        collective, is_root = form.schedule.collective, form.groups.position[chosen, None] == root
         if collective.to_root:
             address = np.where(is_root, address, -1)
         elif collective.to_all:
             # The root of a broadcast shows what it sends.
-            address = np.where(is_root, address - of_run.upper_half, address)
+            address = np.where(is_root, address - form.upper_half, address)
     return memory, address

@@ -15,7 +15,7 @@ from ...contract.cut import Cut
 from ...errors import InputError
 from ...program import Program
 from ...program.fields import Action, Stage
-from ...program.host_words import word_addresses
+from ...program.host_words import form_addresses
 from ...topology import IntArray
 from ..arrays import Fixed, Numbers, OneOf, Part, Slice, Source
 from ..assembly import Assembly
@@ -322,7 +322,7 @@ class Core:
         form : int, optional
             The number of the form, in place of a mode.
         words : ndarray of int, optional
-            The numbers of the words; by default all of them.
+            The numbers of the words; by default all of them. The length may be any, then.
         chosen : int, optional
             The mode, length and root of the run.
 
@@ -331,17 +331,20 @@ class Core:
         bank, address : ndarray of int, shape (nodes, words)
             The address is -1 where a node has no such word.
         """
+        length, root = chosen.get("length"), chosen.get("root") or 0
         if form is None:
             form = self.program.form_of(**chosen)
-        located = word_addresses(
-            self.program, received=received, nodes=self.nodes, form=form, words=words, **chosen
+        if length is None or words is None:
+            length = self.program.length_of(length)
+        located = form_addresses(
+            self.program, form, length, root, received=received, nodes=self.nodes, words=words
         )
         memory, address = np.broadcast_arrays(*located)
         if not isinstance(self.rows, SplitRows):
             return memory, address
         variant = np.searchsorted(self.rows.used, self.program.variant_of[self.nodes])
         if self.program.forms[form].by_offset:
-            choice = self.kinds.choice_by_root(self.nodes)[:, chosen.get("root") or 0]
+            choice = self.kinds.choice_by_root(self.nodes)[:, root]
             start = self.rows.starts[form]
             variant = self.kinds.variants[self.kinds.kind_of[self.nodes], start, choice]
         return self.rows.find(variant, memory, address, received=received)
