@@ -138,7 +138,7 @@ def packets_received(core: Core, form: int) -> Packets:
         bank, address = bank[0], address[0]
     own = np.array([memory.own for memory in core.rows.memories])[bank]
     bank = np.where(address < 0, NOWHERE, np.where(own, OWN, bank))
-    has = (address[..., 0] >= 0).any(axis=2)
+    has: BoolArray = (address[..., 0] >= 0).any(axis=2)
     numbers = counts = None
     if collective.local and not has.all():
         numbers, counts = np.argsort(~has, axis=1, kind="stable"), has.sum(axis=1)
