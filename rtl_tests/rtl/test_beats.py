@@ -9,7 +9,7 @@ from torusfabric.adapters.boards.drive import simulate_boards
 from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.adapters.boards.hardware.block import Block
 from torusfabric.errors import InputError
-from torusfabric.rtl.endpoint_shape import FlitRows
+from torusfabric.rtl.flit_rows import FlitRows
 from torusfabric.rtl.placement import place
 from torusfabric.topology.boards import Boards
 from torusfabric.verilog.manifest import interface

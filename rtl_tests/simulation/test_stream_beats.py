@@ -13,7 +13,7 @@ import torusfabric as tf
 from torusfabric.analysis import volume
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
-from torusfabric.rtl.endpoint_shape import FlitRows
+from torusfabric.rtl.flit_rows import FlitRows
 from torusfabric.rtl.streams.packets import Packets, packet_counts
 from torusfabric.rtl.streams.sections import by_beats
 from torusfabric.simulation.engines.traffic import Arrival

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...collective import NO_NODE
 from ...topology import BoolArray, IntArray
-from ..endpoint_shape import FlitRows
+from ..flit_rows import FlitRows
 from ..memories import address_width
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...program.host_words import word_addresses
-from ...rtl.endpoint_shape import FlitRows
 from ...rtl.fabric import Fabric
+from ...rtl.flit_rows import FlitRows
 from ...rtl.streams.packets import common_pitch
 from ...topology import IntArray
 from .base import SAMPLE, Job, Messages
