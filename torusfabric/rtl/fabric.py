@@ -58,8 +58,10 @@ def _bus(bus: Bus | str) -> Bus:
 #: The kinds of fabrics that are made of a core, and the module that adds its adapter. Those of
 #: other kinds are made of the hardware before it.
 CORES = dict.fromkeys(
-    ("host", "host bus", "host part", "host part bus"), "torusfabric.adapters.host.hardware"
-)
+    (f"host{part}{beats}{bus}" for part in ("", " part") for beats in ("", " beats")
+     for bus in ("", " bus")),
+    "torusfabric.adapters.host.hardware",
+)  # fmt: skip
 
 #: Cycles of the longest timeout: a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1
@@ -273,7 +275,11 @@ class Fabric(wiring.Component):
             return None
         module = import_module(CORES[self.kind])
         core: Core = module.host_core(
-            self.program, self.width, resets=bool(self.bus and not self.cut), cut=self.cut
+            self.program,
+            self.width,
+            beat=self.beat,
+            resets=bool(self.bus and not self.cut),
+            cut=self.cut,
         )
         return core
 

@@ -79,7 +79,7 @@ class CoreBuilder(NetlistBuilder):
         super().__init__()
         self.memory_port = memory_port
         self.program, self.here, self.settings = program, nodes, settings
-        self.nodes, self.word = len(nodes), settings.width
+        self.nodes, self.word = len(nodes), settings.port_bits
         self.distribution = Distribution(self, self.nodes)
         self.sources = program.forms[0].loop.sources
         self.address_bits = address_width(int(program.depth.max()))
@@ -179,7 +179,9 @@ class Core:
     width : int
         Bits of a flit.
     beat : int
-        Flits that a memory port moves in a cycle.
+        Flits that a memory port moves in a cycle, a power of two: those of a block that follow one
+        another. Messages go to blocks by as many, see `Program.by_beats`. An address of the port is
+        that of the first flit.
     sections : int
         Sections of each memory, a power of two; a run, a write and a read each choose one.
     concurrent : bool
@@ -221,10 +223,12 @@ class Core:
         run_port: RunPort | None = None,
         memory_port: MemoryPort | None = None,
     ) -> None:
-        if beat != 1:
-            raise InputError("Beat must be 1; this core does not move several flits a cycle yet")
-        if room is not None and (concurrent or program.by_offset):
-            raise InputError("Room needs a fixed root, and ports that wait for the end of runs")
+        if beat.bit_count() != 1:
+            raise InputError(f"Beat must be a power of two, not {beat}")
+        if room is not None and (concurrent or program.by_offset or beat > 1):
+            raise InputError(
+                "Room needs a fixed root, a beat of 1, and ports that wait for the end of runs"
+            )
         self.program, self.width, self.beat = program, width, beat
         self.sections, self.concurrent = sections, concurrent
         every = range(program.topology.nodes) if nodes is None else nodes
@@ -233,12 +237,12 @@ class Core:
         shared = memory_port is not None and memory_port.shared
         self._columns = Columns(writable=room is not None, shared=shared)
         unit = OperatorUnit(program.operators) if program.operators else None
-        self._settings = NodeSettings(width, program.ports, unit)
+        self._settings = NodeSettings(width, program.ports, unit, beat)
         self.run_port = run_port or RunPort(program, sections=sections)
         self.memory_port = memory_port or MemoryPort(
             self.rows.memories,
             int(self.rows.depth.max()),
-            width,
+            self._settings.port_bits,
             sections=sections,
             concurrent=concurrent,
         )
@@ -253,7 +257,7 @@ class Core:
         if room is not None:
             of_room = RoomRows([self.program, *room])
             return of_room, RoomKinds(of_room)
-        rows = SplitRows(self.program) if self.concurrent else Rows(self.program)
+        rows = SplitRows(self.program, self.beat) if self.concurrent else Rows(self.program)
         return rows, NodeKinds(rows)
 
     @cached_property
@@ -281,7 +285,7 @@ class Core:
         for node in range(len(self.nodes)):
             for name, width in self.memory_port.inputs.items():
                 build.add_input(name, width, node=node)
-            build.add_output("read_data", self.width, node=node)
+            build.add_output("read_data", build.word, node=node)
 
     @cached_property
     def links_in(self) -> list[LinkPort]:
@@ -362,7 +366,9 @@ class Core:
         operators: list[Crossbar] = []
         if self.build.sources.results:
             operators = plan_crossbars(rows, kinds, columns, Action.OPERAND, idles=idles, fast=True)
-        stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=self.concurrent)
+        stores = plan_stores(
+            rows, kinds, columns, idles=idles, concurrent=self.concurrent, beat=self.beat
+        )
         placers = [store.placer for store in stores]
         placers += [each.placer for each in (*operators, *routers)]
         columns.settle(rows, placers)
@@ -503,7 +509,7 @@ class Core:
             port: (f"{port}_{{}}", each.shape) for port, each in members.items() if each.flow is Out
         }
         if "read_data" in outputs:
-            outputs["read_data"] = build.read_net, self.width
+            outputs["read_data"] = build.read_net, build.word
         build.add_array(
             f"{name}_at_{{}}",
             module,

@@ -8,6 +8,9 @@ addresses, and read at the same addresses, are members of one *bank*, a wide mem
     address  | word of member 1 | word of member 0 |
     0        |                  |                  |
     1        |                  |                  |
+
+If the memory port moves several flits in a cycle, the copies that it writes or reads have *rows* of
+as many, and each bank has one member; see `torusfabric.rtl.flit_rows`.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import numpy as np
 from ...program.fields import NEUTRAL, Action
 from ...program.timing import ADDRESS, DISTRIBUTION, SETTING
 from ...topology import IntArray
+from ..flit_rows import FlitRows
 from .families import Family, find_uses, group_kinds, pad_rows, place_within
 from .kinds import NodeKinds
 from .part import NEUTRAL_WORD, Choice, LocalWord, plan_choice
@@ -110,6 +114,8 @@ class Bank:
         True if the memory port writes it.
     words : tuple of Choice
         The words that each member stores, without select bits.
+    rows : FlitRows
+        The layout of copies that the memory port writes or reads.
     """
 
     members: tuple[int, ...]
@@ -119,6 +125,11 @@ class Bank:
     copies: tuple[Copy, ...]
     words: tuple[Choice, ...]
     arrivals: tuple[Arrival, ...]
+    rows: FlitRows
+
+    def rows_of(self, copy: int) -> FlitRows:
+        """Return the layout of a copy."""
+        return self.rows if self.own or self.copies[copy].shown else FlitRows()
 
 
 @dataclass(frozen=True)
@@ -360,7 +371,9 @@ class _StorePlanner:
         *,
         idles: bool,
         concurrent: bool,
+        beat: int,
     ) -> None:
+        self._beat = beat
         self._all, self._rows, self._kinds = all_kinds, all_kinds.rows, all_kinds.kinds
         self._columns, self._members = columns, members
         self._idles, self._concurrent = idles, concurrent
@@ -449,9 +462,9 @@ class _StorePlanner:
         """Return a reader that reads all memories of received words.
 
         While no run is under way its multiplexer passes the word that the memory port asks for, so
-        that the port needs none of its own.
+        that the port needs none of its own. Readers pass flits, so that a port of rows finds none.
         """
-        if self._concurrent or len(self._received) < 2:
+        if self._concurrent or self._beat > 1 or len(self._received) < 2:
             return None
         wanted = {*self._received}
         for reader in range(len(self._reads)):
@@ -482,7 +495,7 @@ class _StorePlanner:
         for number, own in copies.items():
             for members in banks:
                 first = copies[members[0]]
-                if self._columns.writable:
+                if self._columns.writable or self._beat > 1:
                     continue
                 if len(own) < 2 and self._key(number, own) == self._key(members[0], first):
                     both = [a.merge(b) for a, b in zip(first, own, strict=True)]
@@ -520,8 +533,9 @@ class _StorePlanner:
         kind, uses = int(self._members[0]), self._all.uses
         words = [uses.words(kind, member) for member in members]
         depth = int(self._depth[members].max())
+        rows = FlitRows(self._beat, 1 if own or self._beat == 1 else max(pitch))
         if not words[0]:
-            return Bank(tuple(members), size, depth, own, tuple(of_bank), (), ())
+            return Bank(tuple(members), size, depth, own, tuple(of_bank), (), (), rows)
         plans = [plan_choice(each, idles=self._idles, branched=False) for each in words]
         return Bank(
             tuple(members),
@@ -531,6 +545,7 @@ class _StorePlanner:
             tuple(of_bank),
             tuple(Choice(inputs) for inputs, _ in plans),
             tuple(self._arrivals(members, [codes for _, codes in plans], pitch, size)),
+            rows,
         )
 
     def _address(
@@ -616,7 +631,7 @@ class _StorePlanner:
 
 
 def plan_stores(
-    rows: Rows, kinds: NodeKinds, columns: Columns, *, idles: bool, concurrent: bool
+    rows: Rows, kinds: NodeKinds, columns: Columns, *, idles: bool, concurrent: bool, beat: int = 1
 ) -> list[Store]:
     """Plan the stores of all kinds of nodes.
 
@@ -626,10 +641,14 @@ def plan_stores(
         True if the word that changes nothing is 0.
     concurrent : bool
         True if the memory port reads and writes during runs.
+    beat : int
+        Flits that the memory port moves in a cycle.
     """
     all_kinds, found = StoreKinds(rows, kinds), []
     for members in all_kinds.families():
-        planner = _StorePlanner(all_kinds, columns, members, idles=idles, concurrent=concurrent)
+        planner = _StorePlanner(
+            all_kinds, columns, members, idles=idles, concurrent=concurrent, beat=beat
+        )
         family, shape = all_kinds.uses.family(members), planner.plan()
         found.append(Store(family, shape, planner.placer, all_kinds.injected[members]))
     return found
