@@ -378,10 +378,8 @@ class Core:
         for store in stores:
             places[store.family.kinds] = store.injection_places
         self.build.injection_places = np.maximum(places, 0)[self.kinds.kind_of[self.nodes]]
-        self._add_sequencer(renamed)
-        self._add_choices()
-        for number, store in enumerate(stores):
-            make = partial(
+        of_stores = [
+            partial(
                 StoreModule,
                 store.shape,
                 self.memory_port,
@@ -390,6 +388,12 @@ class Core:
                 words=store.family.sources.shape[1],
                 many=self.rows.several,
             )
+            for store in stores
+        ]
+        shares = any("busy" in make().signature.members for make in of_stores)
+        self._add_sequencer(renamed, shares=shares)
+        self._add_choices()
+        for number, (store, make) in enumerate(zip(stores, of_stores, strict=True)):
             self._add_part("endpoint", number, store.family, store.placer, make, Role.ENDPOINT)
         for number, each in enumerate(operators):
             self._add_crossbar("combiner", number, each, Operators, Role.COMBINER)
@@ -401,8 +405,14 @@ class Core:
         self.build.distribution.add()
         return [each for each in counts if each[1]]
 
-    def _add_sequencer(self, renamed: Mapping[str, str]) -> None:
-        """Add the sequencer and the run port."""
+    def _add_sequencer(self, renamed: Mapping[str, str], *, shares: bool) -> None:
+        """Add the sequencer and the run port.
+
+        Parameters
+        ----------
+        shares : bool
+            True if nodes have to know when a run uses their memories.
+        """
         make = partial(
             Sequencer,
             self.rows,
@@ -411,6 +421,7 @@ class Core:
             self._settings.unit,
             self.load_bus,
             by_root=self.kinds.choices > 1,
+            shares=shares,
         )
         members = make().signature.members
         given = {
@@ -533,11 +544,12 @@ class Core:
         """Return the signals of the sequencer that a module of some nodes may be given."""
         near = self.build.distribution.near_each
         known = self.build.nets
-        found: dict[str, Sequence[Source]] = {"busy": (near("node_busy", nodes),)}
-        if "node_section" in known:
-            found["section"] = (near("node_section", nodes),)
-        if "operator_code" in known:
-            found["operator_code"] = (near("operator_code", nodes),)
+        found: dict[str, Sequence[Source]] = {
+            port: (near(net, nodes),)
+            for port, net in (("busy", "node_busy"), ("section", "node_section"),
+                              ("operator_code", "operator_code"))
+            if net in known
+        }  # fmt: skip
         inputs, columns = NodeInputs.from_placer(placer), self._columns
         for port, numbers in zip(inputs.addresses, placer.address_slots, strict=True):
             used, which = np.unique(numbers[member], return_inverse=True)

@@ -32,18 +32,21 @@ from ..memories import (
     memory_cell,
 )
 from ..modules import apart, delayed
-from ..multiplexer import bit_count, select_code
+from ..multiplexer import bit_count, extended, select_code
 from ..operator_unit import add_pair
 from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input
 from .places import Bit, Place
-from .store_plan import Address, Arrival, Bank, Reader, StoreShape
+from .store_plan import Address, Arrival, Bank, Copy, Reader, StoreShape
 
 __all__ = ["StoreModule"]
 
 #: Memories among which the memory port chooses by one cascade: of more, wide multiplexers that some
 #: devices have take fewer look-up tables.
 SMALL = 6
+
+#: What reads a memory of one word, which is there all the time.
+NO_READ = ReadPort(Const(0, 1), Const(0, 1))
 
 #: The bit of words that are stored in all rows.
 ALWAYS = Bit(Place.CONSTANT, 1)
@@ -85,7 +88,8 @@ class StoreModule(NodePart):
     Members
     -------
     busy : In(1)
-        High while a run is under way, a cycle before that counts.
+        High while a run is under way, a cycle before that counts; left out where runs and the
+        memory port share nothing.
     section : In
         The section of the run, if there are several.
     operator_code : In
@@ -119,7 +123,15 @@ class StoreModule(NodePart):
     ) -> None:
         self.shape, self._port, self._many = shape, port, many
         combines = any(len(readers) > 1 for readers in shape.injections)
-        members: dict[str, Member] = {"busy": In(1), "section": In(port.section_bits)}
+        self.banks: dict[int, list[CellBits]] = {}
+        self.cells: dict[str, Cell] = {}
+        for bank in shape.banks:
+            for copy in range(len(bank.copies)):
+                self._add_cell(bank, copy, settings)
+        members: dict[str, Member] = {
+            "busy": In(int(self._shares_ports())),
+            "section": In(port.section_bits),
+        }
         members |= operator_code_input(settings, neutral=True, combines=combines)
         members |= {name: In(bits) for name, bits in port.inputs.items()}
         injections = max(len(shape.injections), 1)
@@ -127,31 +139,41 @@ class StoreModule(NodePart):
         members["inject"] = Out(injections * settings.width)
         super().__init__(inputs, settings, {"rx": words}, members)
         self.read_data = Signal(settings.port_bits, reset_less=True, name="read_data")
-        self.banks: dict[int, list[CellBits]] = {}
-        self.cells: dict[str, Cell] = {}
-        for bank in shape.banks:
-            for copy in range(len(bank.copies)):
-                self._add_cell(bank, copy)
         self._words_of: dict[tuple[int, int], Value] = {}
         self._shown: dict[int, Value] = {}
         self._addresses: dict[object, Value] = {}
 
-    def _add_cell(self, bank: Bank, copy: int) -> None:
+    def _add_cell(self, bank: Bank, copy: int, settings: NodeSettings) -> None:
         """Add the cell of a copy of a bank, and note where the words of each memory are."""
         name, rows, sections = bank_name(bank, copy), bank.rows_of(copy), self._port.sections
-        width = len(bank.members) * rows.beat * self.settings.width
+        width = len(bank.members) * rows.beat * settings.width
         depth = rows.depth(bank.size) * sections if sections > 1 else rows.depth(bank.depth)
         # The port writes the row of one member; runs write one flit of a row, of all members.
         parts = len(bank.members) if bank.own else 1
         if bank.arrivals or not bank.own:
             parts *= rows.beat
         self.cells[name] = memory_cell(name, width=width, depth=depth, parts=parts)
-        if rows.beat < self.settings.beat:
+        if rows.beat < settings.beat:
             return
         numbers = [member * rows.beat + k for member in bank.members for k in range(rows.beat)]
         for place, number in enumerate(numbers):
-            bits = CellBits(name, place * self.settings.width, width, depth, parts)
+            bits = CellBits(name, place * settings.width, width, depth, parts)
             self.banks.setdefault(number, []).append(bits)
+
+    def _is_register(self, bank: Bank, copy: int) -> bool:
+        """Return True if a copy of a bank has one word, which is read without an address."""
+        return isinstance(self.cells[bank_name(bank, copy)], Signal)
+
+    def _shares_ports(self) -> bool:
+        """Return True if runs and the memory port share a port of a memory, or a reader."""
+        return self.shape.port_reader is not None or any(
+            (bank.own and bank.arrivals)
+            or (
+                not self._is_register(bank, number) and (copy.address is not None or not copy.shown)
+            )
+            for bank in self.shape.banks
+            for number, copy in enumerate(bank.copies)
+        )
 
     def build(self) -> None:
         """Build memories, readers, and the memory port."""
@@ -171,8 +193,9 @@ class StoreModule(NodePart):
 
     # Addresses
 
-    def _in_section(self, row: Value, bank: Bank, rows: FlitRows, section: str) -> Value:
-        """Return the address of a row within a section of a bank."""
+    def _row_address(self, flit: Value, bank: Bank, rows: FlitRows, section: str) -> Value:
+        """Return the address of the row of a flit within a section of a bank."""
+        row, _ = rows.split_signal(flit)
         bits = (rows.depth(bank.size) - 1).bit_length()
         if not self._port.section_bits:
             return fitting(row, max(bits, 1))
@@ -226,51 +249,52 @@ class StoreModule(NodePart):
     def _add_bank(self, bank: Bank) -> None:
         """Add the copies of a bank."""
         stored = self._arriving(bank)
-        for copy, of_copy in enumerate(bank.copies):
-            rows, name = bank.rows_of(copy), bank_name(bank, copy)
-            run_reads = of_copy.address is not None or not of_copy.shown
-            row, flit = rows.split_signal(self._run_address(of_copy.address))
-            address = self._in_section(row, bank, rows, "section")
-            enable = self._busy
-            if of_copy.shown:
-                asked, asks = self._asked_row(bank, rows), self._asked.asks
-                if not self._port.passes(of_copy.address):
-                    address = Mux(self._busy, address, asked) if run_reads else asked
-                enable = self._busy | asks if run_reads else asks
+        for number, copy in enumerate(bank.copies):
+            rows, name = bank.rows_of(number), bank_name(bank, number)
+            register = self._is_register(bank, number)
             word = add_memory(
                 self.m,
                 name,
                 self.cells[name],
                 write=self._write(bank, rows, stored),
-                read=ReadPort(address, enable),
+                read=NO_READ if register else self._read_port(bank, copy, rows),
                 many=self._many,
             )
-            size = rows.beat * self.settings.width
             for place, member in enumerate(bank.members):
-                row = word.word_select(place, size)
-                if of_copy.shown:
+                row = word.word_select(place, rows.beat * self.settings.width)
+                if copy.shown:
                     self._shown[member] = row
-                if len(flit) and run_reads:
-                    number = delayed(self.m, flit, 1, f"flit_{name}")
-                    row = row.word_select(number, self.settings.width)
-                self._words_of[member, copy] = row
+                if rows.beat > 1 and copy.address is not None:
+                    _, flit = rows.split_signal(self._run_address(copy.address))
+                    row = row.word_select(
+                        delayed(self.m, flit, 1, f"flit_{name}"), self.settings.width
+                    )
+                self._words_of[member, number] = row
 
-    def _asked_row(self, bank: Bank, rows: FlitRows) -> Value:
-        """Return the address of the row of a bank that the memory port reads."""
-        row, _ = rows.split_signal(self._asked.address)
-        return self._in_section(row, bank, rows, "read_section")
+    def _read_port(self, bank: Bank, copy: Copy, rows: FlitRows) -> ReadPort:
+        """Return the read port of a copy of a bank, of several rows."""
+        if not copy.shown:
+            run = self._run_address(copy.address)
+            return ReadPort(self._row_address(run, bank, rows, "section"), self._busy)
+        asked = self._row_address(self._asked.address, bank, rows, "read_section")
+        if copy.address is None:
+            return ReadPort(asked, self._asked.asks)
+        run = self._run_address(copy.address)
+        address = self._row_address(run, bank, rows, "section")
+        if not self._port.passes(copy.address):
+            address = Mux(self._busy, address, asked)
+        return ReadPort(address, self._busy | self._asked.asks)
 
     def _write(self, bank: Bank, rows: FlitRows, stored: WritePort) -> WritePort:
         """Return the write port of a copy: words that arrive, and words of the memory port."""
+        address = self._row_address(stored.address, bank, rows, "section")
         stored = rows.write_flit(stored)
-        address = self._in_section(stored.address, bank, rows, "section")
         if not bank.own:
             return stored._replace(address=address)
         given = self._asked.word.replicate(len(bank.members))
         loads = [self._asked.loads[member] for member in bank.members]
         layout = self._port.memories[bank.members[0]].layout
-        row, _ = rows.split_signal(self._asked.layouts[layout])
-        asked = self._in_section(row, bank, rows, "write_section")
+        asked = self._row_address(self._asked.layouts[layout], bank, rows, "write_section")
         if not bank.arrivals:
             return WritePort(asked, given, Cat(*loads))
         assert not self._port.concurrent, "no memory is written by runs and the port at once"
@@ -368,24 +392,42 @@ class StoreModule(NodePart):
         late = self._port.stages - 1
         if self.shape.port_reader is not None:
             word = delayed(self.m, read[self.shape.port_reader], late)
+        elif late:
+            word = self._shown_in_stages(banks)
         else:
-            step = STAGE_INPUTS if late else len(banks)
-            groups = [banks[first : first + step] for first in range(0, len(banks), step)]
-            words = [self._shown_of(group, f"read_of_{group[0]}") for group in groups]
-            word = words[0]
-            if late:
-                words = [delayed(self.m, each, late) for each in words]
-                code = delayed(self.m, self._asked_code(groups), late)
-                word = self.select_by(code, words, "read_of_group", branched=False, small=True)
+            word = self._shown_of(banks)
         # A register holds what resets the word, with nothing in between.
         silent = delayed(self.m, ~self._asked.asks, 1 + late, "silent")
         self.m.d.sync += self.read_data.eq(Mux(silent, 0, word))
 
-    def _shown_of(self, banks: list[int], name: str) -> Value:
+    def _shown_of(self, banks: list[int]) -> Value:
         """Return the word that the memory port asks for, if it is in one of some banks."""
         words = [self._shown[bank] for bank in banks]
         code = self._asked_code([[bank] for bank in banks])
-        return self.select_by(code, words, name, branched=False, small=len(words) <= SMALL)
+        small = len(words) <= SMALL
+        return self.select_by(code, words, f"read_of_{banks[0]}", branched=False, small=small)
+
+    def _shown_in_stages(self, banks: list[int]) -> Value:
+        """Return the word that the memory port asks for, from one cascade with a register in it.
+
+        The first stages take four banks, those behind the register a word each: one bank, or a
+        group of banks if there are many.
+        """
+        first, rest = banks[:STAGE_INPUTS], banks[STAGE_INPUTS:]
+        size = 1 if len(rest) <= STAGE_INPUTS else STAGE_INPUTS
+        groups = [rest[at : at + size] for at in range(0, len(rest), size)]
+        code = self._asked_code([*([bank] for bank in first), *groups])
+        used, words = bit_count(len(first)), [self._shown[bank] for bank in first]
+        held = self.select_by(code[:used], words, "read_of_first", branched=False, small=True)
+        later = [delayed(self.m, self._shown_of(group), 1) for group in groups]
+        return extended(
+            self.m,
+            delayed(self.m, held, 1),
+            later,
+            delayed(self.m, code[used:], 1),
+            name="read_of_rest",
+            sliced=self.alone,
+        )
 
     def _asked_code(self, groups: list[list[int]]) -> Value:
         """Return the select bits of the group of banks that has what the memory port asks for."""
