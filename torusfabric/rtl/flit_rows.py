@@ -1,22 +1,30 @@
-"""Rows of flits: how the words of a memory lie that is written or read several flits at a time.
+"""Rows of flits: the layout of memories that a port writes and reads several flits at a time.
 
-Flits of a block that follow one another, a *beat*, lie side by side in a row::
+Successive flits of a block, a *beat*, lie side by side in a row::
 
     row  | flit 3 | flit 2 | flit 1 | flit 0 |   of a memory with beat 4 and pitch 1
     0    |      3 |      2 |      1 |      0 |   addresses
     1    |      7 |      6 |      5 |      4 |
+
+Blocks that lie next to one another share no row only if the beat divides them; `beat_fault` says
+whether a program is so.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from amaranth.hdl import Cat, Value
 
 from ..topology import IntArray
 from .memories import WritePort, fitting
 
-__all__ = ["FlitRows"]
+if TYPE_CHECKING:
+    from ..program import Program
+    from ..program.address_map import AddressMap, Located
+
+__all__ = ["FlitRows", "beat_fault", "common_pitch", "locate_blocks", "received_pitch"]
 
 
 class FlitRows(NamedTuple):
@@ -73,3 +81,108 @@ class FlitRows(NamedTuple):
         row, flit = self.split_signal(port.address)
         enable = Cat(*(port.enable & (flit == k) for k in range(self.beat)))
         return WritePort(row, port.data.replicate(self.beat), enable)
+
+
+def locate_blocks(
+    program: Program, form: int, mapped: AddressMap, positions: IntArray, parts: int
+) -> Located:
+    """Return memory and base of every block of a message.
+
+    Parameters
+    ----------
+    mapped : AddressMap
+        The address map of the form for words that are sent, or received.
+    positions : ndarray of int, shape (nodes,)
+        Positions of nodes in their groups.
+    parts : int
+        Number of origins, destinations or offsets.
+
+    Returns
+    -------
+    memory, base : ndarray of int, shape (nodes, parts, chunks)
+        The base is -1 where a node has no such block.
+    """
+    part = program.part(form)
+    number, chunk = np.arange(parts)[:, None], np.arange(part.schedule.chunks)[None]
+    share, chunk = np.divmod(chunk, part.layout.part_chunks)
+    return mapped.locate(positions[:, None, None], number + share, chunk)
+
+
+def received_pitch(program: Program, form: int) -> int:
+    """Return the distance of the addresses of two successive flits of a received block."""
+    of_form = program.forms[form]
+    stored = of_form.receive_map.memories(np.arange(of_form.groups.size))
+    pitches = {of_form.loop.pitch_of(k) for k in stored if not program.memories[k].own} or {1}
+    assert len(pitches) == 1, "words of a form lie as far apart in all memories"
+    return pitches.pop()
+
+
+def common_pitch(program: Program) -> int:
+    """Return the distance of the addresses of two successive flits, as `received_pitch`.
+
+    It is the largest of all forms: with beats of several flits all forms have the same.
+    """
+    return max(received_pitch(program, form) for form in range(len(program.forms)))
+
+
+def _divisor(program: Program, form: int, pitch: int) -> int:
+    """Return the greatest number of flits that divides all blocks, and their bases; 0 for any."""
+    of_form, part = program.forms[form], program.part(form)
+    blocks, collective = part.schedule.blocks, part.schedule.collective
+    positions = np.arange(of_form.groups.size)
+    by_root = of_form.any_root and collective.single_origin and collective.personal
+    own = np.array([each.own for each in program.memories])
+    divisor = part.block_flits if part.schedule.chunks > 1 else 0
+    for mapped, parts in (
+        (of_form.send_map, blocks.goals),
+        (of_form.receive_map, len(positions) if by_root else blocks.parts),
+    ):
+        memory, base = locate_blocks(program, form, mapped, positions, parts)
+        flits = np.where(own[memory], base, base // pitch)
+        divisor = int(np.gcd.reduce(flits[base >= 0], initial=divisor))
+    return divisor
+
+
+def beat_fault(program: Program, beat: int) -> str | None:
+    """Return the reason why blocks of a program do not consist of whole beats, or None.
+
+    Parameters
+    ----------
+    beat : int
+        Flits of a beat, a power of two.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("3x3", "alltoall"), flits=6)
+    >>> beat_fault(program, 2)
+    >>> print(beat_fault(program, 4))
+    Beat must be at most 2 for 6-flit blocks, not 4. Choose flits that make blocks a multiple \
+of 4, or max_flits.
+    """
+    if beat == 1:
+        return None
+    forms = range(len(program.forms))
+    pitches = {received_pitch(program, form) for form in forms}
+    if len(pitches) > 1:
+        return (
+            f"Beat must be 1 for collectives that lie differently in memories, not {beat}. "
+            "Build a fabric for each of them."
+        )
+    (pitch,) = pitches
+    if pitch.bit_count() > 1:
+        return (
+            f"Beat must be 1 for received flits {pitch} addresses apart, which is no power of two, "
+            f"not {beat}. Choose another algorithm."
+        )
+    for form in forms:
+        divisor = _divisor(program, form, pitch)
+        if divisor % beat:
+            advice = f"Choose flits that make blocks a multiple of {beat}, or max_flits."
+            if program.any_length:
+                advice = f"Use program.by_beats({beat})."
+            return (
+                f"Beat must be at most {divisor & -divisor} for "
+                f"{program.part(form).block_flits}-flit blocks, not {beat}. {advice}"
+            )
+    return None

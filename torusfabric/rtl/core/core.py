@@ -20,6 +20,7 @@ from ...topology import IntArray
 from ..arrays import Fixed, Numbers, OneOf, Part, Slice, Source
 from ..assembly import Assembly
 from ..fabric_builder import Distribution, Words
+from ..flit_rows import beat_fault
 from ..links import Link
 from ..memories import address_width
 from ..modules import Leaf
@@ -225,6 +226,9 @@ class Core:
     ) -> None:
         if beat.bit_count() != 1:
             raise InputError(f"Beat must be a power of two, not {beat}")
+        fault = beat_fault(program, beat)
+        if fault is not None:
+            raise InputError(fault)
         if room is not None and (concurrent or program.by_offset or beat > 1):
             raise InputError(
                 "Room needs a fixed root, a beat of 1, and ports that wait for the end of runs"

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...program.host_words import word_addresses
 from ...rtl.fabric import Fabric
-from ...rtl.flit_rows import FlitRows
-from ...rtl.streams.packets import common_pitch
+from ...rtl.flit_rows import FlitRows, common_pitch
 from ...topology import IntArray
 from .base import SAMPLE, Job, Messages
 
