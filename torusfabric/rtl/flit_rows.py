@@ -6,8 +6,8 @@ Successive flits of a block, a *beat*, lie side by side in a row::
     0    |      3 |      2 |      1 |      0 |   addresses
     1    |      7 |      6 |      5 |      4 |
 
-Blocks that lie next to one another share no row only if the beat divides them; `beat_fault` says
-whether a program is so.
+A row must not hold flits of two blocks, so that the beat has to divide the blocks of a program; see
+`beat_fault`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..program import Program
     from ..program.address_map import AddressMap, Located
 
-__all__ = ["FlitRows", "beat_fault", "common_pitch", "locate_blocks", "received_pitch"]
+__all__ = ["FlitRows", "beat_fault", "locate_blocks", "received_pitch"]
 
 
 class FlitRows(NamedTuple):
@@ -109,7 +109,10 @@ def locate_blocks(
 
 
 def received_pitch(program: Program, form: int) -> int:
-    """Return the distance of the addresses of two successive flits of a received block."""
+    """Return the distance of the addresses of two successive flits of a received block.
+
+    Forms of programs with beats of several flits have the same.
+    """
     of_form = program.forms[form]
     stored = of_form.receive_map.memories(np.arange(of_form.groups.size))
     pitches = {of_form.loop.pitch_of(k) for k in stored if not program.memories[k].own} or {1}
@@ -117,16 +120,11 @@ def received_pitch(program: Program, form: int) -> int:
     return pitches.pop()
 
 
-def common_pitch(program: Program) -> int:
-    """Return the distance of the addresses of two successive flits, as `received_pitch`.
-
-    It is the largest of all forms: with beats of several flits all forms have the same.
-    """
-    return max(received_pitch(program, form) for form in range(len(program.forms)))
-
-
 def _divisor(program: Program, form: int, pitch: int) -> int:
-    """Return the greatest number of flits that divides all blocks, and their bases; 0 for any."""
+    """Return the greatest common divisor of the flits of blocks and of their bases, in flits.
+
+    It is 0 if there is one block, at address 0.
+    """
     of_form, part = program.forms[form], program.part(form)
     blocks, collective = part.schedule.blocks, part.schedule.collective
     positions = np.arange(of_form.groups.size)

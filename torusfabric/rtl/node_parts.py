@@ -20,7 +20,7 @@ from .combiner import Combiner
 from .endpoint import EndpointPorts, EndpointSettings
 from .endpoint_host import Endpoint
 from .fabric_builder import ControlStage, FabricBuilder, Top
-from .flit_rows import common_pitch
+from .flit_rows import received_pitch
 from .host import enable_numbers
 from .memories import address_width
 from .modules import Leaf
@@ -115,7 +115,7 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
         offset_bits=sum(map(address_width, offsets)),
         unit=build.operator_unit if adds else None,
         spare=spare,
-        pitch=common_pitch(program) if build.beat > 1 else 1,
+        pitch=received_pitch(program, 0) if build.beat > 1 else 1,
         late=bool(build.placement.frame and build.placement.frame.late),
         links=build.topology.longest_link,
     )

@@ -80,7 +80,7 @@ class CoreBuilder(NetlistBuilder):
         super().__init__()
         self.memory_port = memory_port
         self.program, self.here, self.settings = program, nodes, settings
-        self.nodes, self.word = len(nodes), settings.port_bits
+        self.nodes, self.word = len(nodes), memory_port.width
         self.distribution = Distribution(self, self.nodes)
         self.sources = program.forms[0].loop.sources
         self.address_bits = address_width(int(program.depth.max()))
@@ -180,9 +180,9 @@ class Core:
     width : int
         Bits of a flit.
     beat : int
-        Flits that a memory port moves in a cycle, a power of two: those of a block that follow one
-        another. Messages go to blocks by as many, see `Program.by_beats`. An address of the port is
-        that of the first flit.
+        Flits that a memory port moves in a cycle, a power of two: successive flits of a block,
+        which lie in one row. The address is that of any of them. A program of any length has to
+        fill blocks by beats, see `Program.by_beats`.
     sections : int
         Sections of each memory, a power of two; a run, a write and a read each choose one.
     concurrent : bool
@@ -241,12 +241,12 @@ class Core:
         shared = memory_port is not None and memory_port.shared
         self._columns = Columns(writable=room is not None, shared=shared)
         unit = OperatorUnit(program.operators) if program.operators else None
-        self._settings = NodeSettings(width, program.ports, unit, beat)
+        self._settings = NodeSettings(width, program.ports, unit)
         self.run_port = run_port or RunPort(program, sections=sections)
         self.memory_port = memory_port or MemoryPort(
             self.rows.memories,
             int(self.rows.depth.max()),
-            self._settings.port_bits,
+            beat * width,
             sections=sections,
             concurrent=concurrent,
         )
@@ -261,7 +261,7 @@ class Core:
         if room is not None:
             of_room = RoomRows([self.program, *room])
             return of_room, RoomKinds(of_room)
-        rows = SplitRows(self.program, self.beat) if self.concurrent else Rows(self.program)
+        rows = SplitRows(self.program) if self.concurrent else Rows(self.program)
         return rows, NodeKinds(rows)
 
     @cached_property

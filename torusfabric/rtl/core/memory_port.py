@@ -69,6 +69,8 @@ class MemoryPort:
         The memories of a node.
     depth : int
         Words of the deepest memory.
+    width : int
+        Bits of a word of the port: of a flit, or of a row of several.
     sections : int
         Sections of each memory, a power of two.
     concurrent : bool
@@ -98,7 +100,7 @@ class MemoryPort:
         sections: int = 1,
         concurrent: bool = False,
     ) -> None:
-        self.stages = 1
+        self.stages, self.width = 1, width
         self.memories, self.depth = tuple(memories), depth
         self.sections, self.concurrent = sections, concurrent
         self.section_bits = (sections - 1).bit_length()

@@ -59,19 +59,11 @@ class NodeSettings:
         Ports of a node.
     unit : OperatorUnit or None
         Combines words, where anything does.
-    beat : int
-        Flits that a memory port moves in a cycle, a power of two.
     """
 
     width: int
     ports: int
     unit: OperatorUnit | None = None
-    beat: int = 1
-
-    @property
-    def port_bits(self) -> int:
-        """Bits of a word of a memory port."""
-        return self.beat * self.width
 
     @property
     def zero_is_neutral(self) -> bool:
@@ -355,7 +347,7 @@ class NodePart(Leaf):
             self.m,
             inputs,
             code,
-            max(map(len, inputs)),
+            max(map(len, inputs), default=self.settings.width),
             name=name if self.alone else None,
             branched=branched,
             small=small,

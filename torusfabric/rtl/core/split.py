@@ -45,11 +45,6 @@ class Split(NamedTuple):
 class SplitRows(Rows):
     """The rows of a program whose memories are split where port and runs both write them.
 
-    Parameters
-    ----------
-    beat : int
-        Flits of a row of the memories; received words of a split memory begin with a row.
-
     Examples
     --------
     >>> import torusfabric as tf
@@ -58,9 +53,8 @@ class SplitRows(Rows):
     [(0, 4, 1), (1, 5, 1), (2, 6, 1), (3, 7, 1)]
     """
 
-    def __init__(self, program: Program, beat: int = 1) -> None:
+    def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self._beat = beat
         self.splits: tuple[Split, ...] = ()
         splits: list[Split] = []
         for number, memory in enumerate(program.memories):
@@ -85,7 +79,6 @@ class SplitRows(Rows):
         for row, variant in np.argwhere(write.values >= 0).tolist():
             arrives[variant, self._addresses(number, row, int(write.values[row, variant]))] = True
         boundary = int(np.flatnonzero(arrives.any(axis=0)).min())
-        boundary -= boundary % self._beat
         above = arrives[:, boundary:].any(axis=1)
         sent = 0
         for reader in range(self.loops[0].sources.readers):

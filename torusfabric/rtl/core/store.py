@@ -5,9 +5,9 @@ it is: `busy` alone says whose address and word a memory is given. With `concurr
 read copy of each memory of received words, and writes memories that no run writes, so that both are
 used at the same time, in different sections.
 
-If the memory port moves several flits in a cycle, it writes and reads rows of as many. A run writes
-one flit of a row, and reads a row from which it takes one flit, in the cycle of the word. Copies
-that only runs read have words of one flit.
+If the memory port moves several flits in a cycle, it writes and reads rows of several flits. A run
+writes a single flit of a row, by a write enable for each, and selects one flit of the row that it
+reads. Copies that only runs read have one flit a word.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ..operator_unit import add_pair
 from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input
 from .places import Bit, Place
-from .store_plan import Address, Arrival, Bank, Copy, Reader, StoreShape
+from .store_plan import Address, Arrival, Bank, Reader, StoreShape
 
 __all__ = ["StoreModule"]
 
@@ -66,15 +66,12 @@ class CellBits(NamedTuple):
         The first of the bits.
     width, depth : int
         Bits of a word of the cell, and its words: those of all sections, one after another.
-    parts : int
-        Parts of a word that are written one by one.
     """
 
     name: str
     low: int
     width: int
     depth: int
-    parts: int
 
 
 def bank_name(bank: Bank, copy: int) -> str:
@@ -135,10 +132,10 @@ class StoreModule(NodePart):
         members |= operator_code_input(settings, neutral=True, combines=combines)
         members |= {name: In(bits) for name, bits in port.inputs.items()}
         injections = max(len(shape.injections), 1)
-        members["read_data"] = Out(settings.port_bits)
+        members["read_data"] = Out(port.width)
         members["inject"] = Out(injections * settings.width)
         super().__init__(inputs, settings, {"rx": words}, members)
-        self.read_data = Signal(settings.port_bits, reset_less=True, name="read_data")
+        self.read_data = Signal(port.width, reset_less=True, name="read_data")
         self._words_of: dict[tuple[int, int], Value] = {}
         self._shown: dict[int, Value] = {}
         self._addresses: dict[object, Value] = {}
@@ -153,11 +150,11 @@ class StoreModule(NodePart):
         if bank.arrivals or not bank.own:
             parts *= rows.beat
         self.cells[name] = memory_cell(name, width=width, depth=depth, parts=parts)
-        if rows.beat < settings.beat:
+        if rows.beat < bank.rows.beat:
             return
         numbers = [member * rows.beat + k for member in bank.members for k in range(rows.beat)]
         for place, number in enumerate(numbers):
-            bits = CellBits(name, place * settings.width, width, depth, parts)
+            bits = CellBits(name, place * settings.width, width, depth)
             self.banks.setdefault(number, []).append(bits)
 
     def _is_register(self, bank: Bank, copy: int) -> bool:
@@ -251,13 +248,12 @@ class StoreModule(NodePart):
         stored = self._arriving(bank)
         for number, copy in enumerate(bank.copies):
             rows, name = bank.rows_of(number), bank_name(bank, number)
-            register = self._is_register(bank, number)
             word = add_memory(
                 self.m,
                 name,
                 self.cells[name],
                 write=self._write(bank, rows, stored),
-                read=NO_READ if register else self._read_port(bank, copy, rows),
+                read=self._read_port(bank, number, rows),
                 many=self._many,
             )
             for place, member in enumerate(bank.members):
@@ -271,8 +267,11 @@ class StoreModule(NodePart):
                     )
                 self._words_of[member, number] = row
 
-    def _read_port(self, bank: Bank, copy: Copy, rows: FlitRows) -> ReadPort:
-        """Return the read port of a copy of a bank, of several rows."""
+    def _read_port(self, bank: Bank, number: int, rows: FlitRows) -> ReadPort:
+        """Return the read port of a copy of a bank."""
+        copy = bank.copies[number]
+        if self._is_register(bank, number):
+            return NO_READ
         if not copy.shown:
             run = self._run_address(copy.address)
             return ReadPort(self._row_address(run, bank, rows, "section"), self._busy)

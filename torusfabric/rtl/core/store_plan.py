@@ -9,8 +9,9 @@ addresses, and read at the same addresses, are members of one *bank*, a wide mem
     0        |                  |                  |
     1        |                  |                  |
 
-If the memory port moves several flits in a cycle, the copies that it writes or reads have *rows* of
-as many, and each bank has one member; see `torusfabric.rtl.flit_rows`.
+If the memory port moves several flits in a cycle, each bank has one member. Copies that the port
+writes or reads have rows of several flits then, see `torusfabric.rtl.flit_rows`; copies that only
+runs read have one flit a word.
 """
 
 from __future__ import annotations
@@ -462,7 +463,8 @@ class _StorePlanner:
         """Return a reader that reads all memories of received words.
 
         While no run is under way its multiplexer passes the word that the memory port asks for, so
-        that the port needs none of its own. Readers pass flits, so that a port of rows finds none.
+        that the port needs none of its own. Readers pass single flits, and so cannot serve a port
+        that reads rows.
         """
         if self._concurrent or self._beat > 1 or len(self._received) < 2:
             return None
@@ -491,12 +493,12 @@ class _StorePlanner:
 
     def _wide_banks(self, copies: dict[int, list[_CopyPlan]]) -> list[list[int]]:
         """Return the members of each bank; copies of members become those of the first."""
+        if self._columns.writable or self._beat > 1:
+            return [[number] for number in copies]
         banks: list[list[int]] = []
         for number, own in copies.items():
             for members in banks:
                 first = copies[members[0]]
-                if self._columns.writable or self._beat > 1:
-                    continue
                 if len(own) < 2 and self._key(number, own) == self._key(members[0], first):
                     both = [a.merge(b) for a, b in zip(first, own, strict=True)]
                     if all(both):
@@ -533,10 +535,8 @@ class _StorePlanner:
         kind, uses = int(self._members[0]), self._all.uses
         words = [uses.words(kind, member) for member in members]
         depth = int(self._depth[members].max())
-        rows = FlitRows(self._beat, 1 if own or self._beat == 1 else max(pitch))
-        if not words[0]:
-            return Bank(tuple(members), size, depth, own, tuple(of_bank), (), (), rows)
-        plans = [plan_choice(each, idles=self._idles, branched=False) for each in words]
+        plans = [plan_choice(each, idles=self._idles, branched=False) for each in words if each]
+        codes = [code for _, code in plans]
         return Bank(
             tuple(members),
             size,
@@ -544,8 +544,8 @@ class _StorePlanner:
             own,
             tuple(of_bank),
             tuple(Choice(inputs) for inputs, _ in plans),
-            tuple(self._arrivals(members, [codes for _, codes in plans], pitch, size)),
-            rows,
+            tuple(self._arrivals(members, codes, pitch, size) if plans else ()),
+            FlitRows(self._beat, 1 if own else max(pitch)),
         )
 
     def _address(
@@ -631,7 +631,7 @@ class _StorePlanner:
 
 
 def plan_stores(
-    rows: Rows, kinds: NodeKinds, columns: Columns, *, idles: bool, concurrent: bool, beat: int = 1
+    rows: Rows, kinds: NodeKinds, columns: Columns, *, idles: bool, concurrent: bool, beat: int
 ) -> list[Store]:
     """Plan the stores of all kinds of nodes.
 
