@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from core_runs import CoreDriver, CoreJob, simulate_core
+from core_runs import CoreDriver, CoreJob, core_faults, simulate_core
 
 import torusfabric as tf
 from torusfabric.rtl.core import Core
@@ -97,3 +97,12 @@ def test_three_messages_at_once(topology, collective, options, beat):
 
     simulate_core(core, bench)
     assert wrong == [0] * MESSAGES
+
+
+@pytest.mark.parametrize(
+    ("collective", "flits"), [("allgather", 1), ("broadcast", 1), ("reduce", 3)]
+)
+def test_runs_in_sections_are_right_one_by_one(collective, flits):
+    """Memories of one word in a section included, which a run reads as well as the port."""
+    program = tf.compile(tf.plan("3x3", collective), flits=flits)
+    assert not core_faults(program, [CoreJob(section=k) for k in (0, 1, 1, 0)], sections=2)

@@ -125,9 +125,9 @@ class MemoryPort:
         """Cycles from a read to its word."""
         return 1 + self.stages + self.shared
 
-    def passes(self, address: Address | None) -> bool:
+    def passes(self, address: Address) -> bool:
         """Return True if the address of a read comes by a column of the sequencer."""
-        return self.shared and address is not None and address.column is not None
+        return self.shared and address.column is not None
 
     def signals(self, node: NodePart, written: Sequence[int]) -> PortSignals:
         """Return the signals of the port in a node, given the memories that it writes there."""

@@ -165,9 +165,7 @@ class StoreModule(NodePart):
         """Return True if runs and the memory port share a port of a memory, or a reader."""
         return self.shape.port_reader is not None or any(
             (bank.own and bank.arrivals)
-            or (
-                not self._is_register(bank, number) and (copy.address is not None or not copy.shown)
-            )
+            or (copy.address is not None and not self._is_register(bank, number))
             for bank in self.shape.banks
             for number, copy in enumerate(bank.copies)
         )
@@ -199,10 +197,8 @@ class StoreModule(NodePart):
         where = self.here(section) if section == "section" else self.value(section)
         return Cat(fitting(row, bits), where)
 
-    def _early_address(self, address: Address | None) -> Value:
+    def _early_address(self, address: Address) -> Value:
         """Return an address of the run a cycle before it counts."""
-        if address is None:
-            return Const(0, 1)
         if address.column is not None:
             return self.value(self.inputs.addresses[address.column])
         first = Cat(*map(self.early_bit, address.first))
@@ -210,10 +206,8 @@ class StoreModule(NodePart):
             return first
         return first + self.value(f"word_{address.counter}")
 
-    def _run_address(self, address: Address | None) -> Value:
+    def _run_address(self, address: Address) -> Value:
         """Return the address of a flit in a run, in a register that all banks share."""
-        if address is None:
-            return Const(0, 1)
         if address.column is not None:
             return self.here(self.inputs.addresses[address.column])
         if address.early:
@@ -272,15 +266,14 @@ class StoreModule(NodePart):
         copy = bank.copies[number]
         if self._is_register(bank, number):
             return NO_READ
-        if not copy.shown:
-            run = self._run_address(copy.address)
-            return ReadPort(self._row_address(run, bank, rows, "section"), self._busy)
-        asked = self._row_address(self._asked.address, bank, rows, "read_section")
         if copy.address is None:
+            asked = self._row_address(self._asked.address, bank, rows, "read_section")
             return ReadPort(asked, self._asked.asks)
-        run = self._run_address(copy.address)
-        address = self._row_address(run, bank, rows, "section")
+        address = self._row_address(self._run_address(copy.address), bank, rows, "section")
+        if not copy.shown:
+            return ReadPort(address, self._busy)
         if not self._port.passes(copy.address):
+            asked = self._row_address(self._asked.address, bank, rows, "read_section")
             address = Mux(self._busy, address, asked)
         return ReadPort(address, self._busy | self._asked.asks)
 

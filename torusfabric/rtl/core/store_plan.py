@@ -52,7 +52,7 @@ class Address:
     column : int or None
         The address column of the sequencer; else the address is a first address plus a counter.
     first : tuple of Bit
-        The first address of the row.
+        The first address of the row; no bits for a memory of one word.
     counter : int or None
         The word counter of the sequencer; None if rows have one word.
     early : bool
@@ -97,7 +97,7 @@ class Arrival:
 
     enable: Bit
     strobe: int
-    address: Address | None
+    address: Address
     codes: tuple[tuple[Bit, ...], ...]
 
 
@@ -529,7 +529,7 @@ class _StorePlanner:
                 copy = self._copy_of.get((self._port_reader, number), 0)
             of_bank[copy] = replace(of_bank[copy], shown=True)
             address = of_bank[copy].address
-            if address is not None and address.column is not None:
+            if address and address.column is not None:
                 self.placer.ask(address.column)
         own = self._rows.memories[number].own
         kind, uses = int(self._members[0]), self._all.uses
@@ -550,7 +550,7 @@ class _StorePlanner:
 
     def _address(
         self, values: IntArray, delays: MemberDelays, pitch: Delays, size: int, *, alike: bool
-    ) -> Address | None:
+    ) -> Address:
         """Return where an address comes from, given first addresses.
 
         Parameters
@@ -561,7 +561,7 @@ class _StorePlanner:
             True if all nodes have the same first addresses.
         """
         if size == 1:
-            return None
+            return Address(early=False)
         bits, most = (size - 1).bit_length(), self._rows.most_word(pitch)
         column = self.placer.address(values, delays, pitch, bits, alike=alike)
         if column is not None:
