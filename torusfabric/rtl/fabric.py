@@ -58,8 +58,10 @@ def _bus(bus: Bus | str) -> Bus:
 #: The kinds of fabrics that are made of a core, and the module that adds its adapter. Those of
 #: other kinds are made of the hardware before it.
 CORES = dict.fromkeys(
-    ("host", "host bus", "host part", "host part bus"), "torusfabric.adapters.host.hardware"
-) | dict.fromkeys(("stream", "stream bus"), "torusfabric.adapters.streams.hardware")
+    (f"host{part}{beats}{bus}" for part in ("", " part") for beats in ("", " beats")
+     for bus in ("", " bus")),
+    "torusfabric.adapters.host.hardware",
+) | dict.fromkeys(("stream", "stream bus"), "torusfabric.adapters.streams.hardware")  # fmt: skip
 
 #: Cycles of the longest timeout: a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1

@@ -40,7 +40,7 @@ __all__ = ["add_fabric", "add_host_fabric", "host_core", "make_core"]
 def make_core(fabric: Fabric) -> Core:
     """Return the core of a fabric with a host port."""
     resets = bool(fabric.bus and not fabric.cut)
-    return host_core(fabric.program, fabric.width, resets=resets, cut=fabric.cut)
+    return host_core(fabric.program, fabric.width, beat=fabric.beat, resets=resets, cut=fabric.cut)
 
 
 def add_fabric(fabric: Fabric, core: Core) -> Built:
@@ -49,12 +49,19 @@ def add_fabric(fabric: Fabric, core: Core) -> Built:
 
 
 def host_core(
-    program: Program, width: int, *, resets: bool = False, cut: Cut | None = None
+    program: Program,
+    width: int,
+    *,
+    beat: int = 1,
+    resets: bool = False,
+    cut: Cut | None = None,
 ) -> Core:
     """Return the core of a fabric with a host port.
 
     Parameters
     ----------
+    beat : int
+        Flits of a word of the host port.
     resets : bool
         True if an input ends runs early.
     cut : Cut, optional
@@ -69,12 +76,13 @@ def host_core(
     core = Core(
         program,
         width,
+        beat=beat,
         nodes=cut.here if cut else None,
         run_port=RunPort(program, lead=0, holds=hold > 0, resets=resets),
         memory_port=SharedPort(
             program.memories,
             int(program.depth.max()),
-            width,
+            beat * width,
             nodes=nodes,
             place_bits=NodeGroups(nodes).place_bits,
             enables=enable_numbers(words),
