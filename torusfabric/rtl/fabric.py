@@ -61,7 +61,9 @@ CORES = dict.fromkeys(
     (f"host{part}{beats}{bus}" for part in ("", " part") for beats in ("", " beats")
      for bus in ("", " bus")),
     "torusfabric.adapters.host.hardware",
-) | dict.fromkeys(("stream", "stream bus"), "torusfabric.adapters.streams.hardware")  # fmt: skip
+) | dict.fromkeys(
+    (f"stream{beats}{bus}" for beats in ("", " beats") for bus in ("", " bus")),
+    "torusfabric.adapters.streams.hardware")  # fmt: skip
 
 #: Cycles of the longest timeout: a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1

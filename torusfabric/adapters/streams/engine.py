@@ -41,6 +41,8 @@ class EngineShape:
         The memory port of each node.
     width : int
         Bits of a flit.
+    beat : int
+        Flits of a word.
     most_flits : int
         Flits of the longest packet.
     any_length : bool
@@ -57,6 +59,7 @@ class EngineShape:
     facts: RunFacts
     port: MemoryPort
     width: int
+    beat: int
     most_flits: int
     any_length: bool
     number_bits: int
@@ -71,7 +74,7 @@ class EngineShape:
     def words(self) -> WordShape:
         """How the words of a packet are divided into blocks."""
         return WordShape(
-            most=self.most_flits,
+            most=-(-self.most_flits // self.beat),
             chunks=tuple(each.blocks for each in self.packets),
             block=max(each.words for each in self.packets),
             in_turn=self.any_length,
@@ -81,12 +84,27 @@ class EngineShape:
     @property
     def data_bits(self) -> int:
         """Bits of the data of a stream."""
-        return 8 * -(-self.width // 8)
+        return 8 * -(-self.width * self.beat // 8)
+
+    @property
+    def keep_bits(self) -> int:
+        """Bytes of a word, if it has several flits."""
+        return self.width * self.beat // 8 if self.beat > 1 else 0
+
+    @property
+    def flit_bits(self) -> int:
+        """Bits of the number of a flit in a word."""
+        return self.beat.bit_length() - 1
+
+    @property
+    def last_bits(self) -> int:
+        """Bits of the number of the last flit of a packet."""
+        return self.words.index_bits + self.flit_bits
 
     @property
     def length_bits(self) -> int:
-        """Bits of the number of the last word of a packet, where that is to be found out."""
-        return self.words.index_bits if self.any_length else 0
+        """Bits of the number of the last flit of a packet, where that is to be found out."""
+        return self.last_bits if self.any_length else 0
 
     @property
     def some(self) -> bool:

@@ -61,10 +61,11 @@ NETS = {"entry": "mode", "last": "last_flit"}
 def make_core(fabric: Fabric) -> Core:
     """Return the core of a fabric with streams."""
     program = fabric.program
-    sections = sections_of(program).count
+    sections = sections_of(program, fabric.beat).count
     return Core(
         program,
         fabric.width,
+        beat=fabric.beat,
         sections=sections,
         concurrent=True,
         run_port=RunPort(program, sections=sections, lead=LEAD, resets=False),
@@ -129,6 +130,7 @@ class StreamTop:
             facts=self._facts,
             port=self._core.memory_port,
             width=self._core.width,
+            beat=self._core.beat,
             most_flits=self._program.flits,
             any_length=self._program.any_length,
             number_bits=number_bits(self._program),
@@ -167,7 +169,8 @@ class StreamTop:
     def _add_ports(self) -> None:
         """Add the ports of nodes, and those of commands."""
         build = self._build
-        ports = stream_ports(self._program, self._core.width, self._clocks)
+        core = self._core
+        ports = stream_ports(self._program, core.width, self._clocks, beat=core.beat)
         build.declared |= ports
         for name, port in ports.items():
             if port.node is None and not name.startswith(("s_axis", "m_axis")):
@@ -263,9 +266,9 @@ class StreamTop:
                 continue
             make: Callable[[], Leaf] = partial(OwnBlock, shape, keeps=name == "own_block")
             build.add_module(name, make, role=Role.STREAM)
-            members = make().signature.members
+            members, keep = make().signature.members, f"m_axis_{{}}_tkeep{self._inner}"
             inputs: Mapping[str, Sequence[Source]] = {
-                port: (Slice(f"{port}_{{}}", nodes, 0, each.shape),)
+                port: (Slice(keep if port == "tkeep" else f"{port}_{{}}", nodes, 0, each.shape),)
                 for port, each in members.items()
                 if each.flow is not Out
             }

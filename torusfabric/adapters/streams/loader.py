@@ -15,6 +15,7 @@ Cycles of a word:
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
@@ -37,7 +38,7 @@ class Loader(Engine):
 
     Members
     -------
-    tdata, tvalid, tlast, tdest, tready : In, Out
+    tdata, tkeep, tvalid, tlast, tdest, tready : In, Out
         The stream of the packets that the node sends.
     sends, position : In
         For each form: whether the node sends packets, and its position in its group.
@@ -56,7 +57,7 @@ class Loader(Engine):
     own_enable, own_index : Out
         High if the node keeps the word itself, and the number of the word in its packet.
     loaded, bad, length, counts : Out
-        Whether a message waits; what is wrong with it; the number of the last word of its packets;
+        Whether a message waits; what is wrong with it; the number of the last flit of its packets;
         and whether it has any words, if some nodes send nothing.
     """
 
@@ -68,7 +69,7 @@ class Loader(Engine):
         super().__init__(
             shape,
             {
-                **stream_signals(shape.data_bits, dest=self._dest_bits),
+                **stream_signals(shape.data_bits, keep=shape.keep_bits, dest=self._dest_bits),
                 "sends": In(len(shape.packets)),
                 "position": In(shape.position_bits),
                 "clear": In(1),
@@ -80,7 +81,7 @@ class Loader(Engine):
                 "write_enable": Out(1),
                 "write_bank": Out(shape.port.bank_bits),
                 "write_address": Out(shape.port.address_bits),
-                "write_data": Out(shape.width),
+                "write_data": Out(shape.port.width),
                 "write_section": Out(sections.number_bits),
                 "own_enable": Out(int(shape.keeps)),
                 "own_index": Out(shape.words.index_bits * shape.keeps),
@@ -123,7 +124,7 @@ class Loader(Engine):
         wrong, so_far = Signal(2, name="wrong"), state(2, name="wrong_so_far")
         # This matters only in a cycle in which a word is taken.
         m.d.comb += wrong.eq(so_far | Cat(
-            Mux(last, unequal, at_last),
+            Mux(last, unequal, at_last) | self._is_torn(),
             last & self._wrong_destination(m, ends_packet, last_packet),
         ))  # fmt: skip
         with m.If(beat):
@@ -155,7 +156,7 @@ class Loader(Engine):
 
     def _limits(self, m: Module, counter: WordCount, beat: Value) -> tuple[Signal, Signal]:
         """Return whether a word is beyond the longest packet, and whether it is the last of it."""
-        end = self.shape.most_flits - 1
+        end = self.shape.words.most - 1
         full, at_last = state(name="full"), state(name="at_last", init=not end)
         with m.If(beat):
             m.d.sync += [
@@ -184,15 +185,43 @@ class Loader(Engine):
         self, m: Module, counter: WordCount, ends: Value, first: Value, at_last: Value
     ) -> tuple[Value, Value]:
         """Return the length of the first packet of a message, and if that of another is wrong."""
-        shape, index = self.shape, counter.index
+        shape, last = self.shape, Cat(self._last_flit(m), counter.index)
+        beyond: Value = Const(0)
+        if shape.flit_bits:
+            flit, most = last[: shape.flit_bits], (shape.most_flits - 1) % shape.beat
+            beyond = at_last & (flit > most)
+            at_last &= flit == most
         if not shape.any_length:
             return Const(0, 1), ~at_last
         if not shape.packet_bits:
-            return index, Const(0)
+            return last, beyond
         held = Signal(shape.length_bits, name="first_length", reset_less=True)
         with m.If(ends & first):
-            m.d.sync += held.eq(index)
-        return Mux(first, index, held), ~first & (index != held)
+            m.d.sync += held.eq(last)
+        return Mux(first, last, held), (~first & (last != held)) | beyond
+
+    def _kept_bytes(self) -> list[Value]:
+        """Return `tkeep` of each flit of a word."""
+        keep, beat = self.value("tkeep"), self.shape.beat
+        return [keep.word_select(k, len(keep) // beat) for k in range(beat)]
+
+    def _last_flit(self, m: Module) -> Value:
+        """Return the number of the last flit of a word that is full."""
+        last = Signal(self.shape.flit_bits, name="last_flit")
+        for k, kept in enumerate(self._kept_bytes()[1:] if self.shape.flit_bits else [], 1):
+            with m.If(kept.all()):
+                m.d.comb += last.eq(k)
+        return last
+
+    def _is_torn(self) -> Value:
+        """Return whether a word lacks bytes other than whole flits at the end of a packet."""
+        if not self.shape.flit_bits:
+            return Const(0)
+        full = [kept.all() for kept in self._kept_bytes()]
+        some = [kept.any() for kept in self._kept_bytes()]
+        gaps = [after & ~before for before, after in pairwise([full[0], *some[1:]])]
+        halves = [part & ~whole for part, whole in zip(some, full, strict=True)]
+        return Cat(*gaps, *halves, ~full[0], ~self.value("tlast") & ~full[-1]).any()
 
     def _wrong_destination(self, m: Module, ends: Value, last: Value) -> Value:
         """Return whether there is no such destination, or it had a packet already.
@@ -227,7 +256,7 @@ class Loader(Engine):
         held = Signal(max(table.address_bits, 1), name="row_address", reset_less=True)
         m.d.sync += [
             self.write_enable.eq(beat),
-            self.write_data.eq(self.value("tdata")[: shape.width]),
+            self.write_data.eq(self.value("tdata")[: shape.port.width]),
             self.write_section.eq(self._number),
             within.eq(counter.within),
             *(held[bit].eq(address[bit]) for bit in table.wired_bits),

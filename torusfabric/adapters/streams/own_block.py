@@ -35,6 +35,8 @@ class OwnBlock(Leaf):
         The word that the unloader asks for.
     read_data : In
         The word of the memory port.
+    tkeep : In
+        The bytes of the word that are part of the packet; the others are shown as 0.
     tdata : Out
         The data of the stream.
     """
@@ -42,9 +44,11 @@ class OwnBlock(Leaf):
     def __init__(self, shape: EngineShape, *, keeps: bool) -> None:
         self._shape, self._keeps = shape, keeps
         index, number = shape.words.index_bits, shape.facts.sections.number_bits
-        members: dict[str, Member] = {"read_data": In(shape.width), "tdata": Out(shape.data_bits)}
+        width = shape.port.width
+        members: dict[str, Member] = {"read_data": In(width), "tdata": Out(shape.data_bits)}
+        members["tkeep"] = In(shape.keep_bits)
         if keeps:
-            members |= {"own_enable": In(1), "own_index": In(index), "write_data": In(shape.width)}
+            members |= {"own_enable": In(1), "own_index": In(index), "write_data": In(width)}
             members |= {"write_section": In(number), "read_section": In(number)}
             members |= {"read_advance": In(1), "read_own": In(1), "read_index": In(index)}
         super().__init__(members)
@@ -55,12 +59,16 @@ class OwnBlock(Leaf):
         if self._keeps:
             own, kept = self._read(m)
             word = Mux(own, kept, word)
-        m.d.comb += self.tdata.eq(Cat(word, Const(0, len(self.tdata) - self._shape.width)))
+        if self._shape.flit_bits:
+            flits = range(0, len(self.value("tkeep")), self._shape.width // 8)
+            full = Cat(self.value("tkeep")[k].replicate(self._shape.width) for k in flits)
+            word &= full
+        m.d.comb += self.tdata.eq(Cat(word, Const(0, len(self.tdata) - len(word))))
         return m
 
     def _read(self, m: Module) -> tuple[Value, Value]:
         """Return whether the word that is shown is kept here, and that word."""
-        most, advance = self._shape.most_flits, self.value("read_advance")
+        most, advance = self._shape.words.most, self.value("read_advance")
         sections = 2 * self._shape.facts.sections.count
         address = in_section(self.value("read_index"), most, self.value("read_section"))
         asked = Cat(self.value("read_own"), address)
@@ -77,7 +85,7 @@ class OwnBlock(Leaf):
             "kept",
             memory_cell(
                 "kept",
-                width=self._shape.width,
+                width=self._shape.port.width,
                 depth=most + ((sections - 1) << section_bits(most)),
             ),
             write=WritePort(

@@ -1,5 +1,8 @@
 """Packets: where the words that a node sends, and those that it receives, lie at its memory port.
 
+A *word* is what the memory port moves in a cycle: one flit, or a beat of several. Addresses are
+those of its first flit.
+
 A packet has one *block* for each chunk. Word w of a packet belongs to block ``w % C`` in fabrics of
 any length, and to block ``w // B`` where blocks have a fixed number B of words. The words of a
 block lie `pitch` addresses apart in one bank.
@@ -172,22 +175,22 @@ def _first_words(
     The address is -1 where a node has no such word.
     """
     program = core.program
-    blocks, words = _block_shape(program, form)
+    blocks, words = _block_shape(core, form)
     # A message of whole blocks, each of two words at least.
     words = max(words, 2)
     block, word = np.arange(blocks)[:, None], np.arange(2)
     step = word * blocks + block if program.any_length else word + block * words
-    numbers = np.arange(count)[:, None, None] * blocks * words + step
+    numbers = core.beat * (np.arange(count)[:, None, None] * blocks * words + step)
     bank, address = core.places(received=received, form=form, words=numbers.ravel(),
-                                length=blocks * words, root=root)  # fmt: skip
+                                length=core.beat * blocks * words, root=root)  # fmt: skip
     shape = len(core.nodes), *numbers.shape
     return bank.reshape(shape), address.reshape(shape)
 
 
-def _block_shape(program: Program, form: int) -> tuple[int, int]:
+def _block_shape(core: Core, form: int) -> tuple[int, int]:
     """Return the blocks of a packet, and the most words of one."""
-    part = program.part(form)
-    return part.schedule.chunks, part.block_flits
+    part = core.program.part(form)
+    return part.schedule.chunks, -(-part.block_flits // core.beat)
 
 
 def _joined(
@@ -197,8 +200,7 @@ def _joined(
 
     Blocks that follow one another in a bank become one.
     """
-    program = core.program
-    _, words = _block_shape(program, form)
+    _, words = _block_shape(core, form)
     base, passes = np.maximum(address[..., 0], 0), (bank >= 0).all(axis=3) & there[:, None, None]
     steps = np.unique((address[..., 1] - address[..., 0])[passes & (address >= 0).all(axis=3)])
     pitch = max(int(steps.max(initial=0)), 1) if words > 1 else 1
@@ -206,7 +208,8 @@ def _joined(
     # Words that a node keeps lie one after another.
     block = np.arange(base.shape[2])
     base = np.where(bank == OWN, words * block, base)
-    follow = (base == base[..., :1] + words * block) & (bank == bank[..., :1])
-    if not program.any_length and pitch == 1 and follow[there].all():
+    step = np.where(bank == OWN, words, words * pitch)
+    follow = (base == base[..., :1] + step * block) & (bank == bank[..., :1])
+    if not core.program.any_length and pitch == core.beat and follow[there].all():
         bank, base = bank[..., :1], base[..., :1]
     return Packets(bank=bank, base=base, words=words, pitch=pitch, there=there, **others)  # type: ignore[arg-type]

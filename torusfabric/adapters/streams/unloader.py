@@ -38,7 +38,7 @@ class Unloader(Engine):
 
     Members
     -------
-    tvalid, tlast, tid, tready : Out, In
+    tvalid, tlast, tkeep, tid, tready : Out, In
         The stream of the packets; its data come from the memory port, or from the own block.
     receives, position : In
         For each form: whether the node receives packets, and its position in its group.
@@ -51,7 +51,7 @@ class Unloader(Engine):
         High for a cycle when a run begins, and when one has ended.
     run_empty, run_last, unload_mode, unload_root : In
         For the last run in each section: whether it has brought nothing, the number of the last
-        word of its packets, and what its command said.
+        flit of its packets, and what its command said.
     key, row : Out, In
         The address of the ROM, and its row a cycle later.
     read_advance, read_bank, read_address : Out
@@ -68,7 +68,7 @@ class Unloader(Engine):
 
     def __init__(self, shape: EngineShape) -> None:
         self._sections = sections = shape.facts.sections
-        stream = stream_signals(origin=shape.number_bits)
+        stream = stream_signals(keep=shape.keep_bits, origin=shape.number_bits)
         forms, lacks = len(shape.packets), shape.lacks
         super().__init__(
             shape,
@@ -132,10 +132,10 @@ class Unloader(Engine):
         following = self._sections.following(self._section, (there & finishes) | self._skips)
         packet, last_follows = self._packets(m, goes_on, ends_packet, following)
         with m.If(goes_on | ~there):
-            ends = counter.following == self._last_word(following)
+            ends = counter.following == self._last(following)[shape.flit_bits :]
             m.d.sync += [ends_packet.eq(ends), finishes.eq(ends & last_follows)]
         cleared(m, clear, ends_packet, finishes, *counter.registers)
-        tags = Cat(finishes, ends_packet, self._origin(packet))
+        tags = Cat(finishes, ends_packet, self._origin(packet), self._full(ends_packet))
         sought = self._stage(m, advance, there, tags, "sought")
         self._ask(m, advance, counter, packet)
         asked = self._stage(m, advance, sought[0], sought[2:], "asked")
@@ -149,6 +149,10 @@ class Unloader(Engine):
             Cat(self.tlast, self.tid).eq(shown[1:]),
             goes_on.eq(self._goes_on(m, read[0], "words")),
         ]
+        if shape.flit_bits:
+            full = Cat(Const(1, 1), shown[2 + shape.number_bits :])
+            size = shape.keep_bits // shape.beat
+            m.d.comb += self.tkeep.eq(Cat(*(flit.replicate(size) for flit in full)))
         # What counts runs shares no level of logic with what counts words.
         turns = self._goes_on(m, read[0], "runs")
         self._follow(m, finishes, turns, ~there & ~sought[0] & ~asked[0])
@@ -188,11 +192,19 @@ class Unloader(Engine):
         m.d.comb += shows.eq(apart(m, stays, name=f"shows_{name}_here"))
         return ~shows | tready
 
-    def _last_word(self, section: Value) -> Value:
-        """Return the number of the last word of the packets of a run."""
+    def _last(self, section: Value) -> Value:
+        """Return the number of the last flit of the packets of a run."""
         if not self.shape.any_length:
-            return Const(self.shape.most_flits - 1)
+            return Const(self.shape.most_flits - 1, self.shape.last_bits)
         return self.value("run_last").word_select(section, self.shape.length_bits)
+
+    def _full(self, ends_packet: Value) -> Value:
+        """Return whether each flit of a word but the first is part of the packet."""
+        bits = self.shape.flit_bits
+        if not bits:
+            return Const(0, 0)
+        last = self._last(self._section)[:bits] | (~ends_packet).replicate(bits)
+        return Cat(last >= k for k in range(1, self.shape.beat))
 
     def _packets(
         self, m: Module, goes_on: Value, ends_packet: Value, following: Value
