@@ -33,4 +33,5 @@ def test_what_a_run_stores_and_reads_must_not_be_read_early(monkeypatch):
     """Else a sum that is sent on at once is the one of before."""
     early = lambda builder, group, reading: True
     monkeypatch.setattr(endpoint_builder.EndpointBuilder, "early", early)
-    assert not tf.simulate(build_fabric("3x3", "allreduce", flits=9, top="stream")).passed
+    fabric = build_fabric("3x3", "allreduce", max_flits=9, top="stream", tables="ram")
+    assert not tf.simulate(fabric).passed

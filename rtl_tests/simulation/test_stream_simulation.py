@@ -8,8 +8,8 @@ from helpers import few, misrouted
 from stream_bench import streams
 
 import torusfabric as tf
+from torusfabric.adapters.streams.loader import Loader
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.rtl.streams.loader import Loader
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Engine, choose_engine
 from torusfabric.simulation.engines.traffic import Beat
 from torusfabric.simulation.streams import simulate_streams, stream_jobs

@@ -125,7 +125,7 @@ class Loader(Engine):
         # This matters only in a cycle in which a word is taken.
         m.d.comb += wrong.eq(so_far | Cat(
             Mux(last, unequal, at_last) | self._is_torn(),
-            last & self._wrong_destination(m, ends_packet, last_packet),
+            last & self.wrong_destination(m, ends_packet, last_packet),
         ))  # fmt: skip
         with m.If(beat):
             m.d.sync += so_far.eq(wrong & ~(last & last_packet).replicate(2))
@@ -223,7 +223,7 @@ class Loader(Engine):
         halves = [part & ~whole for part, whole in zip(some, full, strict=True)]
         return Cat(*gaps, *halves, ~full[0], ~self.value("tlast") & ~full[-1]).any()
 
-    def _wrong_destination(self, m: Module, ends: Value, last: Value) -> Value:
+    def wrong_destination(self, m: Module, ends: Value, last: Value) -> Value:
         """Return whether there is no such destination, or it had a packet already.
 
         This matters only for the word that ends a packet.
