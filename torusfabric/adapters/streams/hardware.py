@@ -84,6 +84,11 @@ class StreamTop:
     ----------
     timeout : int
         Cycles after which a node for which others wait is named; 0 for never.
+
+    Attributes
+    ----------
+    loader, unloader : EngineShape
+        The shapes of all loaders, and of all unloaders.
     """
 
     def __init__(self, core: Core, clocks: Clocks, timeout: int) -> None:
@@ -102,8 +107,8 @@ class StreamTop:
             received.append(barrier_packets(len(core.nodes), OWN))
         keeps = any(((each.bank == OWN).any(axis=(1, 2)) & each.there).any() for each in received)
         self._facts = self._plan_facts()
-        self._loader = self._shape("load", sent, keeps=keeps)
-        self._unloader = self._shape("unload", received, keeps=keeps)
+        self.loader = self._shape("load", sent, keeps=keeps)
+        self.unloader = self._shape("unload", received, keeps=keeps)
 
     def _plan_facts(self) -> RunFacts:
         """Return what commands say of runs."""
@@ -143,10 +148,10 @@ class StreamTop:
         self._add_ports()
         self._add_control()
         with build.together():
-            self._add_engines("loader", partial(Loader, self._loader))
-            self._add_engines("unloader", partial(Unloader, self._unloader))
+            self._add_engines("loader", partial(Loader, self.loader))
+            self._add_engines("unloader", partial(Unloader, self.unloader))
             self._add_own_blocks()
-        add_tree(build, self._loader)  # type: ignore[arg-type]
+        add_tree(build, self.loader)  # type: ignore[arg-type]
         routers = self._core.add(NETS)
         for name in ("busy", "done", "cycles"):
             build.add_output(name, build.nets[name])
@@ -162,7 +167,7 @@ class StreamTop:
         """Return bits of which any says that a run is asked for."""
         if self._facts.commanded:
             return self._build.whole("load_valid")
-        (packets,) = self._loader.packets
+        (packets,) = self.loader.packets
         senders = np.flatnonzero(packets.there).tolist()
         return tuple(Part(f"loaded_{node}", 0, 1) for node in senders)
 
@@ -184,7 +189,7 @@ class StreamTop:
         """Add what starts runs, and what takes commands if they need any."""
         build, top = self._build, levels(self._build.nodes) - 1
         # To the nodes, into their registers, and up the tree.
-        make = partial(StreamControl, self._program, top + 2, self._loader)
+        make = partial(StreamControl, self._program, top + 2, self.loader)
         heard = {"ready": "ready", "bad": "bad", "good": "good", "last": "length"}
         nets = {name: f"{net}_{top}_0" for name, net in heard.items()}
         add_single(build, "stream_control", Role.STREAM, make, renamed=nets)
@@ -256,7 +261,7 @@ class StreamTop:
 
     def _add_own_blocks(self) -> None:
         """Add what keeps own blocks, and shows the words of streams."""
-        build, shape = self._build, self._unloader
+        build, shape = self._build, self.unloader
         keeps = np.array(shape.keeps_at())
         for name, nodes in (
             ("own_block", np.flatnonzero(keeps)),

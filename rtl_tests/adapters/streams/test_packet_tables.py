@@ -1,0 +1,80 @@
+"""The packet table of a node: which words it names, and what of it needs a ROM."""
+
+import numpy as np
+import pytest
+from fabrics import build_fabric
+
+import torusfabric as tf
+from torusfabric.adapters.streams.hardware import StreamTop, make_core
+from torusfabric.adapters.streams.packets import OWN, packets_received, packets_sent
+from torusfabric.rtl.core import Core
+from torusfabric.rtl.streams import Clocks
+
+
+def tables(topology, collectives, **options):
+    """The packet tables of the loaders and of the unloaders of a fabric."""
+    fabric = build_fabric(topology, collectives, **{"top": "stream", "beat": 1} | options)
+    top = StreamTop(make_core(fabric), Clocks.ONE, 0)
+    return top.loader.table, top.unloader.table
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "options"),
+    [
+        ("4x4", "scatter", {"flits": 4}),
+        ("4x4", "allgather", {"max_flits": 8}),
+        ("3x3", "broadcast", {"flits": 5}),
+    ],
+)
+def test_words_that_are_sent_need_no_rom(topology, collective, options):
+    """They lie one packet after another, by a power of two, in one bank."""
+    assert tables(topology, collective, **options)[0].rom_bits == 0
+
+
+def test_nodes_without_packets_have_an_empty_table():
+    rows = tables("3x3", "scatter", flits=3)[0].rom_rows
+    assert rows[0].any()
+    assert not rows[1:].any()
+
+
+def test_forms_of_which_one_needs_a_rom_take_no_more_bits():
+    alone = [tables("4x4", each, max_flits=8)[1].rom_bits for each in ("allgather", "alltoall")]
+    assert tables("4x4", "allgather,alltoall", max_flits=8)[1].rom_bits <= max(alone)
+
+
+@pytest.mark.parametrize("beat", [1, 2])
+@pytest.mark.parametrize(
+    ("topology", "collective", "options"),
+    [
+        ("3x3", "allgather", {"flits": 4}),
+        ("2x3", "alltoall:matching", {"max_flits": 8}),
+        ("2x2", "reduce-scatter", {"flits": 16}),
+        ("2x3", "broadcast", {"max_flits": 8}),
+    ],
+)
+def test_tables_name_every_word_of_the_memory_port(topology, collective, options, beat):
+    """Words of packets, block by block, are those at the places that the core says."""
+    kind, _, algorithm = collective.partition(":")
+    plan = tf.plan(topology, kind, **({"algorithm": algorithm} if algorithm else {}))
+    program = tf.compile(plan, **options).by_beats(beat)
+    core = Core(program, 8, beat=beat, sections=2, concurrent=True)
+    flits = program.flits
+    for received, find in ((False, packets_sent), (True, packets_received)):
+        packets = find(core, 0)
+        bank, address = core.places(received=received)
+        nodes = np.arange(len(bank))[:, None, None]
+        packet, word = np.ogrid[: packets.count, : flits // beat]
+        blocks = packets.blocks
+        if program.any_length:
+            block, turn = word % blocks, word // blocks
+        else:
+            block, turn = word // packets.words if blocks > 1 else 0 * word, word
+            turn = word % packets.words if blocks > 1 else word
+        found = packets.base[nodes, packet, block] + turn * packets.pitch
+        bank, address = (each.reshape(len(each), packets.count, flits)[..., ::beat]
+                         for each in (bank, address))  # fmt: skip
+        at = packets.bank[nodes, packet, block]
+        mine = (at != OWN) & (address >= 0) & packets.there[:, None, None]
+        assert mine.any()
+        assert (at == bank)[mine].all()
+        assert (found == address)[mine].all()
