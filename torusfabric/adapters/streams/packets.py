@@ -141,7 +141,7 @@ def packets_received(core: Core, form: int) -> Packets:
         bank, address = bank[0], address[0]
     own = np.array([memory.own for memory in core.rows.memories])[bank]
     bank = np.where(address < 0, NOWHERE, np.where(own, OWN, bank))
-    has: BoolArray = (address[..., 0] >= 0).any(axis=2)
+    has = np.logical_or.reduce(address[..., 0] >= 0, axis=2)
     numbers = counts = None
     if collective.local and not has.all():
         numbers, counts = np.argsort(~has, axis=1, kind="stable"), has.sum(axis=1)
@@ -150,7 +150,7 @@ def packets_received(core: Core, form: int) -> Packets:
     return _joined(
         core, form, bank, address,
         count=count,
-        there=has.any(axis=1),
+        there=np.logical_or.reduce(has, axis=1),
         at_root=at_root,
         origin=0 if by_root or not collective.single_origin else collective.root or 0,
         by_root=by_root,
