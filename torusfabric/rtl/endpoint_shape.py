@@ -249,14 +249,14 @@ def banks_of(
 
     Examples
     --------
-    The messages of a node and what it receives of an all-gather on a ring, where both in-ports are
-    always written at the same address.
+    Copies of the memory of an in-port, one for each group of readers.
 
     >>> import torusfabric as tf
-    >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather")), width=8, beat=1, top="stream")
+    >>> program = tf.compile(tf.plan("3", "allgather"), max_flits=1)
+    >>> fabric = tf.Fabric(program, width=8, top="stream", tables="ram")
     >>> shape = fabric.netlist.modules["endpoint_0"]().shape
     >>> [bank.name for bank in banks_of(shape, 8, private=False)[1]]
-    ['bank_0']
+    ['bank_1', 'bank_1_copy_1', 'bank_1_copy_2']
     """
     found: dict[int, list[Bank]] = {}
     for group in wide_memories(shape, private=private):

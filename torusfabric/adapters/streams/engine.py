@@ -35,6 +35,7 @@ class EngineShape:
     packets : tuple of Packets
         One entry for each form.
     table : PacketTable
+        The rows that each engine steps through.
     facts : RunFacts
         What commands say of a run.
     port : MemoryPort
