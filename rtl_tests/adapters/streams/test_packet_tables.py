@@ -1,4 +1,4 @@
-"""The packet table of a node: which words it names, and what of it needs a ROM."""
+"""The packet table of a node: the words that it names, and its bits that need a ROM."""
 
 import numpy as np
 import pytest

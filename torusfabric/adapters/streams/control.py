@@ -1,6 +1,6 @@
 """The control: it starts a run as soon as every node is ready, and drops messages that are no good.
 
-The control stands between what nodes and commands say and the run port of the core.
+The control stands between nodes and commands on one side, and the run port on the other.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ class StreamControl(Leaf):
     Parameters
     ----------
     round_trip : int
-        Cycles from the start of a run until nodes have said whether they are ready for the next.
+        Cycles from the start of a run until the readiness of nodes for the next run arrives.
     shape : EngineShape
         The shape of the loaders.
 
     Members
     -------
     ready, good, bad, last : In
-        Whether every node is ready; whether nothing is wrong with any message, and what is; and
-        the number of the last word of their packets.
+        High if every node is ready; high if no message has a fault; the faults of messages; and
+        the number of the last flit of their packets.
     busy, idle, ending, ends, last_entry : In
         Outputs of the run port.
     may_begin, wanted, barrier : In
-        What commands say: whether a run may begin, the length of the next one, 0 for any, and
-        whether that is a barrier, which ends as soon as it begins.
+        From commands: high if a run may begin; the length of the next run, 0 for any; and high if
+        the next run is a barrier, which ends as soon as it begins.
     start, section, last_flit : Out
         Inputs of the run port; `last_flit` is the last flit of a block.
     clear : Out(1)
@@ -47,8 +47,8 @@ class StreamControl(Leaf):
         High for a cycle when a run begins; when one ends, early enough for nodes; and, with
         commands, when one has ended.
     run_empty, run_last : Out
-        For the last run in each section, whether it brings nothing, and the number of the last word
-        of its packets.
+        For the last run in each section: high if it brings nothing, and the number of the last
+        flit of its packets.
     error : Out
         Why the last run was not carried out, a `RunError`.
     """
@@ -88,11 +88,11 @@ class StreamControl(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the decision, and what nodes are told of runs."""
+        """Build the decision, and the signals that tell nodes of runs."""
         m, bits = Module(), self._shape.length_bits
-        # Nodes are reset a cycle later, and what they say comes as late as after a run.
+        # Nodes are reset a cycle later. Their readiness arrives as late as after a run.
         wait = Signal(range(self._round_trip + 1), name="left_to_wait", init=self._round_trip)
-        # Whether a run may begin but for what nodes and commands say, known a cycle before.
+        # High if the core accepts a run in this cycle. Registered, so that it is known early.
         is_open = Signal(name="is_open")
         other = self._other_length()
         barrier = self.value("barrier") if self._program.barrier else Const(0)
@@ -100,13 +100,13 @@ class StreamControl(Leaf):
         lengths, destinations = told[BAD_LENGTH] | other, told[BAD_DESTINATION]
         allowed = self.value("may_begin") if self._shape.facts.commanded else Const(1)
         may, fine, go = Signal(name="may"), Signal(name="fine"), Signal(name="go")
-        # Nodes are told what has become of a run before they are told of its end.
+        # Why two registers: nodes have to know that a run is empty before they know its end.
         drops, over = Signal(name="drops"), Signal(name="over")
         m.d.comb += [
             may.eq(self.value("ready") & is_open & allowed),
             fine.eq(self.value("good") & ~other & ~barrier),
             self.start.eq(may & fine),
-            # What is over at once waits until a run that is under way has ended.
+            # A dropped run, or a barrier, waits until the run under way has ended.
             go.eq(may & (fine | ~self.value("busy"))),
             self.run_begins.eq(go),
             self.run_ends.eq(self.value("ends") | over),
@@ -136,7 +136,7 @@ class StreamControl(Leaf):
         return m
 
     def _other_length(self) -> Value:
-        """Return whether the length is another than the command says."""
+        """Return a signal that is high if the length differs from that of the command."""
         if not (self._shape.facts.commanded and self._shape.length_bits):
             return Const(0, 1)
         wanted, length = self.value("wanted"), self.value("last") + Const(1)

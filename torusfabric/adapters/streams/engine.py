@@ -1,4 +1,4 @@
-"""Engines: what the loader and the unloader of a node have in common.
+"""Engines: the base class of the loader and the unloader of a node, and their parameters.
 
 Parameters that all loaders, or all unloaders, of a fabric share are an `EngineShape`. Commands say
 the form and the root of a message, or of a run, by the lowest bits of its number.
@@ -37,7 +37,7 @@ class EngineShape:
     table : PacketTable
         The rows that each engine steps through.
     facts : RunFacts
-        What commands say of a run.
+        Widths of the choices that commands make for a run.
     port : MemoryPort
         The memory port of each node.
     width : int
@@ -158,7 +158,7 @@ class EngineShape:
 class Engine(Leaf):
     """A loader or an unloader."""
 
-    #: The prefix of its stream, and the input that says of each form whether the node has packets.
+    #: The prefix of its stream; the input with a bit for each form in which the node has packets.
     side, passes = "", ""
 
     def __init__(self, shape: EngineShape, signature: Mapping[str, Member]) -> None:
@@ -166,7 +166,7 @@ class Engine(Leaf):
         super().__init__(signature)
 
     def _said(self, name: str, number: Value, bits: int, *, otherwise: int = 0) -> Value:
-        """Return what commands say of a run, by the lowest bits of its number."""
+        """Return a choice that commands make for a run, by the lowest bits of its number."""
         name = f"{self.shape.verb}_{name}"
         if name not in self.signature.members:
             return Const(otherwise, 1)

@@ -111,7 +111,7 @@ class StreamTop:
         self.unloader = self._shape("unload", received, keeps=keeps)
 
     def _plan_facts(self) -> RunFacts:
-        """Return what commands say of runs."""
+        """Return the widths of the choices that commands make."""
         program = self._program
         sections = Sections({2: 2, 4: 3}[self._core.sections])
         return RunFacts(
@@ -186,7 +186,7 @@ class StreamTop:
             add(general, port.width, node=port.node)
 
     def _add_control(self) -> None:
-        """Add what starts runs, and what takes commands if they need any."""
+        """Add the control, and a receiver of commands if runs need any."""
         build, top = self._build, levels(self._build.nodes) - 1
         # To the nodes, into their registers, and up the tree.
         make = partial(StreamControl, self._program, top + 2, self.loader)
@@ -198,7 +198,7 @@ class StreamTop:
             add_single(build, "commands", Role.STREAM, commands, renamed=COMMAND_NETS)
 
     def _command_shape(self) -> CommandShape:
-        """Return what commands choose."""
+        """Return the choices of commands."""
         program, choices = self._program, self._choices
         if program.barrier:
             choices = replace(
@@ -260,7 +260,7 @@ class StreamTop:
         return inputs
 
     def _add_own_blocks(self) -> None:
-        """Add what keeps own blocks, and shows the words of streams."""
+        """Add the own blocks of nodes, which show the words of streams."""
         build, shape = self._build, self.unloader
         keeps = np.array(shape.keeps_at())
         for name, nodes in (

@@ -29,7 +29,7 @@ from .engine import Engine, EngineShape
 
 __all__ = ["BAD_DESTINATION", "BAD_LENGTH", "Loader"]
 
-#: The bits of what is wrong with a message: its lengths, and its destinations.
+#: The bits of the faults of a message: of its lengths, and of its destinations.
 BAD_LENGTH, BAD_DESTINATION = 0, 1
 
 
@@ -41,11 +41,11 @@ class Loader(Engine):
     tdata, tkeep, tvalid, tlast, tdest, tready : In, Out
         The stream of the packets that the node sends.
     sends, position : In
-        For each form: whether the node sends packets, and its position in its group.
+        For each form: high if the node sends packets; and its position in its group.
     clear : In(1)
         The reset of the node.
     load_valid, load_mode, load_root : In
-        What commands say of messages of even and of odd numbers.
+        The choices of commands for messages of even and of odd numbers.
     run_begins, run_ends : In(1)
         High for a cycle when a run begins, and, if there are two sections, when one has ended.
     key, row : Out, In
@@ -57,8 +57,8 @@ class Loader(Engine):
     own_enable, own_index : Out
         High if the node keeps the word itself, and the number of the word in its packet.
     loaded, bad, length, counts : Out
-        Whether a message waits; what is wrong with it; the number of the last flit of its packets;
-        and whether it has any words, if some nodes send nothing.
+        High if a message waits; its faults; the number of the last flit of its packets; and high
+        if it has words, where some nodes send nothing.
     """
 
     side, passes = "s_axis", "sends"
@@ -138,7 +138,7 @@ class Loader(Engine):
         return m
 
     def _room(self, m: Module, ends: Value, both: tuple[Signal, Signal]) -> tuple[Signal, Value]:
-        """Return whether words are accepted: for the port, and for what ends of messages change."""
+        """Return whether words are accepted: for the port, and for registers of message ends."""
         full, following = both
         clear = self.value("clear")
         if self._sections.two:
@@ -146,8 +146,8 @@ class Loader(Engine):
             count, counted = tally(m, up=ends, down=ended, clear=clear, name="occupied")
             # It is never 3.
             full, following = count[1], counted[1]
-        # Synthesis would share a level of logic with what every word changes, and put another one
-        # behind it; it cannot share what comes from a register of its own.
+        # Why a register of its own: synthesis would share a level of logic with the registers that
+        # every word changes, and put another level behind it.
         ends_full = apart(m, following & ~clear, name="ends_full")
         commanded = self._said("valid", self._number[0], 1, otherwise=1)
         may = Signal(name="may_load")
@@ -281,7 +281,7 @@ class Loader(Engine):
         cleared(m, self.value("clear"), self.write_enable)
 
     def _queue(self, m: Module, ends: Value, both: tuple[Signal, Signal], new: Value) -> None:
-        """Keep what is known of the messages that wait, the oldest first; and whether two do."""
+        """Keep the facts of the messages that wait, the oldest first; and whether two wait."""
         first = Signal(len(new), name="first", reset_less=True)
         second = Signal(len(new), name="second", reset_less=True)
         waits, begins = state(name="waits"), self.value("run_begins")

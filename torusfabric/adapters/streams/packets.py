@@ -1,6 +1,6 @@
 """Packets: where the words that a node sends, and those that it receives, lie at its memory port.
 
-A *word* is what the memory port moves in a cycle: one flit, or a beat of several. Addresses are
+The memory port moves a *word* in a cycle: one flit, or a beat of several. Addresses are
 those of its first flit.
 
 A packet has one *block* for each chunk. Word w of a packet belongs to block ``w % C`` in fabrics of

@@ -41,7 +41,7 @@ class Unloader(Engine):
     tvalid, tlast, tkeep, tid, tready : Out, In
         The stream of the packets; its data come from the memory port, or from the own block.
     receives, position : In
-        For each form: whether the node receives packets, and its position in its group.
+        For each form: high if the node receives packets; and its position in its group.
     own_last, own_numbers : In
         For each form: the number of the last packet of the node, and the origins of its packets, if
         nodes lack some.
@@ -50,8 +50,8 @@ class Unloader(Engine):
     run_begins, run_ends : In(1)
         High for a cycle when a run begins, and when one has ended.
     run_empty, run_last, unload_mode, unload_root : In
-        For the last run in each section: whether it has brought nothing, the number of the last
-        flit of its packets, and what its command said.
+        For the last run in each section: high if it has brought nothing; the number of the last
+        flit of its packets; and the choices of its command.
     key, row : Out, In
         The address of the ROM, and its row a cycle later.
     read_advance, read_bank, read_address : Out
@@ -61,7 +61,7 @@ class Unloader(Engine):
     read_own, read_index : Out
         High if the node keeps the word itself, and the number of the word in its packet.
     free : Out(1)
-        High if there is room for what another run brings.
+        High if there is room for the packets of another run.
     """
 
     side, passes = "m_axis", "receives"
@@ -116,7 +116,7 @@ class Unloader(Engine):
         return self._form_of(self._section)
 
     def elaborate(self, platform: object) -> Module:
-        """Build what counts words, and the pipeline that reads them.
+        """Build the counters of words, and the pipeline that reads them.
 
         The receiver decides only whether words go on, and never where they go.
         """
@@ -153,7 +153,7 @@ class Unloader(Engine):
             full = Cat(Const(1, 1), shown[2 + shape.number_bits :])
             size = shape.keep_bits // shape.beat
             m.d.comb += self.tkeep.eq(Cat(*(flit.replicate(size) for flit in full)))
-        # What counts runs shares no level of logic with what counts words.
+        # Counters of runs share no level of logic with counters of words.
         turns = self._goes_on(m, read[0], "runs")
         self._follow(m, finishes, turns, ~there & ~sought[0] & ~asked[0])
         last_asked = state(name="last_asked")
@@ -173,7 +173,7 @@ class Unloader(Engine):
         return m
 
     def _stage(self, m: Module, advance: Value, valid: Value, tags: Value, name: str) -> Value:
-        """Return a stage of the pipeline: whether a word is there, and what is known of it."""
+        """Return a stage of the pipeline: a valid bit, and the tags of the word."""
         there = state(name=f"{name}_valid")
         known = Signal(len(tags), name=name, reset_less=True)
         with m.If(advance):
@@ -184,8 +184,8 @@ class Unloader(Engine):
     def _goes_on(self, m: Module, shown_next: Value, name: str) -> Value:
         """Return whether words go on, for a few registers to which that comes late.
 
-        They have a register of their own that says whether a word is shown; the first one is near
-        all registers that words go through.
+        These registers have a copy of `shows` of their own. Why: the first copy is placed near the
+        registers of the pipeline.
         """
         shows, tready = Signal(name=f"shows_{name}"), self.value("tready")
         stays = (shown_next | (shows & ~tready)) & ~self.value("clear")
@@ -295,13 +295,13 @@ class Unloader(Engine):
     def _follow(self, m: Module, finishes: Value, goes_on: Value, rests: Value) -> None:
         """Go on from run to run.
 
-        A run is complete from its end until its last word is asked for. What it brings is known
+        A run is complete from its end until its last word is asked for. Its packets are known
         before its end. Runs that bring nothing are passed over while no word is on its way: at
         rest.
         """
         there, skips, sections = self._there, self._skips, self._sections
         ends, clear, empty = map(self.value, ("run_ends", "clear", "run_empty"))
-        # The wires of what comes late are long: nothing but the last table is behind them.
+        # `goes_on` comes late, by long wires: only one LUT may follow.
         keep, turns = keeper(m, 1), there | skips
         passes = (keep(there & finishes) & goes_on) | skips
         complete, _ = tally(m, up=ends, down=passes, clear=clear, name="complete")
