@@ -20,7 +20,7 @@ from ..program import Program
 from ..program.program import require_width
 from ..program.timing import WRITE
 from ..toolchain.public import public_class
-from ..toolchain.values import flag, natural, of_type
+from ..toolchain.values import Choice, flag, natural, of_type
 from .assembly import Assembly
 from .core_address_map import core_address_map
 from .fabric_builder import FabricBuilder, Top, is_direct
@@ -34,8 +34,9 @@ from .tops import Built, add_core_top, add_host_top, check_prefix, check_top, lo
 
 if TYPE_CHECKING:
     from ..contract.cut import Cut
+    from ..contract.interface import Interface
+    from ..contract.registers import RegisterMap
     from ..program.frame import Frame
-    from .bus import Bus, RegisterMap
     from .core.core import Core, CoreBuilder
     from .loaded.image import Image
     from .loaded.top import LoadedTables
@@ -48,18 +49,14 @@ def short_digest(text: str) -> int:
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
-def _bus(bus: Bus | str) -> Bus:
-    """What the host port stands behind."""
-    from .bus import Bus  # a guest
-
-    return Bus(bus)
-
-
 #: The kinds of fabrics that are made of a core, and the module that adds its adapter. Those of
 #: other kinds are made of the hardware before it.
 CORES = dict.fromkeys(
     ("host", "host bus", "host part", "host part bus"), "torusfabric.adapters.host.hardware"
 )
+
+#: The package of the adapter that puts fabrics behind a bus.
+BUS = "torusfabric.adapters.bus"
 
 #: Cycles of the longest timeout: a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1
@@ -83,7 +80,7 @@ class Fabric(wiring.Component):
     prefix : str
         What the names of all modules begin with in Verilog, up to 64 letters, digits and
         underscores. Fabrics with different prefixes can be parts of one design.
-    bus : {"wishbone", "axi-lite", "axi4"} or Bus, optional
+    bus : {"wishbone", "axi-lite", "axi4"}, optional
         What the host port stands behind; with streams, what shows how runs go and sends commands.
     clocks : {"one", "per-node"} or Clocks
         Of the streams of nodes: that of the fabric, or each node one of its own; stream top only.
@@ -102,8 +99,8 @@ class Fabric(wiring.Component):
 
     Attributes
     ----------
-    register_map : RegisterMap or None
-        What lies at which address of the bus, if there is one.
+    interface : Interface or None
+        What the adapter in front of the core says of its ports: the bus, if there is one.
     answer : int
         Cycles from a read at the inputs of a node to its word.
     core : Core or None
@@ -179,7 +176,7 @@ class Fabric(wiring.Component):
         width: int = 32,
         top: Top | str = Top.HOST,
         prefix: str = "",
-        bus: Bus | str | None = None,
+        bus: str | None = None,
         clocks: Clocks | str = Clocks.ONE,
         beat: int | str = AUTO,
         timeout: int | str = 0,
@@ -195,7 +192,10 @@ class Fabric(wiring.Component):
         self.width, self.prefix = require_width(width, program.operators), prefix
         check_prefix(prefix)
         self.program, self.flits, self.top = program, program.flits, Top(top)
-        self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)
+        self.bus: Choice | None = None
+        if bus is not None:
+            self.bus = import_module(f"{BUS}.options").Bus(bus)
+        self.clocks = Clocks(clocks)
         self.timeout = natural("Timeout", timeout, most=MOST_TIMEOUT)
         check_top(program, self.top, bus=bool(self.bus), clocks=self.clocks, timeout=self.timeout)
         self.frame, self.loadable = loaded_tables(program, tables, self.top, bus=bool(self.bus))
@@ -216,7 +216,7 @@ class Fabric(wiring.Component):
         if isinstance(build, FabricBuilder):
             self.placement, self.variant_of = build.placement, build.variant_of
         self.router_classes, self.read_latency, self._finders = self.add_top(build)
-        self.register_map = self.add_bus(build, self.bus) if self.bus else None
+        self.interface = self.add_bus(build, self.bus) if self.bus else None
         self.netlist = build.done()
         streams = stream_members(program, self.width, self.beat) if self.top is Top.STREAM else {}
         if self.bus and streams:  # whose registers stand for commands
@@ -239,12 +239,12 @@ class Fabric(wiring.Component):
         return same
 
     @classmethod
-    def holding(cls, image: Image, *, bus: Bus | str | None = None, empty: bool = False) -> Fabric:
+    def holding(cls, image: Image, *, bus: str | None = None, empty: bool = False) -> Fabric:
         """The fabric that an image is for, which holds it or, if empty, is to be loaded with it."""
         top = Top.STREAM if image.frame.streams else Top.HOST
         return cls(image.program, width=image.width, top=top, bus=bus, tables=image, empty=empty)
 
-    def behind(self, bus: Bus | str | None) -> Fabric:
+    def behind(self, bus: str | None) -> Fabric:
         """What carries out the same behind another bus, or none."""
         how: dict[str, Any] = {"tables": self.image, "empty": self.empty} if self.frame else {}
         return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
@@ -347,25 +347,30 @@ class Fabric(wiring.Component):
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive those ports that do not stand behind the bus, in a design that has all of it."""
 
-    def add_bus(self, build: FabricBuilder | CoreBuilder, bus: Bus) -> RegisterMap:
-        """Put the host port behind a bus."""
-        from .bus.attach import add_bus, command_choices  # a guest
+    @property
+    def register_map(self) -> RegisterMap | None:
+        """What lies at which address of the bus, if there is one."""
+        return self.interface.registers if self.interface else None
 
+    def add_bus(self, build: FabricBuilder | CoreBuilder, bus: Choice) -> Interface:
+        """Put the host port, or commands and statuses, behind a bus."""
+        hardware = import_module(f"{BUS}.hardware")
         of_host = self.top is Top.HOST
         layouts: Sequence[HostLayout] = self.layouts if of_host else ()
         if self.frame:
             from .loaded.host import loaded_layout  # a guest
 
             layouts = (loaded_layout(self.frame),)
-        return add_bus(
+        interface: Interface = hardware.add_bus(
             build,
             bus,
             layouts,
             flits=self.flits,
             digest=self.digest,
             latencies={"read_latency": self.read_latency, "write_latency": self.write_latency},
-            choices={} if of_host else command_choices(self.program),
+            choices={} if of_host else hardware.command_choices(self.program),
         )
+        return interface
 
     @property
     def runs_alone(self) -> bool:

@@ -6,7 +6,6 @@ edge that takes the start pulse is edge 0.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,9 @@ import numpy as np
 
 from ..collective import NO_NODE, OPERATORS, SIGNED, Operator
 from ..contract.bench import Bench
-from ..contract.registers import Field, Register
 from ..program import CyclePiece, Mode
 from ..program.mode import Range
 from ..program.timing import ADDRESS, LINK, SETTING
-from ..rtl.bus import DATA_BITS, Bus, Window
 from ..rtl.fabric import Fabric, Top
 from ..rtl.streams import needs_commands
 from ..rtl.streams.ports import COMMAND, LOAD, STATUS
@@ -26,7 +23,6 @@ from ..topology import Faulty, Topology
 from .design import MANIFEST, TEXT
 from .flows import Flow, flow_files
 from .ports import port_facts
-from .system_rdl import SYSTEM_RDL, system_rdl
 from .templates import template_files
 
 __all__ = ["ADDRESS_MAP", "BENCH", "TOP", "as_json", "bench_files", "files_beside", "interface",
@@ -224,10 +220,10 @@ def interface(fabric: Fabric) -> dict[str, Any]:
     >>> interface(tf.Fabric(program, top="core"))["streams"]["receive"]
     ['+0', '-0', '+1', '-1']
     """
-    if fabric.bus and fabric.register_map:
+    if fabric.interface:
         streams = _axi_streams(fabric) if fabric.top is Top.STREAM else {}
-        bus, beat = _bus_facts(fabric, fabric.bus), _beat(fabric)
-        return {"stride": fabric.layout.flits, **beat, **streams, "bus": bus}
+        beat, facts = _beat(fabric), fabric.interface.facts()
+        return {"stride": fabric.layout.flits, **beat, **streams, **facts}
     if fabric.top is Top.HOST:
         return _host(fabric)
     if fabric.top is Top.STREAM:
@@ -300,37 +296,6 @@ def _memories(fabric: Fabric) -> dict[str, Any]:
     }
 
 
-def _bus_facts(fabric: Fabric, bus: Bus) -> dict[str, Any]:
-    """The protocol of a bus, and its registers and windows; offsets and strides count bytes."""
-    register_map = fabric.register_map
-    assert register_map is not None
-    windows = {window.name: _facts(window) for window in register_map.windows}
-    return {
-        "protocol": bus.value,
-        "data_width": DATA_BITS,
-        **({"beat_width": 8 * register_map.flit_bytes} if bus.bursts and windows else {}),
-        "address_unit": bus.address_unit,
-        "size": register_map.size,
-        **({name: getattr(fabric, name) for name in LATENCIES} if windows else {}),
-        "registers": {r.name: _register(r) for r in register_map.registers},
-        "windows": windows,
-    }
-
-
-def _register(register: Register) -> dict[str, Any]:
-    return {
-        "offset": register.offset,
-        "access": register.access.value,
-        "meaning": register.meaning,
-        "fields": {field.name: _facts(field) for field in register.fields},
-    }
-
-
-def _facts(value: Field | Window) -> dict[str, Any]:
-    """What is said of a field or a window, beside its name."""
-    return {name: each for name, each in asdict(value).items() if name not in ("name", "port")}
-
-
 #: Where the files are here, and in the folder of an export.
 SOURCE, BENCH = Path(__file__).parent / "bench" / "files", "bench"
 
@@ -339,9 +304,6 @@ MAKEFILE = f"{BENCH}/Makefile"
 
 #: What all benches have.
 COMMON = ("Makefile", "collectives.py", "runs.py", "stalls.py", "test_fabric.py")
-
-#: What drives streams behind a bus, beside what drives either.
-REGISTERS = {"command_registers.py": "command_registers.py"}
 
 #: What drives each interface.
 PORTS = {
@@ -353,13 +315,6 @@ PORTS = {
     },
     "memories": {"fabric_port.py": "ports/memories.py", "direct_port.py": "direct_port.py"},
     "streams": {"fabric_port.py": "ports/streams.py", "direct_port.py": "direct_port.py"},
-    "wishbone": {"fabric_port.py": "bus_port.py", "bus.py": "ports/wishbone.py"},
-    "axi-lite": {"fabric_port.py": "bus_port.py", "bus.py": "ports/axi_lite.py"},
-    "axi4": {
-        "fabric_port.py": "ports/axi4.py",
-        "bus_port.py": "bus_port.py",
-        "bus.py": "ports/axi_lite.py",
-    },
 }
 
 
@@ -396,8 +351,8 @@ def files_beside(
 
 def _describing(fabric: Fabric, said: dict[str, Any], title: str) -> dict[str, str]:
     """The files that describe the interface, given the manifest."""
-    if fabric.register_map:
-        return {SYSTEM_RDL: system_rdl(fabric.register_map, said["top"], title)}
+    if fabric.interface:
+        return dict(fabric.interface.files(said["top"], title))
     if fabric.top is Top.CORE:
         return {ADDRESS_MAP: json.dumps(fabric.address_map()) + "\n"}  # long: on one line
     return {}
@@ -412,16 +367,14 @@ def bench_files(bench: Bench) -> dict[str, str]:
     return texts | {f"{BENCH}/{name}": text for name, text in bench.verilog.items()}
 
 
-def _bench(fabric: Fabric) -> dict[str, str]:
-    """The files of its bench that not all have, as of `bench_files`: of a bus, streams, or both."""
-    of_streams = fabric.top is Top.STREAM
-    if fabric.bus:
-        # The registers behind AXI4 are driven as those behind AXI4-Lite.
-        of_words = Bus.AXI_LITE if of_streams and fabric.bus is Bus.AXI4 else fabric.bus
-        return PORTS[of_words.value] | (PORTS["stream"] | REGISTERS if of_streams else {})
+def _bench(fabric: Fabric) -> dict[str, str | Path]:
+    """The files of its bench that not all have, as of `bench_files`."""
+    if fabric.interface:
+        of_streams = PORTS["stream"] if fabric.top is Top.STREAM else {}
+        return {**of_streams, **fabric.interface.bench()}
     if fabric.top is Top.CORE:
-        return PORTS["streams" if fabric.streaming else "memories"]
-    return PORTS[fabric.top.value]
+        return {**PORTS["streams" if fabric.streaming else "memories"]}
+    return {**PORTS[fabric.top.value]}
 
 
 def as_json(value: object) -> str:

@@ -19,7 +19,6 @@ from .system import BoardSystem, add_board, board_cut, link_port
 if TYPE_CHECKING:
     import numpy as np
 
-    from ....rtl.bus import Bus
 
 __all__ = ["Block"]
 
@@ -67,7 +66,7 @@ class Block(Fabric):
         system: BoardSystem,
         board: int,
         *,
-        bus: Bus | str | None = None,
+        bus: str | None = None,
         links: Links | None = None,
     ) -> None:
         self.system: BoardSystem = system
@@ -94,7 +93,7 @@ class Block(Fabric):
         plan = self.system.plan
         return plan if self.links else replace(plan, boards=plan.boards.alone)
 
-    def behind(self, bus: Bus | str | None) -> Block:
+    def behind(self, bus: str | None) -> Block:
         """Return the same block behind another bus, or none."""
         return Block(self.system, self.number, bus=bus, links=self.links)
 
