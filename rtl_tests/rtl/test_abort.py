@@ -31,8 +31,8 @@ class Resettable(tf.Fabric):
     def _core(self):
         return super()._core() and host_core(self.program, self.width, resets=True)
 
-    def _builder(self):
-        build = super()._builder()
+    def builder(self):
+        build = super().builder()
         build.resets = True
         return build
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..program.timing import DISTRIBUTION
 from ..rtl.arrays import NodeGroups
-from ..rtl.fabric_builder import is_by_group
+from ..rtl.distribution import is_by_group
 from ..rtl.host import enable_numbers, merge_levels, suffix
 from ..topology import IntArray
 from .gate_program import GateProgram

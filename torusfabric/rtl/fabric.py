@@ -20,24 +20,24 @@ from ..program import Program
 from ..program.program import require_width
 from ..program.timing import WRITE
 from ..toolchain.public import public_class
-from ..toolchain.values import Choice, flag, natural, of_type
+from ..toolchain.values import Choice, flag, natural, of_type, shown
 from .assembly import Assembly
 from .core_address_map import core_address_map
-from .fabric_builder import FabricBuilder, Top, is_direct
 from .finders import HostLayout
 from .inventory import Origins, tag_cost
-from .placement import place
 from .streams import Clocks
 from .streams.ports import connect_streams, is_stream, stream_members
 from .streams.sections import AUTO, by_beats
-from .tops import Built, add_core_top, add_host_top, check_prefix, check_top, loaded_tables
+from .top import Built, Top, check_prefix, check_top, is_direct
 
 if TYPE_CHECKING:
     from ..contract.cut import Cut
     from ..contract.interface import Interface
     from ..contract.registers import RegisterMap
     from ..program.frame import Frame
+    from ..program.loadable import LoadableMode
     from .core.core import Core, CoreBuilder
+    from .fabric_builder import FabricBuilder
     from .loaded.image import Image
     from .loaded.top import LoadedTables
 
@@ -210,10 +210,10 @@ class Fabric(wiring.Component):
         self.layouts = tuple(self.form_layouts[mode.first] for mode in program.modes)
         self.layout = self.layouts[0]
         self.core = self._core()
-        build = self.core.build if self.core else self._builder()
+        build: Any = self.core.build if self.core else self.builder()
         self.nodes, self.here, self.hold = build.nodes, [*map(int, build.here)], build.hold
         self.answer, self.operator_unit = build.answer, build.operator_unit
-        if isinstance(build, FabricBuilder):
+        if not self.core:
             self.placement, self.variant_of = build.placement, build.variant_of
         self.router_classes, self.read_latency, self._finders = self.add_top(build)
         self.interface = self.add_bus(build, self.bus) if self.bus else None
@@ -277,20 +277,14 @@ class Fabric(wiring.Component):
         )
         return core
 
-    def _builder(self) -> FabricBuilder:
-        """What takes the parts of the netlist."""
-        make = partial(FabricBuilder, self.program, width=self.width, top=self.top)
-        if self.cut:
-            return make(place(self.program, self.beat), cut=self.cut)
-        # Nobody may take back words that streams have passed on.
-        resets = self.bus is not None and self.top is Top.HOST
-        if self._tables:
-            placement = self._tables.layout.of_node.placement(self.program)
-            return make(placement, add_rows=self._tables.add_rows, resets=resets)
-        return make(place(self.program, self.beat), resets=resets)
+    def builder(self) -> FabricBuilder:
+        """Return what takes the parts of a netlist that is not made of a core."""
+        from .coreless import builder_of  # a guest: the hardware before the core
+
+        return builder_of(self)
 
     @cached_property
-    def _tables(self) -> LoadedTables | None:
+    def tables(self) -> LoadedTables | None:
         """The tables that are loaded, if they are."""
         if not self.frame:
             return None
@@ -330,19 +324,9 @@ class Fabric(wiring.Component):
             module = import_module(CORES[self.kind])
             built: Built = module.add_host_fabric(self.core, self.form_layouts)
             return built
-        if self._tables:
-            from .loaded.top import add_loaded_stream_top, add_loaded_top  # a guest
+        from .coreless import add_top  # a guest: the hardware before the core
 
-            if self.top is Top.STREAM:
-                return add_loaded_stream_top(build, self._tables, self.clocks, self.timeout)
-            return add_loaded_top(build, self._tables)
-        if self.top is Top.HOST:
-            return add_host_top(build, self.form_layouts)
-        if self.top is Top.CORE:
-            return add_core_top(build)
-        from .streams.nodes import add_stream_top  # a guest
-
-        return add_stream_top(build, self.clocks, self.timeout)
+        return add_top(self, build)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive those ports that do not stand behind the bus, in a design that has all of it."""
@@ -447,3 +431,39 @@ class Fabric(wiring.Component):
     def address_map(self) -> dict[str, Any]:
         """Where each block arrives, or lies, in a core; see `torusfabric.rtl.core_address_map`."""
         return core_address_map(self.program)
+
+
+def loaded_tables(
+    program: Program, tables: Frame | Image | str, top: Top, *, bus: bool
+) -> tuple[Frame | None, Sequence[LoadableMode]]:
+    """What may be loaded, and what is; nothing where tables are fixed.
+
+    Raises
+    ------
+    InputError
+        If tables are not loaded with the top, or with what else is wanted.
+    """
+    if isinstance(tables, str) and tables == "rom":
+        return None, ()
+    if isinstance(tables, str) and tables != "ram":
+        raise InputError(f"Tables must be rom or ram, not {shown(tables)}")
+    if top is Top.CORE:
+        raise InputError(f"Tables must be rom for a fabric with the top {top}, not ram")
+    if top is Top.STREAM and bus:
+        raise InputError("Bus must be left out for streams with loaded tables, not given")
+    from ..program.fitting import loadable_modes  # a guest
+    from ..program.frame import Frame
+    from .loaded.image import Image
+
+    if not isinstance(tables, str | Frame | Image):
+        raise InputError(f"Tables must be rom, ram, a Frame or an Image, not {shown(tables)}")
+    streams = top is Top.STREAM
+    given = tables.frame if isinstance(tables, Image) else tables
+    frame = given if isinstance(given, Frame) else None
+    if frame and frame.streams is not streams:
+        of = "streams" if streams else "a host port"
+        raise InputError(f"Tables must be those of a fabric with {of}, not another")
+    if isinstance(tables, Image):
+        return tables.frame, tables.modes
+    modes = loadable_modes(program, frame)
+    return frame or Frame.of(modes, streams=streams), modes

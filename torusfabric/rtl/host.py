@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial, reduce
 from itertools import groupby
 from operator import or_
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Signal, Value
@@ -14,13 +16,18 @@ from amaranth.lib.wiring import In, Out
 from ..program.fields import number_equal
 from ..program.timing import DISTRIBUTION, STORE, WRITE
 from ..topology import IntArray
-from .arrays import NodeGroups
-from .finders import ENTRY, Finder
+from .arrays import NodeGroups, Slice
+from .finders import ENTRY, Finder, HostLayout, finder_of
 from .memories import address_width, choose, look_up
 from .modules import delayed, pulsed
-from .netlist import Leaf
+from .netlist import Leaf, Part, Parts, Role, add_single
 
-__all__ = ["RADIX", "enable_numbers", "Host", "ReadMerge", "merge_levels", "suffix"]
+if TYPE_CHECKING:
+    from .core.core import CoreBuilder
+    from .fabric_builder import FabricBuilder
+
+__all__ = ["RADIX", "Host", "ReadMerge", "add_host", "add_host_port", "add_read_tree",
+           "enable_numbers", "merge_levels", "suffix"]  # fmt: skip
 
 
 assert WRITE == ENTRY + DISTRIBUTION + STORE, "a write is in a memory when a run may read it"
@@ -325,3 +332,101 @@ def _is_below(value: Value, limit: int) -> Value:
         below = (part != 2 ** len(part) - 1) | below if bit else (part == 0) & below
         low += len(part)
     return below
+
+
+def add_host(
+    build: FabricBuilder | CoreBuilder,
+    layouts: Sequence[HostLayout],
+    outside: str = "",
+    *,
+    core: bool = False,
+) -> tuple[int, list[Finder]]:
+    """Add the host port, and the tree that brings read data to it.
+
+    Parameters
+    ----------
+    layouts : sequence of HostLayout
+        Of each form.
+    outside : str
+        Prefix of the nets `start` and `busy` that close the port to writes.
+    core : bool
+        True for the nodes of a core: the port gives them whole addresses, and none of them early.
+
+    Returns
+    -------
+    read_latency : int
+        Edges from an address to its data.
+    finders : list of Finder
+        Those of what is received in each form, and of what is sent by each send map.
+    """
+    program = build.program
+    forms = range(len(program.forms))
+    #: The first form of each send map.
+    first = {program.forms[form].layout: form for form in reversed(forms)}
+    sending = [first[layout] for layout in sorted(first)]
+    views, writes = (
+        [finder_of(layouts[form], program, form, received=received, whole=core) for form in some]
+        for some, received in ((forms, True), (sending, False))
+    )
+    given: dict[str, Parts] = {}
+    if any(view.by_root for view in views):
+        given["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
+    if program.several:
+        given["form"] = (Part("run_form", 0, address_width(len(forms))),)
+    make = partial(
+        Host,
+        views,
+        writes,
+        width=build.word,
+        address_bits=build.address_bits,
+        answer=build.answer,
+        hold=build.hold,
+        blocks=build.cut.nodes if build.cut else None,
+        early=not core,
+    )
+    return add_host_port(build, make, given, outside), [*views, *writes]
+
+
+def add_host_port(
+    build: FabricBuilder | CoreBuilder,
+    make: Callable[[], Host],
+    given: Mapping[str, Parts] = MappingProxyType({}),
+    outside: str = "",
+) -> int:
+    """Add a host port and what brings it read data; the edges from an address to its data."""
+    host, names = make(), ("host_we", "host_node", "host_addr", "host_wdata")
+    inputs: dict[str, Parts] = {
+        name: build.add_input(name, len(getattr(host, name))) for name in names
+    }
+    inputs |= {name: (Part(outside + name, 0, 1),) for name in ("start", "busy")}
+    if build.cut:
+        inputs["block"] = build.add_input("block", address_width(len(build.cut.nodes)))
+    build.from_host.extend(add_single(build, "host", Role.HOST, make, {**inputs, **given}))
+    add_read_tree(build)
+    build.add_output("host_rdata", build.word)
+    return host.read_latency
+
+
+def add_read_tree(build: FabricBuilder | CoreBuilder) -> None:
+    """Brings the word read at a node to `host_rdata`, level by level."""
+    width, words = build.word, build.nodes
+    net, levels = build.read_net, len(merge_levels(build.nodes))
+    for level in range(levels):
+        whole, rest = divmod(words, RADIX)
+        last = level == levels - 1
+        name = "host_rdata" if last else f"read_{level}_{{}}"
+        for size, numbers in ((RADIX, np.arange(whole)), (rest, np.array([whole]))):
+            if not size or not len(numbers):
+                continue
+            module = f"read_merge_{size}"
+            build.add_module(module, partial(ReadMerge, size, width), role=Role.READ_TREE)
+            data = tuple(Slice(net, numbers * RADIX + k, 0, width) for k in range(size))
+            build.add_array(
+                f"read_merge_{level}_{{}}",
+                module,
+                numbers,
+                inputs={"data": data},
+                outputs={"word": (name, width)},
+                scope=f"tree_{level}",
+            )
+        net, words = name, whole + (rest > 0)

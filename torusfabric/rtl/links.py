@@ -8,16 +8,19 @@ placement spreads along the wire, or where they are many a delay line in a memor
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from .arrays import Slice
-from .fabric_builder import FabricBuilder
 from .memories import ReadPort, WritePort, add_memory, address_width, memory_cell
 from .modules import APART, Leaf
 from .netlist import Role
+
+if TYPE_CHECKING:
+    from .fabric_builder import FabricBuilder
 
 __all__ = ["MOST_REGISTERS", "Link", "add_links"]
 

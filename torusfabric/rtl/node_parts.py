@@ -17,14 +17,16 @@ from ..program.timing import DISTRIBUTION
 from ..topology import IntArray, cayley
 from .arrays import Fixed, Numbers, OneOf, Parts, Role, Slice, Source
 from .combiner import Combiner
+from .distribution import ControlStage
 from .endpoint import EndpointPorts, EndpointSettings
 from .endpoint_host import Endpoint
-from .fabric_builder import ControlStage, FabricBuilder, Top
+from .fabric_builder import FabricBuilder
 from .host import enable_numbers
 from .memories import address_width
 from .modules import Leaf
 from .placement import RouterPlan, combiner_name
 from .router import Router
+from .top import Top
 
 __all__ = ["add_combiners", "add_endpoint_array", "add_endpoint_module", "add_endpoints",
            "add_routers", "add_streams", "endpoint_settings"]  # fmt: skip

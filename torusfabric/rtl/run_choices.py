@@ -14,10 +14,10 @@ from amaranth.lib.wiring import In, Member, Out
 
 from ..program import Program
 from ..program.mode import Range
+from .lengths import Lengths
 from .memories import address_width, choose, look_up
 from .modules import Leaf, pulsed
 from .operator_unit import OperatorUnit
-from .run_length import Lengths
 
 if TYPE_CHECKING:
     from ..program.frame import Frame

@@ -13,8 +13,8 @@ from ..program.timing import ADDRESS, DISTRIBUTION, SETTING
 from ..toolchain.public import public
 from ..topology import IntArray
 from .combiner import Combiner
+from .distribution import ControlStage
 from .endpoint_builder import EndpointBuilder
-from .fabric_builder import ControlStage
 from .memories import add_memory
 from .router import Router, select_registers
 from .sequencer import Outputs, Sequencer

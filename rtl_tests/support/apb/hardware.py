@@ -13,8 +13,7 @@ from torusfabric.contract.ports import grouped_ports
 from torusfabric.errors import InputError
 from torusfabric.rtl.fabric import Fabric
 from torusfabric.rtl.fabric_builder import FabricBuilder
-from torusfabric.rtl.netlist import Leaf, Role
-from torusfabric.rtl.tops import add_single
+from torusfabric.rtl.netlist import Leaf, Role, add_single
 
 from .options import ADAPTER
 

@@ -16,10 +16,9 @@ from amaranth.lib.wiring import In, Out
 from ...errors import InputError
 from ...rtl.finders import HostLayout
 from ...rtl.memories import address_width, choose
-from ...rtl.netlist import Leaf, Role
+from ...rtl.netlist import Leaf, Role, add_single
 from ...rtl.run_choices import ERROR_BITS, RunChoices
 from ...rtl.streams.ports import COMMAND, COMMAND_BITS, COMMAND_NETS, STATUS, command_members
-from ...rtl.tops import add_single
 from .bridges import BRIDGES
 from .interface import BusInterface
 from .options import Bus

@@ -15,10 +15,10 @@ from ...rtl.core import Core
 from ...rtl.core.memory_port import SharedPort
 from ...rtl.core.run_port import RunPort
 from ...rtl.finders import HostLayout
-from ...rtl.host import enable_numbers
-from ...rtl.netlist import Role
+from ...rtl.host import add_host, enable_numbers
+from ...rtl.netlist import Role, add_single
 from ...rtl.run_choices import RunChoices
-from ...rtl.tops import Built, add_host, add_single
+from ...rtl.top import Built
 from .requests import Requests
 
 #: Nets of the run port whose names are not those of its members.

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...errors import InputError
 from ...rtl.assembly import Assembly
-from ...rtl.fabric_builder import Top
+from ...rtl.top import Top
 from .uart_bone import UartBone
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from ...program.host_words import word_addresses
 from ...topology import IntArray
 from ..arrays import Fixed, Numbers, OneOf, Part, Slice, Source
 from ..assembly import Assembly
-from ..fabric_builder import Distribution, Words
+from ..distribution import Distribution, Words
 from ..links import Link
 from ..memories import address_width
 from ..modules import Leaf

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...program.timing import COMBINE, LINK, SETTING
-from ..combiner import ChosenSum
+from ..chosen_sum import ChosenSum
 from ..modules import Use
 from ..multiplexer import held_slices
 from ..operator_unit import add_pair

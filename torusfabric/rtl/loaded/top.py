@@ -16,17 +16,17 @@ from .. import tops
 from ..arrays import Slice, Source
 from ..fabric_builder import FabricBuilder
 from ..finders import DirectFinder
-from ..host import Host
+from ..host import Host, add_host_port
 from ..memories import address_width
 from ..modules import Leaf
-from ..netlist import Fixed, Part, Parts, Role
+from ..netlist import Fixed, Part, Parts, Role, add_single
 from ..node_parts import add_endpoints
 from ..place import RowTables
 from ..streams import nodes as streams
 from ..streams.commands import Commands
 from ..streams.endpoint import StreamEnds, sectioned
 from ..streams.ports import Clocks
-from ..tops import Built, add_single
+from ..top import Built
 from .host import BlockFinder, loaded_layout
 from .image import Image
 from .image_loader import WORDS, ImageLoader
@@ -153,7 +153,7 @@ def add_loaded_top(build: FabricBuilder, tables: LoadedTables) -> Built:
         [DirectFinder(addresses, by_chunk=False)],
         width=build.width, address_bits=layout.of_node.base_bits, answer=answer,
     )  # fmt: skip
-    latency = tops.add_host_port(build, host)
+    latency = add_host_port(build, host)
     tables.add_sequencer(build)
     routers = tops.add_inside(build, add_endpoints)
     tops.add_status(build)

@@ -14,9 +14,10 @@ from amaranth.lib.wiring import Out
 from ...program.timing import DISTRIBUTION
 from ...topology import IntArray
 from ..arrays import Numbers, Slice, Source
-from ..netlist import Fixed, Part, Parts, Role
+from ..netlist import Fixed, Part, Parts, Role, add_single
 from ..node_parts import add_endpoint_array, add_endpoint_module, endpoint_settings
-from ..tops import Built, add_inside, add_sequencer, add_single
+from ..top import Built
+from ..tops import add_inside, add_sequencer
 from .commands import Commands
 from .control import StreamControl, add_tree, add_watch
 from .crossings import add_crossings

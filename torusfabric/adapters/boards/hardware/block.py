@@ -11,7 +11,7 @@ from amaranth.hdl import ClockSignal, Module
 from ....errors import InputError
 from ....rtl.assembly import Assembly
 from ....rtl.fabric import Fabric, short_digest
-from ....rtl.tops import Built
+from ....rtl.top import Built
 from .alone import alone
 from .link_plan import LinkPlan
 from .system import BoardSystem, add_board, board_cut, link_port

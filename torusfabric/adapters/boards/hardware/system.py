@@ -15,9 +15,10 @@ from ....errors import InputError
 from ....rtl.core import Core
 from ....rtl.fabric import Fabric, Top
 from ....rtl.fabric_builder import FabricBuilder
-from ....rtl.netlist import Fixed, Leaf, Part, Parts, Role
+from ....rtl.netlist import Fixed, Leaf, Part, Parts, Role, add_single
 from ....rtl.run_choices import RunChoices
-from ....rtl.tops import Built, add_host_top, add_single
+from ....rtl.top import Built
+from ....rtl.tops import add_host_top
 from ....toolchain.public import public_class
 from ...host.hardware import add_host_fabric, host_core
 from ..options import ADAPTER
