@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from importlib import import_module
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from amaranth.hdl import Module
@@ -55,9 +55,24 @@ def _bus(bus: Bus | str) -> Bus:
     return Bus(bus)
 
 
-#: The kinds of fabrics that are made of a core, and the module that adds its adapter. Those of
-#: other kinds are made of the hardware before it.
-CORES = dict.fromkeys(("host", "host bus"), "torusfabric.adapters.host.hardware")
+class _CoreMaker(NamedTuple):
+    """The module of an adapter, and its functions that make a core and fill its netlist."""
+
+    module: str
+    make: str
+    fill: str
+
+    def function(self, name: str) -> Any:
+        """Return a function of the module."""
+        return getattr(import_module(self.module), name)
+
+
+_HOST = _CoreMaker("torusfabric.adapters.host.hardware", "host_core", "add_host_fabric")
+_BARE = _CoreMaker("torusfabric.adapters.bare.hardware", "bare_core", "add_bare_fabric")
+
+#: The kinds of fabrics that are made of a core, and what makes them. Those of other kinds are made
+#: of the hardware before it.
+CORES = {"host": _HOST, "host bus": _HOST, "core": _BARE}
 
 #: Cycles of the longest timeout: a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1
@@ -261,16 +276,18 @@ class Fabric(wiring.Component):
 
     @property
     def kind(self) -> str:
-        """The kind of the fabric: its top, and its tables, bus, beat and cut if these matter."""
-        facts = {"loaded": self.frame, "part": self.cut, "beats": self.beat > 1, "bus": self.bus}
+        """The kind of the fabric: its top, and tables, bus, beat, cut and ports that matter."""
+        facts = {"loaded": self.frame, "part": self.cut, "beats": self.beat > 1, "bus": self.bus,
+                 "direct": self.streaming}  # fmt: skip
         return " ".join([self.top.value, *(name for name, there in facts.items() if there)])
 
     def _core(self) -> Core | None:
-        """Return the core with the host port's choices, if the fabric is of such a kind."""
+        """Return the core with the choices of its adapter, if the fabric is of such a kind."""
         if self.kind not in CORES:
             return None
-        module = import_module(CORES[self.kind])
-        core: Core = module.host_core(self.program, self.width, resets=self.bus is not None)
+        maker = CORES[self.kind]
+        make = maker.function(maker.make)
+        core: Core = make(self.program, self.width, resets=self.bus is not None)
         return core
 
     def _builder(self) -> FabricBuilder:
@@ -323,8 +340,8 @@ class Fabric(wiring.Component):
     def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
         if self.core:
-            module = import_module(CORES[self.kind])
-            built: Built = module.add_host_fabric(self.core, self.form_layouts)
+            maker = CORES[self.kind]
+            built: Built = maker.function(maker.fill)(self.core, self.form_layouts)
             return built
         if self._tables:
             from .loaded.top import add_loaded_stream_top, add_loaded_top  # a guest

@@ -27,7 +27,7 @@ from ..operator_unit import OperatorUnit
 from .crossbar import Crossbar, plan_crossbars
 from .families import Family
 from .kinds import NodeKinds
-from .memory_port import MemoryPort, SharedPort
+from .memory_port import MemoryPort
 from .part import NodeInputs, NodeSettings
 from .places import BitPlacer, Columns, NodeTable
 from .room import LoadBus, LoadWord, RoomKinds, RoomRows, TableRam
@@ -65,10 +65,23 @@ class CoreBuilder(NetlistBuilder):
     ----------
     nodes : ndarray of int
         The nodes that are built; in the netlist they are numbered in this order.
+    answer : int
+        Cycles from a read at the inputs of a node to its word.
+    hold : int
+        Cycles after a write by the memory port in which no run may begin.
     """
 
-    def __init__(self, program: Program, nodes: IntArray, *, settings: NodeSettings) -> None:
+    def __init__(
+        self,
+        program: Program,
+        nodes: IntArray,
+        *,
+        settings: NodeSettings,
+        answer: int,
+        hold: int,
+    ) -> None:
         super().__init__()
+        self.answer, self.hold = answer, hold
         self.program, self.here, self.settings = program, nodes, settings
         self.nodes, self.word = len(nodes), settings.width
         self.distribution = Distribution(self, self.nodes)
@@ -83,22 +96,12 @@ class CoreBuilder(NetlistBuilder):
         return "read_data_{}"
 
     @property
-    def answer(self) -> int:
-        """Cycles from a read at the inputs of a node to its word."""
-        return SharedPort.answer
-
-    @property
     def operator_unit(self) -> OperatorUnit | None:
         """What combines words, where anything does."""
         return self.settings.unit
 
     #: The part of a network that one of several host ports serves.
     cut = None
-
-    @property
-    def hold(self) -> int:
-        """Cycles after a write of the host in which no run may begin."""
-        return max(form.timing.hold for form in self.program.forms)
 
     @cached_property
     def senders(self) -> tuple[IntArray, IntArray]:
@@ -234,7 +237,13 @@ class Core:
             sections=sections,
             concurrent=concurrent,
         )
-        self.build = CoreBuilder(program, self.nodes, settings=self._settings)
+        self.build = CoreBuilder(
+            program,
+            self.nodes,
+            settings=self._settings,
+            answer=self.memory_port.answer,
+            hold=self.run_port.hold,
+        )
         self._families: dict[str, Family] = {}
 
     def _plan_rows(self, room: Sequence[Program] | None) -> tuple[Rows, NodeKinds]:

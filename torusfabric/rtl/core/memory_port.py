@@ -41,8 +41,8 @@ class PortSignals(NamedTuple):
         The address of a write, for each send map.
     word : Value
         The word that is written.
-    asks : Value
-        High in the cycle of a read.
+    asks : Value or None
+        High in the cycle of a read; None if the port reads in every cycle.
     address, bank : Value
         The address of a read, and the number of the memory.
     """
@@ -50,7 +50,7 @@ class PortSignals(NamedTuple):
     loads: dict[int, Value]
     layouts: dict[int, Value]
     word: Value
-    asks: Value
+    asks: Value | None
     address: Value
     bank: Value
 

@@ -44,6 +44,8 @@ class RunPort:
         The members, each with its width.
     cycles : int
         Clock edges of the longest run.
+    hold : int
+        Cycles after a write by the memory port in which no run may begin.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class RunPort:
     ) -> None:
         self.lead, self.holds, self.resets = lead, holds, resets
         forms = program.forms
+        self.hold = max(form.timing.hold for form in forms) if holds else 0
         timings = [form.timing_of(form.block_of(program.flits)) for form in forms]
         self.cycles = max(timing.cycles for timing in timings)
         roots = [mode.groups.size for mode in program.modes if mode.any_root]

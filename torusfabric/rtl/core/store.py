@@ -230,7 +230,12 @@ class StoreModule(NodePart):
                 )
                 if not self._port.passes(of_copy.address):
                     address = Mux(self._busy, address, asked) if run_reads else asked
-                enable = self._busy | asks if run_reads else asks
+                if asks is None:
+                    enable = Const(1, 1)
+                elif run_reads:
+                    enable = self._busy | asks
+                else:
+                    enable = asks
             word = add_memory(
                 self.m,
                 bank_name(bank, copy),
@@ -356,9 +361,11 @@ class StoreModule(NodePart):
             word = self.select_by(
                 code, shown, "read_of_bank", branched=False, small=len(shown) <= SMALL
             )
-        # A register holds what resets the word, with nothing in between.
-        silent = delayed(self.m, ~self._asked.asks, 1, "silent")
-        self.m.d.sync += self.read_data.eq(Mux(silent, 0, word))
+        if self._asked.asks is not None:
+            # A register holds what resets the word, with nothing in between.
+            silent = delayed(self.m, ~self._asked.asks, 1, "silent")
+            word = Mux(silent, 0, word)
+        self.m.d.sync += self.read_data.eq(word)
 
     def _asked_code(self, banks: list[int]) -> Value:
         """Return the select bits of the word that the memory port asks for."""
