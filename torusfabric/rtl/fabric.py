@@ -276,9 +276,8 @@ class Fabric(wiring.Component):
 
     @property
     def kind(self) -> str:
-        """The kind of the fabric: its top, and tables, bus, beat, cut and ports that matter."""
-        facts = {"loaded": self.frame, "part": self.cut, "beats": self.beat > 1, "bus": self.bus,
-                 "direct": self.streaming}  # fmt: skip
+        """The kind of the fabric: its top, and its tables, bus, beat and cut if these matter."""
+        facts = {"loaded": self.frame, "part": self.cut, "beats": self.beat > 1, "bus": self.bus}
         return " ".join([self.top.value, *(name for name, there in facts.items() if there)])
 
     def _core(self) -> Core | None:

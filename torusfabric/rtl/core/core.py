@@ -25,6 +25,7 @@ from ..modules import Leaf
 from ..netlist import Netlist, NetlistBuilder, Role
 from ..operator_unit import OperatorUnit
 from .crossbar import Crossbar, plan_crossbars
+from .direct_port import DirectPort
 from .families import Family
 from .kinds import NodeKinds
 from .memory_port import MemoryPort
@@ -37,7 +38,7 @@ from .run_port import RunPort
 from .sequencer import Sequencer, row_bits
 from .split import SplitRows
 from .store import StoreModule
-from .store_plan import plan_stores
+from .store_plan import Store, plan_stores
 
 __all__ = ["Core"]
 
@@ -185,8 +186,9 @@ class Core:
         Programs that can be loaded in place of this one; see `torusfabric.rtl.core.room`.
     run_port : RunPort, optional
         How runs are started; by default with everything that the program has a choice of.
-    memory_port : MemoryPort, optional
-        How memories are written and read; by default each node has a port of its own.
+    memory_port : MemoryPort or DirectPort, optional
+        How memories are written and read; by default each node has a port of its own. With a direct
+        port there are none.
 
     Attributes
     ----------
@@ -214,7 +216,7 @@ class Core:
         nodes: Sequence[int] | None = None,
         room: Sequence[Program] | None = None,
         run_port: RunPort | None = None,
-        memory_port: MemoryPort | None = None,
+        memory_port: MemoryPort | DirectPort | None = None,
     ) -> None:
         if beat != 1:
             raise InputError("Beat must be 1; this core does not move several flits a cycle yet")
@@ -360,19 +362,17 @@ class Core:
         operators: list[Crossbar] = []
         if self.build.sources.results:
             operators = plan_crossbars(rows, kinds, columns, Action.OPERAND, idles=idles, fast=True)
-        stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=self.concurrent)
+        stores = self._plan_stores(idles=idles)
         placers = [store.placer for store in stores]
         placers += [each.placer for each in (*operators, *routers)]
         columns.settle(rows, placers)
         self.load_bus = self._plan_load_bus(placers) if columns.writable else None
         self._node_tables: list[NodeTable] = []
-        places = np.full((self.kinds.count, len(self.build.sources.injections)), -1)
-        for store in stores:
-            places[store.family.kinds] = store.injection_places
-        self.build.injection_places = np.maximum(places, 0)[self.kinds.kind_of[self.nodes]]
+        self._place_injections(stores)
         self._add_sequencer(renamed)
         self._add_choices()
         for number, store in enumerate(stores):
+            assert isinstance(self.memory_port, MemoryPort)
             make = partial(
                 StoreModule,
                 store.shape,
@@ -392,6 +392,24 @@ class Core:
         self._add_links()
         self.build.distribution.add()
         return [each for each in counts if each[1]]
+
+    def _plan_stores(self, *, idles: bool) -> list[Store]:
+        """Plan the stores of all nodes, or reserve what a direct port needs."""
+        if isinstance(self.memory_port, DirectPort):
+            self.memory_port.reserve(self._columns)
+            return []
+        concurrent = self.concurrent
+        return plan_stores(self.rows, self.kinds, self._columns, idles=idles, concurrent=concurrent)
+
+    def _place_injections(self, stores: Sequence[Store]) -> None:
+        """Find the place of each injection port among the words of each node."""
+        count = len(self.build.sources.injections)
+        places = np.full((self.kinds.count, count), -1)
+        if isinstance(self.memory_port, DirectPort):
+            places[:] = np.arange(count)
+        for store in stores:
+            places[store.family.kinds] = store.injection_places
+        self.build.injection_places = np.maximum(places, 0)[self.kinds.kind_of[self.nodes]]
 
     def _add_sequencer(self, renamed: Mapping[str, str]) -> None:
         """Add the sequencer and the run port."""
