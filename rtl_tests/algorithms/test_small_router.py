@@ -1,6 +1,7 @@
 """Matching schedules whose routers are small: inputs of an out-port and memories of a node."""
 
 from collections import defaultdict
+from functools import cache
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from torusfabric.topology import cayley, parse_topology
 NAMES = ("4x4", "5x5", "4x6", "8x8", "3x3x3", "4x4x4")
 
 
+@cache
 def schedule_of(name, kind, latency=1, **options):
     topology = parse_topology(name)
     collective = parse_collective(kind, root=None, topology=topology)

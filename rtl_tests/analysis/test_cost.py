@@ -1,5 +1,7 @@
-"""What schedules cost in the papers' models."""
+"""What a schedule costs, and how its links are used."""
 
+import json
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,9 +11,14 @@ from check_model import explicit, moves, ring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import torusfabric as tf
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.analysis.cost import ScheduleCost, schedule_cost
+from torusfabric.analysis.facts import in_words, schedule_facts
+from torusfabric.analysis.link_use import busy_arcs, link_use
+from torusfabric.cli import main
 from torusfabric.collective import Collective
+from torusfabric.draw import heat_map
 from torusfabric.schedule import Grouped, Listed, Pattern, Switching, Table, Transfers
 from torusfabric.topology import Torus
 
@@ -147,3 +154,69 @@ def test_time_of_both_switchings():
     assert circuit.time(beta=99) == 0
     forward = ScheduleCost(Switching.STORE_AND_FORWARD, 8, 8, Fraction(4), 256)
     assert forward.time(alpha=99, beta=3, delta=99, tau=2, length=10) == 24 + 80
+
+
+SELECTIONS = [
+    ("4x4", "allgather", "hamiltonian", "pattern"),
+    ("3x3", "alltoall", "matching", "table"),
+    ("2x3", "allreduce", "matching", "table"),
+    ("3x4", "scatter", "matching", "rounds"),
+    ("5x5", "broadcast", "lee-code", "rounds"),
+    ("3x4", "alltoall@1", None, "table"),
+    ("4x4", "allgather@0", "hamiltonian", "pattern"),
+    ("2x2x3", "broadcast@0+2", "max-flow", "rounds"),
+    ("2x2x3", "broadcast@0+2", None, "pattern"),
+]
+
+
+def counted(schedule):
+    """The arcs of all paths, round by round."""
+    for transfers in schedule.rounds():
+        nodes = transfers.walk(schedule.topology)
+        yield Counter(
+            (int(nodes[k, hop]), int(port))
+            for k, ports in enumerate(transfers.hops)
+            for hop, port in enumerate(ports)
+            if port >= 0
+        )
+
+
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "form"), SELECTIONS)
+def test_all_forms(topology, collective, algorithm, form):
+    """Each arc counts once a round."""
+    schedule = tf.plan(topology, collective, algorithm=algorithm)
+    assert schedule.form == form
+    rounds = list(counted(schedule))
+    use = link_use(schedule)
+    assert use.of_round.tolist() == [len(arcs) for arcs in rounds]
+    total: Counter[tuple[int, int]] = sum(rounds, Counter())
+    assert {arc: int(use.of_arc[arc]) for arc in total} == dict(total)
+    assert use.of_arc.sum() == sum(total.values())
+    assert use.unused == use.of_arc.size - len(total)
+    for busy, arcs in zip(busy_arcs(schedule), rounds, strict=True):
+        assert set(zip(*map(np.ndarray.tolist, np.nonzero(busy)), strict=True)) == set(arcs)
+
+
+def test_in_words():
+    """What stands in the report."""
+    schedule = tf.plan("4x4", "reduce-scatter", algorithm="matching")
+    facts = schedule_facts(schedule) | {"links": link_use(schedule).to_json()}
+    assert facts["links"]["by_round"] == [48, 64, 64, 64]
+    assert in_words(facts)["links"] == "93.8 % of their time used, most idle in step 1: 16 arcs"
+    schedule = tf.plan("3x4", "alltoall@1", algorithm="matching")
+    facts = schedule_facts(schedule) | {"links": link_use(schedule).to_json()}
+    assert facts["links"]["use"] == 0.3333
+    assert ", 24 of 48 arcs never" in in_words(facts)["links"]
+
+
+def test_heat_map(tmp_path, capsys):
+    """The picture shows what is idle; too large a one is refused."""
+    path = tmp_path / "links.svg"
+    assert main(["draw", "3x4", "alltoall@1", "--links", "-o", str(path), "--json"]) == 0
+    links = json.loads(capsys.readouterr().out)["links"]
+    assert links["unused"] == 24
+    text = path.read_text()
+    assert text.startswith("<svg")
+    assert "24 of 48 arcs never" in text
+    with pytest.raises(tf.InputError, match="Arcs times steps must be at most 1048576 for a heat"):
+        heat_map(tf.plan("32x32", "allgather", algorithm="hamiltonian"))

@@ -72,8 +72,6 @@ def test_options_are_those_of_their_commands(adapter):
         assert {*options.settings} <= names
         assert all(names <= known[command] for command in options.commands)
     assert "" in adapter.excluded
-    if "verilog" in first.commands:  # whose part `files` is given neither
-        assert {"flow", "templates"} <= {*adapter.excluded["verilog"]}
     for command, names in adapter.excluded.items():
         every = known[command] if command else set.union(*(known[name] for name in first.commands))
         assert {*names} <= every

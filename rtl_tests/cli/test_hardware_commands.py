@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from helpers import leave_out_texts
+from helpers import check_refused, leave_out_texts
 
 from torusfabric.cli import main
 from torusfabric.fpga.synthesis import synthesize as synthesis
@@ -67,8 +67,7 @@ def test_a_barrier_is_named_beside_collectives(capsys, tmp_path):
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert manifest["barrier"] == 1
     assert "--barrier" in manifest["command"]
-    assert main([*words, "2", "barrier"]) == 1
-    assert "must be beside a collective" in capsys.readouterr().err
+    assert "must be beside a collective" in check_refused(capsys, *words, "2", "barrier")
 
 
 def test_verilog_with_a_prefix(capsys, tmp_path):

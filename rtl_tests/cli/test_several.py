@@ -1,7 +1,7 @@
 """Several collectives in the commands that plan, check, draw, play and trace."""
 
 import pytest
-from helpers import run_json
+from helpers import check_refused, run_json
 
 import torusfabric as tf
 from torusfabric.cli import main
@@ -71,11 +71,7 @@ def test_one_of_several_files(capsys, tmp_path, monkeypatch):
 def test_what_is_refused(capsys, tmp_path, monkeypatch, words, error):
     """One line, status 1, and no file left behind."""
     monkeypatch.chdir(tmp_path)
-    assert main(words) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert error in err
-    assert err.count("\n") == 1
+    assert error in check_refused(capsys, *words)
     assert not list(tmp_path.iterdir())
 
 
@@ -84,7 +80,5 @@ def test_files_of_different_topologies(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for sides in ("3x3", "3x4"):
         tf.plan(sides, "allgather").save(f"{sides}.json")
-    assert main(["check", "3x3.json,3x4.json"]) == 1
-    assert "Topology must be the same for all collectives of a fabric, 3x3" in (
-        capsys.readouterr().err
-    )
+    said = check_refused(capsys, "check", "3x3.json,3x4.json")
+    assert "Topology must be the same for all collectives of a fabric, 3x3" in said

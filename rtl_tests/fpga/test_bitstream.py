@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bitstream_bench import DIVISOR, BenchPort, from_bitstream, from_ecp5_layout, from_gowin_netlist
+from board_systems import board_system
 from fabrics import build_fabric
 from helpers import fabric_of, few, forgetful, misrouted
 
 import torusfabric as tf
-from torusfabric.adapters.boards.hardware import Block, BoardSystem
+from torusfabric.adapters.boards.hardware import Block
 from torusfabric.collective import Operator
 from torusfabric.fpga.board import build, find_board
 from torusfabric.fpga.bridge.board import ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
-from torusfabric.topology.boards import Boards
 
 #: Where yosys keeps models of the cells of iCE40 and Gowin.
 SHARE = Path(importlib.util.find_spec("pyosys").origin).parent / "share"
@@ -90,9 +90,7 @@ def carry(fabric, port, words):
 
 def block():
     """One of two boards, whose link ports are looped back."""
-    ring = tf.Torus(2, link_latency=8)
-    fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), flits=2), width=8)
-    return Block(BoardSystem(fabric, Boards.parse("2", ring)), 1)
+    return Block(board_system((2,), "2", 8, flits=2), 1)
 
 
 #: Boards, and what their bits or cells are to carry out.

@@ -2,18 +2,16 @@
 
 import pytest
 from amaranth.hdl import Cat, ClockSignal
+from board_systems import board_system
 
 import torusfabric as tf
-from torusfabric.adapters.boards.hardware import Block, BoardSystem
+from torusfabric.adapters.boards.hardware import Block
 from torusfabric.adapters.boards.hardware.system import link_port
 from torusfabric.errors import WorkFailed
-from torusfabric.topology.boards import Boards
 
 
 def block(*, sides=(2,), counts="2", board=1, collective="allgather", flits=2):
-    torus = tf.Torus(*sides, link_latency=9)
-    fabric = tf.Fabric(tf.compile(tf.plan(torus, collective), flits=flits), width=8)
-    return Block(BoardSystem(fabric, Boards.parse(counts, torus), retries=0), board)
+    return Block(board_system(sides, counts, 9, collective, flits=flits, retries=0), board)
 
 
 def test_a_block_runs_alone():

@@ -225,7 +225,7 @@ def test_build_and_flash(tmp_path, monkeypatch, capsys):
         ],
     ),
 )
-def test_tool_that_makes_nothing(small, tmp_path, monkeypatch, present, tool, makes):
+def test_tool_that_makes_nothing(small, kept_plans, tmp_path, monkeypatch, present, tool, makes):
     """A tool that ends well without its result is named, whatever those behind it say then."""
 
     def run(name, args, *, folder, log, **_):

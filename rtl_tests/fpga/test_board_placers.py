@@ -35,7 +35,7 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def attempts(monkeypatch, tmp_path, clock):
+def attempts(monkeypatch, tmp_path, clock, kept_plans):
     """A function that builds with tools of ours, and gives the ways that were tried."""
 
     def attempt(says, *, looks=1, board="ulx3s-85f", cache=None, takes=0.0):
@@ -63,7 +63,7 @@ def attempts(monkeypatch, tmp_path, clock):
         monkeypatch.setattr(tools, "run", run)
         monkeypatch.setattr(tools, "require", lambda tool: tool)
         monkeypatch.setattr(tools, "version", lambda tool: "1")
-        fabric = fabric_of("2x2", "allgather", "hamiltonian", width=2, flits=2)
+        fabric = fabric_of("2", "allgather", width=2, flits=2)
         cache = cache or RenewingCache(tmp_path / "cache")
         try:
             built = build(fabric, find_board(board), tmp_path / "out", cache=cache,

@@ -33,7 +33,7 @@ def waits():
 
 
 @pytest.fixture
-def board(monkeypatch, waits):
+def board(monkeypatch, waits, kept_plans):
     """A board, and tools of ours: the first works until somebody waits for it, if one does."""
 
     def run(plan, build, *_):
@@ -52,7 +52,7 @@ def board(monkeypatch, waits):
 
 
 def fabric(width):
-    return fabric_of("2x2", "allgather", "hamiltonian", width=width, flits=2)
+    return fabric_of("2", "allgather", width=width, flits=2)
 
 
 def test_each_gets_its_own_bitstream(board, waits, tmp_path):

@@ -22,10 +22,9 @@ def fabric_of(topology, *names, root=None, **options):
 
 def inputs_of(fabric):
     """The inputs of all crossbars, as they are built."""
-    crossbars = (
-        fabric.netlist.modules[r.module]().crossbar for r in fabric.netlist.having(Role.ROUTER)
-    )
-    return sum(len(output.sources) for crossbar in crossbars for output in crossbar.outputs)
+    routers = (fabric.netlist.modules[r.module]() for r in fabric.netlist.having(Role.ROUTER))
+    choices = (choice for router in routers for choice in router.choices if choice)
+    return sum(len(choice.words) + choice.idles for choice in choices)
 
 
 @pytest.mark.parametrize(
@@ -48,9 +47,9 @@ def test_inputs_are_those_of_the_routers(names):
 
 
 def test_inputs_of_any_root():
-    """A node may be at any offset from the root."""
+    """A node may be at any offset from the root: it has these inputs at most."""
     fabric = fabric_of("3x3", "allgather", "broadcast", root="any")
-    assert count_inputs(fabric.program).total == inputs_of(fabric)
+    assert count_inputs(fabric.program).total >= inputs_of(fabric)
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 from amaranth.hdl import ClockDomain, Module
 from amaranth.sim import Simulator
+from board_systems import board_system
 from helpers import few
 
 import torusfabric as tf
 from torusfabric.adapters.boards.bridge.linked import Cables, SimulatedPins, pair_domain
 from torusfabric.adapters.boards.drive import simulate_boards
 from torusfabric.adapters.boards.drive.compiled import CompiledBoards
-from torusfabric.adapters.boards.hardware import Block, BoardSystem
+from torusfabric.adapters.boards.hardware import Block
 from torusfabric.adapters.boards.hardware.link_plan import LVDS
 from torusfabric.adapters.boards.pairs import PairLinks, pair_links
 from torusfabric.adapters.boards.pairs.lvds import LvdsLayer
@@ -32,7 +33,6 @@ from torusfabric.fpga.bridge.board import ConnectedBoard
 from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.fpga.bridge.simulated import PERIOD, SimulatedPort
 from torusfabric.rtl.run_choices import RunError
-from torusfabric.topology.boards import Boards
 
 #: Cycles in which four bits of a word go on a pair, 600 Mbit/s at 25 MHz.
 CYCLES = 6
@@ -114,10 +114,8 @@ def test_a_place_is_kept_and_found_again():
     assert 10 < len({*range(200, 260)} & {*numbers}) < 60
 
 
-def pair(phy=LVDS):
-    ring = tf.Torus(2, link_latency=16)
-    fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), max_flits=8), width=8)
-    return BoardSystem(fabric, Boards.parse("2", ring), phy=phy)
+def pair(**options):
+    return board_system((2,), "2", 16, phy=LVDS, **{"max_flits": 8} | options)
 
 
 @pytest.mark.long
@@ -143,9 +141,7 @@ def test_a_block_runs_over_pairs(monkeypatch):
     # A block alone, whose pairs lead back to it.
     alone = property(lambda board: replace(board.system.plan, boards=board.system.boards.alone))
     monkeypatch.setattr(Block, "plan", alone)
-    ring = tf.Torus(2, link_latency=16)
-    fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), flits=2), width=16)
-    system = BoardSystem(fabric, Boards.parse("2", ring), phy=LVDS)
+    system = pair(max_flits=None, flits=2, width=16)
     platform = find_board("ulx3s-85f").make_platform()
     own = OwnPins(LvdsLayer(platform), 1, [(1, 0)], Cables(), [3, 17])
     pairs = PairLinks(system, 1, own, platform)

@@ -5,13 +5,11 @@ Cells of the ECP5 are models; transceivers are reset for some cycles only. Many 
 """
 
 import pytest
+from board_systems import board_system
 from helpers import few
 from verilog_bench import have_icarus
 
-import torusfabric as tf
-from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.adapters.boards.hardware.link_plan import PHYS
-from torusfabric.topology.boards import Boards
 
 pytestmark = pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
 
@@ -30,9 +28,8 @@ def boards(tmp_path_factory):
         if phy == "serdes":
             pytest.importorskip("liteiclink")
         if phy not in made:
-            ring = tf.Torus(2, link_latency=LATENCY[phy])
-            fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), max_flits=2), width=8)
-            system = BoardSystem(fabric, Boards.parse("2", ring), phy=PHYS[phy], start_timeout=600)
+            options = {"max_flits": 2, "phy": PHYS[phy], "start_timeout": 600}
+            system = board_system((2,), "2", LATENCY[phy], **options)
             made[phy] = PairBoards(system, tmp_path_factory.mktemp(phy))
         return made[phy]
 

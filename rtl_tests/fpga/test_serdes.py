@@ -4,14 +4,12 @@ import json
 import re
 
 import pytest
+from board_systems import board_system
 from helpers import few
 from verilog_bench import have_icarus
 
-import torusfabric as tf
-from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.adapters.boards.hardware.link_plan import SERDES
 from torusfabric.cli import main
-from torusfabric.topology.boards import Boards
 
 pytest.importorskip("liteiclink")
 
@@ -51,12 +49,6 @@ def coded(byte, more):
     return six + four, more
 
 
-def pair():
-    ring = tf.Torus(2, link_latency=20)
-    fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), max_flits=8), width=32)
-    return BoardSystem(fabric, Boards.parse("2", ring), phy=SERDES)
-
-
 @pytest.mark.skipif(not have_icarus(), reason="Icarus Verilog is not installed")
 @pytest.mark.parametrize("line", few(1, [
     {"odd": 1, "begin": 5.0},
@@ -65,8 +57,9 @@ def pair():
 ]))  # fmt: skip
 def test_words_come_in_time(line, tmp_path):
     """Both ways, by clocks that drift; a bit that is lost is noticed, and the place found again."""
+    system = board_system((2,), "2", 20, width=32, max_flits=8, phy=SERDES)
     with serdes_bench.short_resets():
-        said = serdes_bench.run_pair(pair(), tmp_path, **line)
+        said = serdes_bench.run_pair(system, tmp_path, **line)
     for came in said.came.values():
         numbers = [number for _, number in came[-40:]]
         assert numbers == [*range(numbers[0], numbers[0] + 40)]

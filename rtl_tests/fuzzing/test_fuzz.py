@@ -1,4 +1,4 @@
-"""Bad input of every sort: some cases of each, many with ``-m long``, and faults that are seen."""
+"""Fuzzers: a few cases of each, what they have found, and what they notice."""
 
 import itertools
 import os
@@ -10,6 +10,9 @@ from fuzzing.oracle import Fuzzer, run_line
 from helpers import few
 
 from torusfabric import cli, errors
+from torusfabric.cli import main
+from torusfabric.errors import MissingTool
+from torusfabric.toolchain import tools
 
 #: How many cases of each sort are quick, and how many take minutes.
 FEW = {"schedule": 80, "msccl": 80, "sweep": 60, "line": 15, "board": 40, "bus": 120,
@@ -103,3 +106,56 @@ def test_faults_of_commands_are_seen(run, message, tmp_path, monkeypatch):
     monkeypatch.setattr(oracle, "_parser", cli.make_parser)
     words = ["cache", "--json"] if message == "no object" else ["cache"]
     assert message in judged(tmp_path, lambda: run_line(words, tmp_path))
+
+
+def refused(capsys, words):
+    """The only line of an error."""
+    assert main(words) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+def test_a_mode_of_nothing(capsys):
+    """Which mode is no question before there is a collective."""
+    line = refused(capsys, ["draw", "3", "-o", "x.svg", "--mode", "7"])
+    assert line.startswith("torusfabric: COLLECTIVE must be given")
+
+
+def test_names_of_several_lines(capsys):
+    assert r"a\nb" in refused(capsys, ["import", "a\nb", "--topology", "4"])
+    assert r"not 'a\nb'" in refused(capsys, ["plan", "4x4", "allgather", "--algorithm", "a\nb"])
+
+
+def test_values_of_any_length(capsys):
+    """Of what a user wrote, as much is repeated as can be read."""
+    line = refused(capsys, ["plan", "x" * 5000, "allgather"])
+    assert len(line) < 1100
+    assert line.startswith("torusfabric: Topology must be side lengths")
+
+
+def test_names_that_no_file_can_have(tmp_path, capsys):
+    line = refused(capsys, ["draw", "4x4", "allgather", "-o", "a\0b"])
+    assert line == r"torusfabric: File must be writable, not a\x00b (Invalid argument)"
+    for command in (["verilog"], ["flash", "--board", "icebreaker"]):
+        line = refused(capsys, [*command, "2x2", "allgather", "-o", "a\0b"])
+        assert line == r"torusfabric: Folder must be writable, not a\x00b (Invalid argument)"
+    (tmp_path / "sweep.toml").write_text(f'plans = ["{"x" * 5000}"]')
+    line = refused(capsys, ["sweep", str(tmp_path / "sweep.toml")])
+    assert line.startswith("torusfabric: Plan must be a schedule file, not xxx")
+
+
+@pytest.mark.parametrize("words", [["build", "--board", "icebreaker", "-o"]])
+def test_folders_without_files(words, tmp_path, monkeypatch, capsys):
+    """Where a tool is missing, no empty folder stays behind."""
+
+    def missing(name, *_, **__):
+        raise MissingTool(f"Tool {name} was not found")
+
+    for name in ("run", "require", "version"):
+        monkeypatch.setattr(tools, name, missing)
+    folder = tmp_path / "new" / "folder"
+    assert main([words[0], "2x2", "allgather", "--width", "4", *words[1:], str(folder)]) == 3
+    assert not any(tmp_path.iterdir())
+    folder.parent.mkdir()
+    assert main([words[0], "2x2", "allgather", "--width", "4", *words[1:], str(folder)]) == 3
+    assert [*tmp_path.rglob("*")] == [folder.parent]

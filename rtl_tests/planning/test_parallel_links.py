@@ -1,4 +1,4 @@
-"""The choice without an algorithm cuts messages over parallel links, and short ones by flits."""
+"""The choice without an algorithm: over parallel links, of short sums, of longer messages."""
 
 from functools import cache
 from itertools import pairwise
@@ -50,7 +50,7 @@ def test_no_number_of_chunks_is_much_quicker(network, collective):
             assert chosen <= 1.03 * found + 1, (chunks, flits)
 
 
-@pytest.mark.parametrize("network", ["3x3x3x3", "2x3x4x3", "4x2x9", "4x4", "2x8"])
+@pytest.mark.parametrize("network", few(3, ["4x2x9", "4x4", "2x8", "2x3x4x3", "3x3x3x3"]))
 def test_short_sums_are_cut_by_flits(network):
     """A reduce-scatter of 3 flits takes no longer than of 4, nor of 2 than of 3."""
     cycles = [cycles_of(network, "reduce-scatter", flits) for flits in (1, 2, 3, 4)]
@@ -73,3 +73,34 @@ def test_messages_of_any_length_use_both_links(collective):
     assert program.cycles(100) <= 1.1 * cycles_of("2x2", collective, 100)
     times = [program.cycles(flits) for flits in (*range(1, 20), 64, 99, 100)]
     assert all(shorter <= longer + 3 for shorter, longer in pairwise(times))
+
+
+COLLECTIVES = ["reduce-scatter", "scatter", "alltoall", "allgather", "allreduce", "broadcast"]
+
+#: Tori, with one link between neighbours and with two, and the lengths that are compared.
+SMALL = [(torus, name) for torus in ("2x4", "3x3") for name in COLLECTIVES[:2]]
+OTHERS = [(torus, name) for torus in ("2x2x2", "2x4", "3x3", "2x3", "4x4") for name in COLLECTIVES]
+
+
+@pytest.mark.parametrize(
+    ("torus", "collective"), few(len(SMALL), [*SMALL, *(one for one in OTHERS if one not in SMALL)])
+)
+def test_cycles_never_fall(torus, collective):
+    cycles = []
+    for flits in range(1, 13):
+        schedule = tf.plan(torus, collective, flits=flits, check=False)
+        cycles.append(tf.compile(schedule, flits=flits).cycles())
+    assert all(shorter <= longer for shorter, longer in pairwise(cycles)), cycles
+
+
+@pytest.mark.parametrize(
+    ("torus", "collective", "flits"),
+    [("2x3", "scatter", 42), ("4x4", "scatter", 61), ("3x3x3", "reduce-scatter", 8)],
+)
+def test_smaller_hardware_is_no_slower_than_a_longer_message(torus, collective, flits):
+    """Here the smallest hardware within 3 % of the fewest cycles would be."""
+    shorter, longer = (
+        tf.compile(tf.plan(torus, collective, flits=length, check=False), flits=length).cycles()
+        for length in (flits, flits + 1)
+    )
+    assert shorter <= longer

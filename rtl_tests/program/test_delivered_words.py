@@ -26,6 +26,16 @@ SCHEDULES = [
     ("4x4", "gather", "farthest-first", {}),
     ("2x3", "gather", "max-flow", {"link_latency": 5}),
     ("3x4", "alltoall@1", "matching", {}),
+    ("2x3", "scatter", "matching", {"chunks": 2}),
+    ("2x3", "reduce-scatter", "matching", {"chunks": 2}),
+    ("4x6", "allreduce", "matching", {"latency": 3}),
+    ("3x3x3", "reduce-scatter", "matching", {"latency": 3}),
+    ("arrowhead:1", "allreduce", "matching", {}),
+    ("4x4", "reduce-scatter", "necklace", {}),
+    ("5x5", "reduce", "necklace", {"chunks": 5, "root": 12}),
+    ("4x4", "reduce", "diagonal", {"ports": 1}),
+    ("5x5", "reduce", "lee-code", {}),
+    ("arrowhead:2", "reduce", "max-flow", {"root": 3}),
 ]
 
 #: Of these each run chooses the root.
@@ -95,3 +105,44 @@ def test_flit_by_flit_nodes_store_alike():
         program = tf.compile(tf.plan("5", "scatter", algorithm="matching", chunks=chunks), flits=4)
         assert program.loop.order is order
         assert wrong_words(program) == 0
+
+
+@pytest.mark.parametrize(
+    ("lengths", "chunks", "flits"),
+    [
+        ({"flits": 4}, [0, 0, 1, 1], [0, 1, 0, 1]),
+        ({"max_flits": 4}, [0, 1, 0, 1], [0, 0, 1, 1]),
+    ],
+)
+def test_words_of_a_message_lie_in_its_chunks(lengths, chunks, flits):
+    """Those of a fixed length one chunk after another, others in turn."""
+    program = tf.compile(tf.plan("4", "alltoall", algorithm="matching", chunks=2), **lengths)
+    part, chunk, flit = program.locate(np.arange(16), 4)
+    assert part.tolist() == np.repeat(np.arange(4), 4).tolist()
+    assert chunk.tolist() == 4 * chunks
+    assert flit.tolist() == 4 * flits
+
+
+#: Words that a user may give: plain lists, and integers with a sign.
+WORDS = [[-1, 3], [5, 4], [-7, -8]]
+
+
+@pytest.mark.parametrize(("operator", "result"), [("add", [-3, -1]), ("max:signed", [5, 4])])
+def test_integers_with_a_sign(operator, result):
+    """Sums of negative numbers are negative, as wide as the words are."""
+    program = tf.compile(tf.plan("3", "allreduce"), flits=2, operators=[operator])
+    received = program.execute(np.array(WORDS))
+    assert received.dtype == np.int64
+    assert received.tolist() == [result] * 3
+
+
+def test_sums_of_narrow_words():
+    """Of words of eight bits, only these count."""
+    program = tf.compile(tf.plan("3", "allreduce"), flits=2)
+    assert program.execute(np.array(WORDS), width=8).tolist() == [[253, 255]] * 3
+
+
+def test_lists():
+    """Words need not be an array."""
+    program = tf.compile(tf.plan("3", "allgather"), flits=2)
+    assert program.execute(WORDS)[0].tolist() == [-1, 3, 5, 4, -7, -8]

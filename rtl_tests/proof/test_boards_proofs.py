@@ -8,35 +8,26 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from board_systems import board_system
 
-import torusfabric as tf
 from torusfabric.adapters.boards.claims import prove_boards
 from torusfabric.adapters.boards.claims.prove import between_boards
 from torusfabric.adapters.boards.claims.sums import check_received_sums
 from torusfabric.adapters.boards.files import emit_boards
-from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.cli import main
 from torusfabric.proof.gates import GateModule
 from torusfabric.proof.report import Refuted
 from torusfabric.proof.solver import solve
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
-from torusfabric.topology.boards import Boards
 
 pytestmark = pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
-
-
-def system_of(sides, boards, latency, *collectives, width=8, ppm=100, **options):
-    torus = tf.Torus(*sides, link_latency=latency)
-    plans = [tf.plan(torus, name) for name in collectives]
-    program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
-    return BoardSystem(tf.Fabric(program, width=width), Boards.parse(boards, torus), ppm=ppm)
 
 
 @cache
 def pair():
     """Two boards of one node each, with a choice of the length."""
-    system = system_of((2,), "2", 8, "allgather", max_flits=2)
+    system = board_system((2,), "2", 8, max_flits=2)
     return system, emit_boards(system)
 
 
@@ -56,6 +47,13 @@ def test_two_boards_are_proved(capsys, torus):
     assert any("100 ppm" in text for text in proof["assumptions"])
 
 
+def test_a_host_port_of_another_block_is_refuted():
+    system, design = pair()
+    other = design.modules["board_0"].replace(".block(board)", ".block(~board)")
+    wrong = replace(design, modules=design.modules | {"board_0": other})
+    assert prove_boards(system, design=wrong).counterexample.signal == "the_host.block"
+
+
 def test_a_sum_that_nothing_depends_on_is_refuted():
     """Yosys leaves its register out."""
     with pytest.raises(Refuted, match="register of 32 bits"):
@@ -73,7 +71,7 @@ def test_a_sum_that_nothing_depends_on_is_refuted():
     ],
 )
 def test_boards_of_every_form_are_proved(sides, boards, latency, collectives, options):
-    system = system_of(sides, boards, latency, *collectives, **options)
+    system = board_system(sides, boards, latency, *collectives, **options)
     assert prove_boards(system, cache=Cache()).counterexample is None
 
 
@@ -82,7 +80,7 @@ def test_boards_of_every_form_are_proved(sides, boards, latency, collectives, op
     ("boards", "latency", "ppm"), [("8", 14, 100), ("4", 60, 1000), ("6", 11, 0)]
 )
 def test_buffers_of_far_boards_are_proved(boards, latency, ppm):
-    system = system_of((int(boards),), boards, latency, "allgather", ppm=ppm)
+    system = board_system((int(boards),), boards, latency, ppm=ppm)
     for harness in between_boards(system.plan, emit_boards(system)):
         assert solve(harness, Cache()).failed is None
 

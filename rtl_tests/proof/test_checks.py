@@ -135,6 +135,18 @@ def test_links_bring_words_in_their_time():
     assert whole.prove(lambda *_: None) > 0
 
 
+@pytest.mark.parametrize("port", ["host_we", "host_node", "host_addr", "host_wdata"])
+def test_the_host_port_is_given_what_the_host_asks_for(port):
+    fabric = mutants.hardware("tables")
+    design = mutants.design_of(fabric)
+    top = design.modules["fabric"].replace(f".{port}({port})", f".{port}(~{port})")
+    wrong = replace(design, modules=design.modules | {"fabric": top})
+    (tree,) = (lemma for lemma in of_top(fabric, gates_of(fabric, wrong))
+               if lemma.name == "control tree")  # fmt: skip
+    with pytest.raises(Refuted, match=f"{port} of the_host must be wired to {port}"):
+        tree.check()
+
+
 def test_rows_of_a_rom_are_those_of_its_text():
     """Another text of the one module of all ROMs."""
     fabric = mutants.hardware("engines")

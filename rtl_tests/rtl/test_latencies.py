@@ -1,4 +1,4 @@
-"""Latencies are stated once: with other constants, hardware takes as long as is predicted."""
+"""Latencies are stated once; and the ways on which control and addresses take them."""
 
 import re
 import shutil
@@ -7,9 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import few
+from helpers import fabric_of, few
 
 import torusfabric
+import torusfabric as tf
+from torusfabric.program import address_map
+from torusfabric.rtl.fabric_builder import Distribution
+from torusfabric.rtl.netlist import Part, Role
 
 PACKAGE = Path(torusfabric.__file__).parent
 
@@ -67,3 +71,43 @@ def test_what_is_not_built_is_not_predicted(tmp_path, constants, why):
     found, error = outcome(tmp_path, **constants)
     assert set(found) <= {"0 0"}  # what does not have the component is right
     assert error[0].startswith("AssertionError: " + why)
+
+
+CASES = [
+    ("4x4", "allgather", "hamiltonian", {"flits": 2}),
+    ("3x3", "reduce-scatter", "matching", {}),
+    ("4x4", "broadcast", "diagonal", {"root": "any"}),
+]
+
+
+@pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), CASES)
+def test_no_node_is_given_anything_from_afar(topology, collective, algorithm, options):
+    """All that instances of nodes read is of nodes, of their group, or the offset from a root."""
+    fabric = fabric_of(topology, collective, algorithm, **options)
+    netlist = fabric.netlist
+    distribution = Distribution(netlist, fabric.nodes)
+    drivers = {net: each for each in netlist.instances for net in each.outputs.values()}
+    for instance in netlist.instances:
+        if instance.node is None:
+            continue
+        for part in (p for parts in instance.inputs.values() for p in parts if isinstance(p, Part)):
+            driver = drivers[part.net]
+            group = distribution.groups.of(instance.node)
+            near = driver.role is Role.CONTROL and driver.name == f"control_stage_{group}"
+            assert driver.node is not None or near or driver.role is Role.ROOT_UNIT
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm"),
+    [("2x3", "allgather", "redistribute"), ("3", "gather", "matching")],
+)
+def test_tables_of_nodes(topology, collective, algorithm, monkeypatch):
+    """Large tables have a row for each variant and offset, which takes a subtraction more."""
+    latencies = []
+    for most in (4096, 0):
+        monkeypatch.setattr(address_map, "DIRECT_ROWS", most)
+        program = tf.compile(tf.plan(topology, collective, algorithm=algorithm), max_flits=2)
+        fabric = tf.Fabric(program, width=8)
+        assert tf.simulate(fabric, jobs=[tf.Job(length=2)]).passed
+        latencies.append(fabric.read_latency)
+    assert latencies[1] == latencies[0] + 2

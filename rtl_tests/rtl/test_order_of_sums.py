@@ -71,9 +71,11 @@ def several(topology, *names, most=4, **options):
 
 
 def forms_of_a_mode():
-    names = ("diagonal", "max-flow", "spanning-tree")
-    plans = [tf.plan("3x3", "reduce", algorithm=name) for name in names]
-    return tf.compile([plans, tf.plan("3x3", "gather")], max_flits=40, operators=[SATURATED])
+    """Short messages go by one form, long ones by the other."""
+    plans = [tf.plan("3", "allreduce", algorithm=name) for name in ("matching", "necklace")]
+    program = tf.compile([plans, tf.plan("3", "gather")], max_flits=12, operators=[SATURATED])
+    assert program.form_of(0, 1) != program.form_of(0, 12)
+    return program
 
 
 #: A program for each way in which words are combined.
@@ -82,8 +84,8 @@ FORMS = {
     "star of 4, any length": lambda: compiled(star(4), "reduce", most=8),
     "circuits": lambda: compiled("3x3", "reduce", "max-flow"),
     "circuits in several rounds": lambda: compiled("3x3", "reduce", "diagonal"),
-    "mesh": lambda: compiled("mesh:2x3", "allreduce", flits=1),
-    "broken node": lambda: compiled("3x3!4", "reduce-scatter", flits=2),
+    "mesh": lambda: compiled("mesh:2x2", "allreduce", flits=1),
+    "broken node": lambda: compiled("2x3!1", "reduce-scatter", flits=2),
     "complete graph": lambda: compiled("complete:5", "reduce", flits=2),
     "trees": lambda: compiled("3x3", "allreduce", "spanning-tree", flits=2),
     "table": lambda: compiled("2x3", "reduce-scatter", "matching", flits=2),

@@ -1,14 +1,12 @@
-"""Starts and jobs that cannot be carried out, and what is said of them.
+"""Starts, jobs and arguments that cannot be carried out, and what is said of them."""
 
-A refused start has its error until the next one, and changes nothing. The mode is looked at first,
-then the root, the length and the operation.
-"""
-
+import numpy as np
 import pytest
 from fabrics import build_fabric, draw_words
-from helpers import starts_seen
+from helpers import program_of, starts_seen
 
 import torusfabric as tf
+from torusfabric.errors import InputError
 from torusfabric.simulation.engines import AmaranthEngine
 from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 
@@ -144,3 +142,30 @@ def test_cycles_of_a_mode_that_does_not_exist():
     topology, collectives, options = MODES
     with pytest.raises(tf.InputError, match="Mode must be from 0 to 1, not 2"):
         build_fabric(topology, collectives, **options).program.cycles(1, mode=2)
+
+
+#: None of them is a number, a word, True, False or a fabric.
+WRONG = [np.array([1, 2]), np.array(3), np.array(["host", "x"]), {}, object(), 1.5, b"x"]
+
+MAKE = {
+    "Beat": lambda wrong: fabric(beat=wrong if getattr(wrong, "ndim", 1) else [3]),
+    "Empty": lambda wrong: fabric(empty=wrong),
+    "Tables": lambda wrong: fabric(tables=wrong),
+    "Link latency": lambda wrong: tf.Torus(3, 3, link_latency=[wrong]),
+    "Port": lambda wrong: tf.connect(wrong if np.size(wrong) else [4]),
+    "Fabric": lambda wrong: tf.connect("sim", wrong),
+    "Jobs": lambda wrong: tf.simulate(fabric(), jobs=wrong if np.size(wrong) == 1 else [wrong]),
+}
+
+
+def fabric(**options):
+    """A small fabric."""
+    return tf.Fabric(program_of("3x3", "allgather", flits=2), width=8, **options)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
+@pytest.mark.parametrize("what", MAKE)
+def test_wrong_arguments(what, wrong):
+    """Each is refused in one line that begins with what it is."""
+    with pytest.raises(InputError, match=rf"^{what} must [^\n]*$"):
+        MAKE[what](wrong)

@@ -35,7 +35,7 @@ async def write(driver, words, rng):
     await driver.write(written, words.beats(written))
 
 
-@pytest.mark.parametrize(("topology", "names", "options"), few(5, FABRICS))
+@pytest.mark.parametrize(("topology", "names", "options"), few(4, FABRICS))
 def test_a_run_begins_when_the_last_word_is_there(topology, names, options):
     """It is busy from its start on, and takes the forecast cycles from its begin."""
     fabric = build_fabric(topology, names, **options)

@@ -1,4 +1,4 @@
-"""The example of processing elements that meet in an all-gather and an all-reduce."""
+"""Examples: elements that meet in an all-gather and an all-reduce, and an iteration of Jacobi."""
 
 import importlib.util
 import re
@@ -58,3 +58,38 @@ def test_sixteen_elements(example, monkeypatch, capsys):
     monkeypatch.setattr(example, "TORUS", "4x4")
     printed = run_example(example, monkeypatch, capsys)
     assert textwrap.indent(printed, " " * 4) in PAGE.read_text(encoding="utf-8")
+
+
+JACOBI = ROOT / "examples" / "jacobi.py"
+
+
+@pytest.fixture(scope="module")
+def jacobi():
+    """The iteration as a module."""
+    spec = importlib.util.spec_from_file_location("jacobi", JACOBI)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("way", "cycles"), [("exchange", (11, 16)), ("halo", (23, 16)), ("allgather", (71, 16))]
+)
+def test_jacobi_computes_what_numpy_computes(jacobi, way, cycles):
+    squares, heat = jacobi.problem(seed=3)
+    iteration = jacobi.Iteration(way)
+    found, change = iteration.run(squares, heat, 2)
+    assert (found == jacobi.expected(squares, heat, 2)).all()
+    before, _ = iteration.run(squares, heat, 1)
+    assert change == np.abs(found - before).max()
+    assert iteration.predicted == cycles
+
+
+def test_it_takes_the_predicted_cycles_in_hardware(jacobi, monkeypatch):
+    """On a torus of four nodes, where both ports of an axis lead to the same neighbour."""
+    monkeypatch.setattr(jacobi, "TORUS", (2, 2))
+    iteration = jacobi.Iteration("exchange")
+    squares, heat = np.arange(64).reshape(4, 4, 4), np.zeros((4, 4, 4), int)
+    found, _ = iteration.run(squares, heat, 2)
+    assert (found == jacobi.expected(squares, heat, 2)).all()
+    assert iteration.simulate() == iteration.predicted

@@ -1,8 +1,9 @@
-"""The scenario scripts of the circuit-switched papers: what they print."""
+"""The scenario scripts of the papers on circuits and on oblivious all-gathers: what they print."""
 
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -100,3 +101,32 @@ def test_refusals():
     assert refusal("circuit_broadcast.py", "arrowhead:2").endswith(
         "error: Topology must be a torus with sides of 3 or more, not arrowhead:2"
     )
+
+
+@pytest.mark.long
+def test_tables_and_figures(tmp_path):
+    """Table I, steps, and five pictures that a parser reads."""
+    text = output("oblivious_gossip.py", "--largest", "9", "-o", str(tmp_path / "figures"))
+    assert "14 of 54 entries differ, all of them for d = 3" in text
+    rows = {
+        tuple(line.split()[:2]): line.split()[2:] for line in text.splitlines()[24:] if line.split()
+    }
+    assert rows["hamiltonian", "6x8"] == ["24", "24", "24", "-", "12.00", "1/2", "message"]
+    assert rows["redistribute", "20x3"][2] == "29"
+    assert rows["one-packet", "8x8"][:3] == ["26", "16", "26"]
+    names = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert names == [f"figure-{k}.svg" for k in range(1, 6)]
+    for name in names:
+        ElementTree.parse(tmp_path / "figures" / name)
+
+
+@pytest.mark.long
+def test_cycles_are_simulated():
+    """By default small tori are simulated: five cycles more than steps."""
+    text = output("oblivious_gossip.py")
+    rows = {
+        tuple(line.split()[:2]): line.split()[2:] for line in text.splitlines()[24:] if line.split()
+    }
+    assert rows["hamiltonian", "4x4"] == ["8", "8", "8", "13", "4.00", "1/2", "message"]
+    assert rows["one-packet", "5x5"][:4] == ["13", "6", "12", "17"]
+    assert rows["redistribute", "4x3"][:3] == ["10", "5", "9"]

@@ -3,18 +3,19 @@
 Thousands of resets: ``python -m pytest rtl_tests/simulation/test_board_resets.py -m long``.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
+from board_systems import board_system
 from helpers import few
 
 import torusfabric as tf
 from torusfabric.adapters.boards.drive.compiled import CBoardsRun, CompiledBoards
-from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.errors import InputError
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.simulation.engines.host_port import Step
 from torusfabric.simulation.engines.words import Words
-from torusfabric.topology.boards import Boards
 
 #: Edges after which a board is not started.
 NEVER = 10**6
@@ -23,19 +24,13 @@ NEVER = 10**6
 NOWHERE = 99
 
 
-def made(sides, counts, latency, *, width=8, names=("allgather",), ppm=100, **options):
-    torus = tf.Torus(*sides, link_latency=latency)
-    plans = [tf.plan(torus, name) for name in names]
-    program = tf.compile(plans if len(plans) > 1 else plans[0], max_flits=8)
-    fabric = tf.Fabric(program, width=width)
-    return BoardSystem(fabric, Boards.parse(counts, torus), ppm=ppm, **options)
-
+made = partial(board_system, max_flits=8)
 
 #: Two boards, a ring of four, a square of four, and a chain of links with other latencies.
 SYSTEMS = {
     "pair": lambda: made((2,), "2", 9, ppm=1000),
     "ring": lambda: made((4,), "4", 14),
-    "square": lambda: made((2, 2), "2x2", 12, names=("allgather", "allreduce")),
+    "square": lambda: made((2, 2), "2x2", 12, "allgather", "allreduce"),
     "blocks": lambda: made((4, 2), "2x1", "0:20", width=16, retries=2),
     "long": lambda: made((6,), "6", 20, retries=0),
 }

@@ -112,7 +112,7 @@ def test_what_the_port_does_not_write_is_wrong(monkeypatch):
         pass
 
     monkeypatch.setattr(HostDriver, "write", nothing)
-    fabric = fabric_of("6x6", "alltoall", width=8)
+    fabric = fabric_of("3x3", "alltoall", width=8, flits=16)
     report = tf.simulate(fabric)
     assert report.direct_words
     assert report.words_wrong > 900
@@ -230,7 +230,7 @@ class Restless(Unloader):
     ("changed", "change"), [("tvalid", and_), ("tvalid", xor), ("tlast", xor), ("tid", xor)]
 )
 def test_a_word_that_does_not_wait_is_found(engine, changed, change):
-    program = tf.compile(tf.plan("2x2", "allgather"), flits=2)
+    program = tf.compile(tf.plan("2", "allgather"), flits=2)
     fabric = tf.Fabric(program, width=8, top="stream", beat=1)
     made = type("Changing", (Restless,), {"changed": changed, "change": change})
     (shape,) = fabric.netlist.modules["unloader"].args

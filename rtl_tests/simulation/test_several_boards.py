@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from board_systems import board_system
 from helpers import few, simulated
 
 import torusfabric as tf
@@ -22,17 +23,10 @@ from torusfabric.topology.boards import Boards
 NOWHERE = 99
 
 
-def made(sides=(2,), counts="2", latency=9, *, width=8, names=("allgather",), ppm=100, **options):
-    torus = tf.Torus(*sides, link_latency=latency)
-    plans = [tf.plan(torus, name) for name in names]
-    program = tf.compile(plans if len(plans) > 1 else plans[0], **options)
-    return BoardSystem(tf.Fabric(program, width=width), Boards.parse(counts, torus), ppm=ppm)
-
-
 @pytest.fixture(scope="module")
 def pair():
     """Two boards of one node, for messages of any length up to 16 flits; compiled once."""
-    system = made(max_flits=16, ppm=1000)
+    system = board_system((2,), "2", 9, max_flits=16, ppm=1000)
     simulate_boards(system, jobs=1)
     return system
 
@@ -122,7 +116,8 @@ def test_a_board_that_waits_takes_no_other_start(pair):
 
 def test_boards_far_away_hear_who_was_told_something_else():
     """The board between says what the first has found, and not only what lies behind it."""
-    with CompiledBoards(made((4,), "4", 14, max_flits=4), seed=1, link_errors=0.0) as boards:
+    system = board_system((4,), "4", 14, max_flits=4)
+    with CompiledBoards(system, seed=1, link_errors=0.0) as boards:
         assert step(boards, (3, 4, 4, 4))
         assert boards.said("error") == [RunError.UNEQUAL_CHOICES] * 4
         assert step(boards, (4, 4, 4, 4))
@@ -268,9 +263,9 @@ def test_words_for_which_there_is_no_room_are_lost(pair):
 
 
 def test_latency_must_cover_the_crossing():
-    assert made(latency=8).plan.depth(8) == 16
+    assert board_system((2,), "2", 8).plan.depth(8) == 16
     with pytest.raises(InputError) as found:
-        made(latency=8, flits=400, ppm=1000)
+        board_system((2,), "2", 8, flits=400, ppm=1000)
     assert str(found.value) == (
         "Link latency of cut arcs must be at least 10 on 2 boards (5.75 cycles for the crossing, "
         "1.75 for boards that do not start at once, 2.02 for 2000 ppm in 1009 cycles), not 8"
@@ -293,9 +288,8 @@ def test_top_must_be_host():
 @pytest.mark.long
 @pytest.mark.parametrize("width", [1, 8, 16, 33, 100])
 def test_boards_in_two_dimensions(width):
-    system = made(
-        (4, 4), "2x2", 12, width=width, names=("allgather", "allreduce"), max_flits=24, ppm=200
-    )
+    names = "allgather", "allreduce"
+    system = board_system((4, 4), "2x2", 12, *names, width=width, max_flits=24, ppm=200)
     assert simulate_boards(system, jobs=10).passed
     assert simulate_boards(system, jobs=30, link_errors=1e-4).passed
 
@@ -304,5 +298,5 @@ def test_boards_in_two_dimensions(width):
 @pytest.mark.parametrize("name", ["broadcast", "scatter", "gather", "alltoall", "reduce"])
 def test_any_root(name):
     options = {} if name == "alltoall" else {"root": "any"}
-    system = made((4, 2), "2x1", "0:9", names=(name,), max_flits=8, **options)
+    system = board_system((4, 2), "2x1", "0:9", name, max_flits=8, **options)
     assert simulate_boards(system, jobs=20).passed

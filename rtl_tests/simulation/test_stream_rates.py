@@ -13,10 +13,10 @@ from torusfabric.simulation.jobs import random_jobs
 
 #: Fabrics with runs so short that two sections of each memory are too few.
 SHORT = {
-    "cube": ("2x2x2", "allgather:matching", {"flits": 1}),
-    "square": ("3x3", "allgather", {"flits": 1}),
     "small square": ("2x2", "allgather", {"flits": 2}),
     "ring": ("5", "gather", {"flits": 2}),
+    "cube": ("2x2x2", "allgather:matching", {"flits": 1}),
+    "square": ("3x3", "allgather", {"flits": 1}),
     "exchange": ("2x2", "alltoall", {"flits": 2}),
     "any length": ("2x2x2", "allgather:matching", {"max_flits": 1}),
     "any root": ("2x2", "gather", {"flits": 2, "root": "any"}),

@@ -22,6 +22,7 @@ from torusfabric.simulation.engines import AmaranthEngine, Job
 __all__ = [
     "as_executed",
     "check_jobs",
+    "check_refused",
     "check_run",
     "command_actions",
     "cycles_of_rounds",
@@ -106,6 +107,15 @@ def run_command(capsys, *words):
     """Exit status, standard output and standard error of a command line."""
     status = main([*map(str, words)])
     return status, *capsys.readouterr()
+
+
+def check_refused(capsys, *words, status=1):
+    """The one line that a command prints, on standard error, when it is refused."""
+    capsys.readouterr()  # of commands before
+    found, out, err = run_command(capsys, *words)
+    assert (found, out, err.count("\n")) == (status, "", 1), (found, out, err)
+    assert err.startswith("torusfabric: ")
+    return err
 
 
 def run_json(capsys, *words):
@@ -270,7 +280,8 @@ def forgetful(program):
 
 def delay_end(fabric, *, flits=20):
     """Plant a fault in a fabric of a loop by flits: its sequencer goes on for so many flits."""
-    late = Fabric(with_loop(fabric.program, flits=flits), width=fabric.width)
+    later = replace(with_loop(fabric.program, flits=flits), flits=flits)
+    late = Fabric(later, width=fabric.width)
     fabric.netlist.modules["sequencer"] = late.netlist.modules["sequencer"]
 
 

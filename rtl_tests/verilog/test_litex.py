@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ from make_bench import have_bench
 
 import torusfabric as tf
 
-pytest.importorskip("litex")
+pytestmark = pytest.mark.skipif(find_spec("litex") is None, reason="LiteX is not installed")
 
 ROOT = Path(__file__).parents[2]
 

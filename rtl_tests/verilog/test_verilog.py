@@ -1,14 +1,21 @@
-"""The emitted Verilog: its form, what linters say, and a second simulation outside Amaranth."""
+"""The emitted Verilog: its form, its names and prefixes, and what its manifest says."""
 
 import json
 import re
 
 import pytest
-from helpers import fabric_of
+from core_verilog_bench import Core, run_cores
+from fabrics import build_fabric
+from helpers import expected_words, fabric_of, few, random_messages
+from verilog_bench import have_icarus
 
 import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.errors import InputError
+from torusfabric.fpga.board import find_board
+from torusfabric.fpga.board.plan import plan_build
+from torusfabric.rtl import Fabric
+from torusfabric.rtl.amaranth_private import tracer
 from torusfabric.rtl.netlist import Role
 
 FABRICS = [
@@ -124,16 +131,89 @@ def test_manifest_predicts_cycles(topology, collective, algorithm, flits):
     assert cycles == manifest["predicted_cycles"] == fabric.predicted_cycles
 
 
-def test_unwritable_folder(tmp_path):
-    """A folder that cannot be made is one clear line, and nothing is left behind."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"^Folder must be writable, not "):
-        emitted(tmp_path / "file" / "out", fabric_of("2x2", "allgather", "hamiltonian"))
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
 def test_routers_with_a_rom_in_front_have_as_many_settings_as_it_has_rows():
     """The others are given their select bits."""
     program = tf.compile(tf.plan("5x5", "gather", algorithm="max-flow"), flits=1)
     routers = tf.emit(tf.Fabric(program, width=2)).classes.values()
     assert {router.shape.settings for router in routers} == {0, program.loop.rows}
+
+
+@pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
+def test_two_fabrics_in_one_simulation(tmp_path):
+    """Cores with different prefixes run side by side, each by what its own manifest says."""
+    cores, fabrics, messages = [], [], []
+    for prefix, collective, width in (("left_", "allgather", 8), ("Right2", "alltoall", 16)):
+        program = fabric_of("2x2", collective, flits=5).program
+        fabric = Fabric(program, width=width, top="core", prefix=prefix)
+        design = verilog.write(fabric, tmp_path / prefix, command="..")
+        assert all(name.startswith(prefix) for name in design.modules)
+        fabrics.append(fabric)
+        messages.append(random_messages(fabric, 1))
+        cores.append(Core.of(tmp_path / prefix, messages[-1]))
+        assert cores[-1].manifest["top"] == f"{prefix}fabric"
+        assert cores[-1].manifest["prefix"] == prefix
+    for fabric, sent, found in zip(fabrics, messages, run_cores(cores), strict=True):
+        words, _ = expected_words(fabric.program, sent)
+        words = words.reshape(fabric.nodes, fabric.program.layout.recv_parts, fabric.flits)
+        assert found == {key: words[key] for key in found}
+        # What a node sends to itself does not arrive by a stream.
+        assert len(found) == words.size - fabric.streaming * fabric.nodes * fabric.flits
+
+
+@pytest.mark.parametrize("prefix", ["", "_", "a", "A9_", "x" * 64])
+def test_prefixes(prefix):
+    """Letters, digits and underscores, in the manifest too."""
+    fabric = Fabric(fabric_of("2x2", "allgather").program, prefix=prefix)
+    said = verilog.manifest(fabric, command="", files=[])
+    assert (said["prefix"], said["top"]) == (prefix, f"{prefix}fabric")
+
+
+@pytest.mark.parametrize("prefix", ["3x", "a-b", "a b", "a\n", "\\a ", "é", "$a", "x" * 65])
+def test_bad_prefixes(prefix):
+    """What cannot begin a name is refused, in one line."""
+    with pytest.raises(InputError, match=r"^Prefix must be [^\n]*, not '[^\n]*'$"):
+        Fabric(fabric_of("2x2", "allgather").program, prefix=prefix)
+
+
+BOARDS = ("icebreaker", "ulx3s-25f")
+
+
+def nameless(monkeypatch):
+    """Let bytecode hold no names of variables."""
+
+    def given(depth=2, default=None):
+        return default or "required"
+
+    monkeypatch.setattr(tracer, "get_var_name", given)
+
+
+@pytest.mark.parametrize(
+    ("collectives", "how"),
+    few(
+        3,
+        [
+            ("allgather", {"flits": 2}),
+            ("allgather", {"bus": "axi-lite"}),
+            ("alltoall", {"bus": "wishbone", "max_flits": 4}),
+            ("alltoall", {"top": "core"}),
+            ("scatter,allgather", {"top": "stream", "max_flits": 4}),
+            ("allreduce", {"top": "stream", "clocks": "per-node"}),
+            ("allgather,alltoall,allreduce", {"max_flits": 4, "operators": ["add", "max"]}),
+        ],
+    ),
+)
+def test_no_name_comes_from_bytecode(collectives, how, monkeypatch):
+    text = tf.emit(build_fabric("3x3", collectives, **how)).text
+    nameless(monkeypatch)
+    assert tf.emit(build_fabric("3x3", collectives, **how)).text == text
+
+
+@pytest.mark.parametrize("board", few(1, [*BOARDS]))
+def test_no_name_of_an_image_comes_from_bytecode(board, monkeypatch):
+    def files():
+        plan, _ = plan_build(build_fabric("3x3", "allgather", max_flits=4), find_board(board))
+        return dict(plan.files)
+
+    before = files()
+    nameless(monkeypatch)
+    assert files() == before

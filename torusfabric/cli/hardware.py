@@ -36,7 +36,10 @@ from .parser import Commands, add_command
 from .tables import check_fabric_file, fabric_of_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..fabric.make import Made
+    from ..verilog.design import Design
 
 __all__ = ["add_commands"]
 
@@ -134,16 +137,13 @@ def run_verilog(arguments: Namespace) -> None:
 
     made = FabricSpec.of(vars(arguments)).make()
     fabric, system = made.fabric, made.system
-    write = partial(verilog.write, fabric, flow=arguments.flow, templates=arguments.templates)
+    how = {name: getattr(arguments, name) for name in ("ram", "flow", "templates")}
+    write: Callable[..., Design] = partial(verilog.write, fabric, **how)
     if system:
-        write = partial(system.adapter.part("files").write, system)
+        write = partial(system.adapter.part("files").write, system, vars(arguments))
     with progress_bar("writing Verilog"):
-        design = write(
-            arguments.output,
-            command=command_line(arguments, made),
-            force=arguments.force,
-            ram=arguments.ram,
-        )
+        command = command_line(arguments, made)
+        design = write(arguments.output, command=command, force=arguments.force)
     facts = {
         "folder": arguments.output,
         "files": design.file_names,

@@ -8,7 +8,7 @@ An adapter has the part ``make``, and the parts of those commands that have its 
 part     function                                                      result
 ======== ============================================================= ========================
 make     make_system(make, choices)                                    `System`
-files    write(system, folder, command, force, ram)                    `Design`
+files    write(system, choices, folder, command, force)                `Design`
 drive    simulate(system, choices, jobs, seed, progress)               report
 claims   prove(system, cache, progress)                                `Proof`
 bridge   fit_board(board, choices)                                     `Board`

@@ -253,7 +253,7 @@ class AddressMap:
 
         Where there are several ways, whose keys many tables read, wrapping has a cycle of its own.
         """
-        return 2 + self.several if any(way.coordinates for way in self.ways) else 0
+        return 2 + self.choosing if any(way.coordinates for way in self.ways) else 0
 
     @property
     def table_cycles(self) -> int:
@@ -264,12 +264,12 @@ class AddressMap:
     @property
     def cycles(self) -> int:
         """Cycles to find a word in a block: also to choose one of several ways, and to add both."""
-        return self.key_cycles + self.table_cycles + 2 * self.several + 1
+        return self.key_cycles + self.table_cycles + 2 * self.choosing + 1
 
     @property
-    def several(self) -> bool:
-        """True where a block can lie in one of several ways."""
-        return self.otherwise is not None
+    def choosing(self) -> int:
+        """Cycles of each step by which a way is chosen: 1 if there are several ways, or else 0."""
+        return int(self.otherwise is not None)
 
 
 def _entry(table: IntArray, *index: IntArray) -> IntArray:

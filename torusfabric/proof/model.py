@@ -6,8 +6,9 @@ assumed of them; claims compare the module with the model. All registers of a mo
 reset, and a reset may come at any time; the first cycle is one. Where claims look back a few cycles
 and no further, nothing is said of resets.
 
-All is Verilog. As in clocked blocks of SystemVerilog, ``$past(value)`` is what a value was a cycle
-ago; it means something where `steady` is 1.
+All is Verilog. Texts may refer to ports, to registers inside the module, and to what the model
+defines; a name that the model defines is that of the model. As in clocked blocks of SystemVerilog,
+``$past(value)`` is what a value was a cycle ago; it means something where `steady` is 1.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ __all__ = ["Model", "by_value", "earlier", "stays", "within"]
 
 #: How what something was a cycle ago begins.
 PAST = "$past("
+
+#: A name in a text, and none of a function or in a number.
+NAME = r"(?<![$'\w])[A-Za-z_]\w*"
 
 #: Cycles that are searched for a counterexample that begins with a reset.
 DEPTH = 20
@@ -86,8 +90,6 @@ class Model:
     ----------
     name : str
         The name of the module in the text, but for the prefix of all.
-    shows : sequence of str
-        Registers that claims refer to, besides the ports, as far as the module has them.
     constants : sequence of str
         Inputs that never change.
     resets : bool
@@ -100,7 +102,6 @@ class Model:
         design: Design,
         name: str,
         *,
-        shows: Sequence[str] = (),
         constants: Sequence[str] = (),
         resets: bool = True,
     ) -> None:
@@ -111,13 +112,14 @@ class Model:
         self._pasts: dict[str, str] = {}
         # How many cycles ago it was what values with names follow from.
         self._ages: dict[str, int] = {}
+        # The names in all texts, and those that the model defines.
+        self._named, self._defined = set[str](), set[str]()
         self._properties, self._resets, self._looks_back = 0, resets, 0
         made = design.structures[self._module]
         self.widths = {name: port.width for name, port in made.ports.items()}
         self.widths |= made.signals
         self._inputs = [name for name, port in made.ports.items() if port.direction == "input"]
-        self._shows = tuple(name for name in shows if name in made.signals)
-        self._ports = [*made.ports, *self._shows]
+        self._ports, self._signals = [*made.ports], [*made.signals]
         self._constants = set(constants)
 
     def has(self, name: str) -> bool:
@@ -130,13 +132,11 @@ class Model:
 
     def free(self, name: str, width: int = 1) -> str:
         """A value that is free in every cycle."""
-        self._lines.append(f"(* anyseq *) wire {_range(width)}{name};")
-        return name
+        return self._define(name, f"(* anyseq *) wire {_range(width)}{name};")
 
     def fixed(self, name: str, width: int = 1) -> str:
         """A value that is free, but never changes."""
-        self._lines.append(f"(* anyconst *) wire {_range(width)}{name};")
-        return name
+        return self._define(name, f"(* anyconst *) wire {_range(width)}{name};")
 
     def drive(self, port: str, value: str) -> None:
         """Give an input a value of the model."""
@@ -146,18 +146,22 @@ class Model:
         """A name for a value."""
         value = self._held(value)
         self._ages[name] = self._age(value)
-        self._lines.append(f"wire {'signed ' * signed}{_range(width)}{name} = {value};")
-        return name
+        return self._define(name, f"wire {'signed ' * signed}{_range(width)}{name} = {value};")
 
     def register(self, name: str, following: str, width: int = 1, *, signed: bool = False) -> str:
         """A register of the model, and what it is next."""
-        following = self._held(following)
-        self._lines.append(f"reg {'signed ' * signed}{_range(width)}{name};")
-        self._lines.append(f"always @(posedge clk) {name} <= rst ? 0 : {following};")
+        following = f"always @(posedge clk) {name} <= rst ? 0 : {self._held(following)};"
+        return self._define(name, f"reg {'signed ' * signed}{_range(width)}{name};", following)
+
+    def _define(self, name: str, *lines: str) -> str:
+        """Add the lines that define a name."""
+        self._defined.add(name)
+        self._lines += lines
         return name
 
     def _held(self, text: str) -> str:
         """A text with registers in place of what was a cycle ago, from the inside out."""
+        self._named.update(re.findall(NAME, text))
         while (at := text.rfind(PAST)) >= 0:
             first = end = at + len(PAST)
             depth = 1
@@ -219,24 +223,26 @@ class Model:
         for parent in names:
             inside = self._design.instances.get(parent, {})
             names += [child for child in inside if child not in names]
+        inner = self._named - self._defined - {*self._ports}
+        shown = [name for name in self._signals if name in inner]
         return Harness(
             self._name,
-            self._text(),
+            self._text([*self._ports, *shown]),
             "\n".join(self._design.modules[each] for each in names),
             self._properties,
             cycles or self._looks_back + 1,
             says,
-            shown=tuple(f"{self._module}/{each}" for each in self._shows),
+            shown=tuple(f"{self._module}/{each}" for each in shown),
             depth=DEPTH * self._resets,
         )
 
-    def _text(self) -> str:
-        """The text of the harness."""
+    def _text(self, pins: list[str]) -> str:
+        """The text of the harness, in which the module has some pins."""
         free = [n for n in self._inputs if n not in self._constants and n not in self._driven]
         # A module without registers has neither, but the model has.
         head = [f"input {name}" for name in ("clk", "rst") if name not in self._ports]
         head += [f"input {_range(self.widths[name])}{name}" for name in free]
-        rest = [name for name in self._ports if name not in free]
+        rest = [name for name in pins if name not in free]
         # A name that the text does not have is an error, and no value that is free.
         lines = ["`default_nettype none", f"module harness({', '.join(head)});"]
         lines += [
@@ -244,9 +250,8 @@ class Model:
             f"{name};"
             for name in rest
         ]
-        pins = ", ".join(f".{name}({name})" for name in self._ports)
         lines += [
-            f"{self._module} dut ({pins});",
+            f"{self._module} dut ({', '.join(f'.{name}({name})' for name in pins)});",
             *(STEADY if self._resets else _age(self._looks_back)),
             *self._lines,
             *(f"assign {name} = {value};" for name, value in self._driven.items()),

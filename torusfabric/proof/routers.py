@@ -71,7 +71,7 @@ def _selections(fabric: Fabric) -> Iterator[tuple[str, Iterator[_Selection]]]:
             yield f"router_{number}", _of_plan(fabric, plan)
         return
     for name, make in fabric.netlist.modules.items():
-        if fabric.netlist.roles[name] is Role.ROUTER:
+        if fabric.netlist.roles.get(name) is Role.ROUTER:
             router = make()
             assert isinstance(router, Router)
             yield name, _of_core(router)
@@ -81,8 +81,10 @@ def _of_core(router: Router) -> Iterator[_Selection]:
     """Yield what the out-ports of a router of a core can select."""
     ports = router.word_count("rx")
     for port, choice in enumerate(router.choices):
-        for number, chosen in enumerate(choice.words if choice else ()):
-            assert choice is not None
+        if choice is None:
+            continue
+        idle = (NEUTRAL_WORD,) * choice.idles
+        for number, chosen in enumerate(choice.words + idle):
             bits = _bits_of_choice(choice, number)
             if bits is not None:
                 arrives = chosen.position < ports

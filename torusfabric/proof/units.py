@@ -123,7 +123,7 @@ def operator_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
 def link_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """The proof that words pass each module of links in its time."""
     for name, registers in registers_of_links(fabric).items():
-        model = Model(design, name, resets=False, shows=("at",))
+        model = Model(design, name, resets=False)
         if model.has("at"):
             model.claim("at_is_within_the_line", f"at < {registers}", ago=1)
         # A reset moves a delay line while words are on the way.

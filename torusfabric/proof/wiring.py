@@ -28,6 +28,9 @@ __all__ = ["Wires", "check_arrivals", "check_words", "compared", "core_ports", "
 #: Instances and ports, with what is wired to them and what should be.
 Wires: TypeAlias = Iterator[tuple[str, str, list[Bit | None], list[Bit]]]
 
+#: The inputs of the host port, which ports of the top, or registers behind a bus, drive.
+HOST = ("start", "busy", "host_we", "host_node", "host_addr", "host_wdata")
+
 #: The ports of a node that has memories, less its number.
 PORTS = ("write_bank", "write_address", "write_data", "write_enable", "read_bank", "read_address",
          "read_data")  # fmt: skip
@@ -265,14 +268,14 @@ def _heard(fabric: Fabric, text: GateText, bits: list[Bit]) -> set[Bit]:
 def distributed_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield what nodes are given by the host port, bit by bit: each behind a register.
 
-    The host port itself is given the start of a run, and whether one is under way. Of what it gives
-    to groups, a node is to be given the bit that the upper bits of its number
-    choose: `write_node` has the others.
+    The host port itself is given the start of a run, whether one is under way, and what the host
+    asks for. Of what it gives to groups, a node is to be given the bit that the upper bits of its
+    number choose: `write_node` has the others.
     """
     host = text.instances["the_host"].pins
     gives = text.modules[fabric.prefix + "host"].outputs
     staged = _staged(fabric, text)
-    for port in ("start", "busy"):
+    for port in HOST:
         yield "the_host", port, [*host[port]], [*text.nets[port]]
     if fabric.hold and "settling" in host:
         held = text.instances["the_sequencer"].pins["settling"]

@@ -147,7 +147,8 @@ class EndpointPorts(Leaf):
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching"))
-    >>> endpoint = tf.Fabric(program, width=8).netlist.modules["endpoint_0"]()
+    >>> fabric = tf.Fabric(program, width=8, top="core")
+    >>> endpoint = fabric.netlist.modules["endpoint_0"]()
     >>> len(endpoint.inject), len(endpoint.rx), [memory.depth for memory in endpoint.shape.memories]
     (8, 32, [4, 4, 3, 4, 1])
     """

@@ -312,8 +312,8 @@ def banks_of(
     always written at the same address.
 
     >>> import torusfabric as tf
-    >>> endpoint = tf.Fabric(tf.compile(tf.plan("3", "allgather")), width=8).netlist
-    >>> shape = endpoint.modules["endpoint_0"]().shape
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather")), width=8, beat=1, top="stream")
+    >>> shape = fabric.netlist.modules["endpoint_0"]().shape
     >>> [bank.name for bank in banks_of(shape, 8, private=False)[1]]
     ['bank_0']
     """

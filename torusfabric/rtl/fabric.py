@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from importlib import import_module
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from amaranth.hdl import Module
@@ -55,24 +55,9 @@ def _bus(bus: Bus | str) -> Bus:
     return Bus(bus)
 
 
-class _CoreMaker(NamedTuple):
-    """The module of an adapter, and its functions that make a core and fill its netlist."""
-
-    module: str
-    make: str
-    fill: str
-
-    def function(self, name: str) -> Any:
-        """Return a function of the module."""
-        return getattr(import_module(self.module), name)
-
-
-_HOST = _CoreMaker("torusfabric.adapters.host.hardware", "host_core", "add_host_fabric")
-_BARE = _CoreMaker("torusfabric.adapters.bare.hardware", "bare_core", "add_bare_fabric")
-
-#: The kinds of fabrics that are made of a core, and what makes them. Those of other kinds are made
-#: of the hardware before it.
-CORES = {"host": _HOST, "host bus": _HOST, "core": _BARE}
+#: The adapter of each kind of fabric that is made of a core. Those with loaded tables, streams or
+#: beats ("host beats", "core beats") are made of older hardware.
+CORES = dict.fromkeys(("host", "host bus", "host part", "host part bus"), "host") | {"core": "bare"}
 
 #: Cycles of the longest timeout: a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1
@@ -280,13 +265,21 @@ class Fabric(wiring.Component):
         facts = {"loaded": self.frame, "part": self.cut, "beats": self.beat > 1, "bus": self.bus}
         return " ".join([self.top.value, *(name for name, there in facts.items() if there)])
 
+    def _of_adapter(self, name: str) -> Callable[..., Any]:
+        """Return a function of the core's adapter; its name has {} in place of the adapter's."""
+        adapter = CORES[self.kind]
+        module = import_module(f"torusfabric.adapters.{adapter}.hardware")
+        function: Callable[..., Any] = getattr(module, name.format(adapter))
+        return function
+
     def _core(self) -> Core | None:
         """Return the core with the choices of its adapter, if the fabric is of such a kind."""
         if self.kind not in CORES:
             return None
-        maker = CORES[self.kind]
-        make = maker.function(maker.make)
-        core: Core = make(self.program, self.width, resets=self.bus is not None)
+        choices: dict[str, Any] = {}
+        if self.top is Top.HOST:
+            choices = {"resets": bool(self.bus and not self.cut), "cut": self.cut}
+        core: Core = self._of_adapter("{}_core")(self.program, self.width, **choices)
         return core
 
     def _builder(self) -> FabricBuilder:
@@ -339,8 +332,7 @@ class Fabric(wiring.Component):
     def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
         if self.core:
-            maker = CORES[self.kind]
-            built: Built = maker.function(maker.fill)(self.core, self.form_layouts)
+            built: Built = self._of_adapter("add_{}_fabric")(self.core, self.form_layouts)
             return built
         if self._tables:
             from .loaded.top import add_loaded_stream_top, add_loaded_top  # a guest

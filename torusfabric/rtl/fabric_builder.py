@@ -398,7 +398,7 @@ class FabricBuilder(NetlistBuilder):
     def _arriving(self) -> Words:
         """The words at the in-ports of each node: what comes out of links."""
         there, port = np.moveaxis(self.senders, 2, 0)
-        nets = ["tx_{}", "received_{}", *(f"arrived_{k}_{{}}" for k in range(self.ports))]
+        nets = ["tx_{}", "link_rx_{}", *(f"arrived_{k}_{{}}" for k in range(self.ports))]
         cycles = self.topology.cycles_of_arc[there, np.where(there < 0, 0, port)]
         which = np.where(there < 0, 1, np.where(cycles > 1, 2 + port, 0))
         index = np.where(there < 0, port, there)

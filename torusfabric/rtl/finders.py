@@ -304,17 +304,17 @@ class MapFinder(Finder):
     ) -> tuple[Value, Value]:
         asked = self.position(m, name, node), part, chunk, flit
         node, part, chunk, flit = map(fitting, asked, self._bits)
-        several = self._map.several
-        tables = _Tables(m, chunk, self._map.table_cycles, wrapping=several)
+        choosing = self._map.choosing
+        tables = _Tables(m, chunk, self._map.table_cycles, wrapping=choosing)
         flit = delayed(m, flit, self._map.key_cycles + self._map.table_cycles)
         found = tuple[Value, ...]()
         for way, pitch in reversed([*zip(self._ways, self._pitches, strict=True)]):
             hit, *values = self._find(m, tables, way, node, part)
             values.append(flit * pitch if pitch > 1 else flit)
-            hit, *values = (delayed(m, each, several) for each in (hit, *values))
+            hit, *values = (delayed(m, each, choosing) for each in (hit, *values))
             found = tuple(map(partial(Mux, hit), values, found)) if found else tuple(values)
         tables.build(f"blocks_{name}")
-        bank, base, words = (delayed(m, value, several) for value in found)
+        bank, base, words = (delayed(m, value, choosing) for value in found)
         address = Cat(words[: self._flit_bits], base) if self._flit_bits else base + words
         address = delayed(m, address, 1)
         if self._half:
@@ -371,7 +371,7 @@ class _Tables:
         self._differences: dict[tuple[int, int], Signal] = {}
 
     def subtract(self, here: Value, there: Value, modulus: int) -> Value:
-        """Return the difference of two numbers, wrapped, a cycle and those of `wrapping` later."""
+        """Return the difference of two numbers, wrapped, `wrapping` + 1 cycles later."""
         key, difference = (id(here), id(there)), here - there
         if key not in self._differences:
             if self._wrapping:

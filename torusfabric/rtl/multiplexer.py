@@ -42,8 +42,9 @@ from amaranth.hdl import Cat, ClockSignal, Const, Module, Mux, Signal, Value
 from .modules import SharedModule, Use, apart
 
 __all__ = ["SLICE", "Keep", "Multiplexer", "bit_count", "branch_bits", "branch_luts",
-           "branched_cascade", "branches", "cascade", "extended_cascade", "held_slices", "keeper",
-           "lut_count", "multiplexed", "select_bits", "select_code", "slice_bounds"]  # fmt: skip
+           "branched_cascade", "branches", "cascade", "extended", "extended_cascade",
+           "held_slices", "keeper", "lut_count", "multiplexed", "select_bits", "select_code",
+           "slice_bounds"]  # fmt: skip
 
 #: Marks a value to be kept by synthesis.
 Keep: TypeAlias = Callable[[Value], Value]
@@ -378,6 +379,39 @@ def _sliced(
             meant.shared, i_words=Cat(*cut), i_select=Cat(*bits), o_word=word
         )
         passed.append(word)
+    return Cat(*passed)
+
+
+def extended(
+    m: Module,
+    held: Value,
+    words: Sequence[Value],
+    select: Value,
+    *,
+    name: str,
+    sliced: bool,
+) -> Value:
+    """Return the word of a cascade whose first stages have a register behind them.
+
+    Parameters
+    ----------
+    held : Value
+        The word in that register.
+    words : sequence of Value
+        The words of the further stages, two a stage, at least one.
+    select : Value
+        The select bits of the further stages, a cycle before they count.
+    name : str
+        The prefix of the names of registers.
+    sliced : bool
+        True to hold the select bits for each slice of the word.
+    """
+    width = len(held)
+    slices = held_slices(m, select, width if sliced else 1, name=name)
+    passed = []
+    for (low, high), bits in zip(slice_bounds(width, len(slices)), slices, strict=True):
+        inputs = [word[low:high] for word in words]
+        passed.append(extended_cascade(held[low:high], inputs, bits, keeper(m, high - low)))
     return Cat(*passed)
 
 

@@ -3,25 +3,22 @@
 import json
 
 import pytest
+from board_systems import board_system
 from helpers import few
 
 import torusfabric as tf
 from torusfabric.adapters.boards.bridge.connected import WITHDRAW, ConnectedBoards
 from torusfabric.adapters.boards.bridge.linked import linked_blocks, simulated_ports
 from torusfabric.adapters.boards.drive import BoardRun
-from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.cli import main
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.simulation.engines.base import PATIENCE
-from torusfabric.topology.boards import Boards
 
 
 def system():
-    ring = tf.Torus(2, link_latency=9)
-    fabric = tf.Fabric(tf.compile(tf.plan(ring, "allgather"), max_flits=2), width=8)
-    return BoardSystem(fabric, Boards.parse("2", ring))
+    return board_system((2,), "2", 9, max_flits=2)
 
 
 def test_boards_run_together(capsys):

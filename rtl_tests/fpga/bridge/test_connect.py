@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from bridge_bench import COLLECTIVES, REDUCTIONS
-from helpers import delay_end, fabric_of, few, forgetful, misrouted
+from helpers import check_refused, delay_end, fabric_of, few, forgetful, misrouted
 
 import torusfabric as tf
 from torusfabric.cli.connect import BUILDS
@@ -23,7 +23,7 @@ from torusfabric.fpga.bridge.uart_bone import Command
 
 @pytest.mark.parametrize(
     ("topology", "collective", "algorithm", "options"),
-    [*few(1, COLLECTIVES), *few(1, REDUCTIONS)],
+    [*few(0, COLLECTIVES), *few(1, REDUCTIONS)],
 )
 def test_every_collective(topology, collective, algorithm, options):
     """Every word arrives, in the cycles predicted, run after run."""
@@ -53,18 +53,18 @@ def test_a_selection_that_is_no_command_line():
 @pytest.mark.parametrize("width", few(2, [1, 33, 70], tuples=True))
 def test_words_of_other_widths(width):
     """Words of a bit, and of two and three words of the bus, the second and fourth of four."""
-    board = tf.connect("sim", fabric_of("2x2", "allgather", "hamiltonian", width=width, flits=2))
+    board = tf.connect("sim", fabric_of("2", "allgather", width=width, flits=2))
     report = board.run(seed=7)
     assert report.passed
-    words = [[(1 << width) - 1, k & 1] for k in range(4)]
+    words = [[(1 << width) - 1, k] for k in range(2)]
     got, report = board.carry(words)
     assert report.passed
-    assert got[3].tolist() == [word for row in words for word in row]
+    assert got[1].tolist() == [word for row in words for word in row]
 
 
 def test_jobs_of_an_engine():
     """What runs choose is written into the registers; each takes the cycles predicted."""
-    plans = [tf.plan("2x2", name) for name in ("allgather", "allreduce")]
+    plans = [tf.plan("3", name) for name in ("allgather", "allreduce")]
     fabric = tf.Fabric(tf.compile(plans, max_flits=4, operators=["add", "max"]), width=8)
     board = tf.connect("sim", fabric)
     jobs = [tf.Job(mode=1, length=3, operation=1), tf.Job(mode=0, length=1)]
@@ -77,25 +77,17 @@ def test_jobs_of_an_engine():
     assert [job.cycles for job in report.jobs] == [
         fabric.program.cycles(3, mode=1), fabric.program.cycles(1, mode=0)
     ]  # fmt: skip
-    words, report = board.carry([[1, 5], [2, 6], [9, 7], [4, 8]], tf.Job(mode=1, operation=1))
-    assert words.tolist() == [[9, 8]] * 4
+    words, report = board.carry([[1, 5], [9, 6], [4, 8]], tf.Job(mode=1, operation=1))
+    assert words.tolist() == [[9, 8]] * 3
     assert (report.passed, report.jobs[0].length) == (True, 2)
 
 
 def test_any_root():
     """A root that runs choose is one more register."""
-    program = tf.compile(tf.plan("2x3", "broadcast"), max_flits=3, root="any")
-    report = tf.connect("sim", tf.Fabric(program, width=8)).run([tf.Job(length=2, root=4)])
+    program = tf.compile(tf.plan("3", "broadcast"), max_flits=3, root="any")
+    report = tf.connect("sim", tf.Fabric(program, width=8)).run([tf.Job(length=2, root=2)])
     assert report.passed
-    assert report.roots == (4,)
-
-
-def test_operators_with_registers():
-    """What proofs refuse is compared as well: it is the host that combines words."""
-    add = tf.Operator.parse("add")
-    plan = tf.plan("3", "allreduce")
-    fabric = tf.Fabric(tf.compile(plan, operators=[add]), width=8)
-    assert tf.connect("sim", fabric).run().passed
+    assert report.roots == (2,)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +126,7 @@ def test_run_without_an_end(monkeypatch):
 
 def test_start_that_is_refused():
     """A start that begins no run is one line with the reason; so is a job that there is not."""
-    board = tf.connect("sim:2x2 allgather --max-flits 5 --width 8")
+    board = tf.connect("sim:2 allgather --max-flits 5 --width 8")
     with pytest.raises(InputError, match=r"^Length must be from 1 to 5 flits, not 6$"):
         board.run([tf.Job(length=6)])
     length = board.registers.register("length").offset
@@ -144,7 +136,7 @@ def test_start_that_is_refused():
     engine = BoardEngine(board.fabric, board.registers, board.access)
     refused = r"^Board must carry out Job\(.*\), not refuse it \(length\)$"
     with pytest.raises(WorkFailed, match=refused):
-        engine.run(np.zeros((4, 5), np.uint64), job=tf.Job())
+        engine.run(np.zeros((2, 5), np.uint64), job=tf.Job())
     assert board.run([tf.Job(length=5)]).passed
 
 
@@ -159,7 +151,7 @@ def test_another_fabric():
 @pytest.mark.parametrize("bus", [None, "wishbone"])
 def test_words_of_the_bus_are_flits(bus):
     """Whatever flits a fabric that is given takes with a word."""
-    program = tf.compile(tf.plan("2x2", "allgather"), flits=4)
+    program = tf.compile(tf.plan("2", "allgather"), flits=4)
     fabric = tf.Fabric(program, width=8, bus=bus, beat=2)
     assert tf.connect("sim", fabric).run().passed
 
@@ -173,7 +165,7 @@ def test_only_a_host_port_stands_behind_a_bridge(top, bus):
 
 def test_torn_command():
     """A host that goes away in the middle of a command does not keep the next one out."""
-    fabric = fabric_of("2x2", "allgather", "hamiltonian", width=8, flits=2)
+    fabric = fabric_of("2", "allgather", width=8, flits=2)
     port = SimulatedPort(fabric)
     port.write(bytes([Command.WRITE, 200, 0, 0, 0, 64, 1]))
     assert ConnectedBoard(fabric, BusAccess(port)).run().passed
@@ -270,10 +262,10 @@ def test_words_that_do_not_fit(words, message):
 
 def test_selections():
     """What is simulated is selected as for a build; the length is open unless it is given."""
-    board = tf.connect("sim:4x4 allreduce")
+    board = tf.connect("sim:2x2 allreduce")
     assert board.fabric.flits == 16
     assert board.run([tf.Job(length=3)]).passed
-    assert repr(board).startswith("<ConnectedBoard sim: <Program 4x4 allreduce by ")
+    assert repr(board).startswith("<ConnectedBoard sim: <Program 2x2 allreduce by ")
     fixed = tf.connect("sim:2x3 allgather:matching --flits 2 --width 12").fabric
     assert (fixed.program.any_length, fixed.flits, fixed.width) == (False, 2, 12)
     for port, message in {
@@ -334,8 +326,7 @@ def test_tables_that_are_loaded(tmp_path, monkeypatch, capsys):
     assert main([*image.split(), "alltoall", "-o", "a.bin"]) == 0
     assert main(["load", "--board", "icestick", "a.bin"]) == 0
     capsys.readouterr()
-    assert main(["run", "--board", "icestick"]) == 1
-    assert "Image on sim (" in capsys.readouterr().err
+    assert "Image on sim (" in check_refused(capsys, "run", "--board", "icestick")
     assert main(["run", "--board", "icestick", "--image", "a.bin", "--job", "length=1"]) == 0
     assert "alltoall" in capsys.readouterr().out
     board = tf.connect("/dev/ttyUSB7", BUILDS / "icestick", image="a.bin")

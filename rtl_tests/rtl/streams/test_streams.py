@@ -1,4 +1,4 @@
-"""Fabrics with streams: every word at every node, whatever rests in between."""
+"""Fabrics with streams: every word at every node, whatever rests, and what is no good dropped."""
 
 from contextlib import nullcontext
 
@@ -12,7 +12,10 @@ from stream_sections import forced
 import torusfabric as tf
 from torusfabric.rtl.netlist import Role
 from torusfabric.rtl.streams import stream_ports
+from torusfabric.rtl.streams.sections import sections_of
+from torusfabric.simulation.engines import Job
 from torusfabric.simulation.jobs import random_jobs
+from torusfabric.simulation.streams import simulate_streams
 
 #: Waves, tables, groups, sums, rounds; one and several packets each way; runs that choose.
 STREAMS = [
@@ -149,3 +152,154 @@ def test_what_a_node_gets_from_itself_is_kept_there_only(collective, keeping):
     fabric = tf.Fabric(tf.compile(tf.plan("3", collective), flits=2), width=8, top="stream", beat=1)
     endpoints = fabric.netlist.having(Role.ENDPOINT)
     assert [int("write_kept" in endpoint.inputs) for endpoint in endpoints] == keeping
+
+
+@pytest.mark.parametrize("buffers", [2, 3])
+@pytest.mark.parametrize("edges", few(1, [40, 41, 42], tuples=True))
+def test_a_reset_of_nodes_that_are_full(buffers, edges):
+    """The word that comes first after that is a message, and none is lost."""
+    with forced(buffers=buffers):
+        bench = StreamBench(streams("2", "allgather", flits=1), stall=(0, 0.9))
+    bench.interrupt(messages_of(bench.fabric, 30, seed=2), edges)
+    assert bench.run(messages_of(bench.fabric, 4)) == []
+
+
+@pytest.mark.parametrize("collectives", ["alltoall", "allgather,gather,reduce"])
+def test_messages_that_are_no_good(collectives):
+    """Those that are dropped leave all others as they are."""
+    with forced(buffers=3):
+        fabric = streams("3", collectives, max_flits=3)
+    jobs = random_jobs(fabric, 12, seed=2)
+    report = simulate_streams(fabric, jobs=jobs, stall=0.3, faults=0.4)
+    assert report.passed, report.first_wrong
+    assert report.dropped
+
+
+def test_nodes_of_four_sections_with_clocks_of_their_own():
+    fabric = streams("2", "allgather", flits=4, clocks="per-node")
+    assert sections_of(fabric.program).count == 4
+    report = tf.simulate(fabric, jobs=[tf.Job()] * 8, stall=0.2)
+    assert report.passed, report.first_wrong
+
+
+#: Words that the node with the most loads and unloads for each flit of a message.
+PORTS = {"allgather": (1, 4), "broadcast": (1, 1), "scatter": (4, 1), "gather": (1, 4)}
+
+#: Runs of some nine cycles, in which no node sends or receives as many words.
+SHORT = [("2", "allgather", 1), ("2x2", "scatter", 1), ("2x3", "broadcast", 2)]
+
+
+@pytest.mark.parametrize("collective", few(2, [*PORTS], tuples=True))
+def test_runs_follow_one_another_without_a_pause(collective):
+    fabric = streams("2x2", collective, flits=24)
+    bench = check(fabric, 6)
+    period = (bench.ends[-1] - bench.ends[2]) / 3
+    most = max(fabric.predicted_cycles, *(24 * words for words in PORTS[collective]))
+    assert period <= most / 0.95
+
+
+@pytest.mark.parametrize(("topology", "collective", "flits"), few(2, [*SHORT]))
+def test_short_runs_follow_one_another_without_a_pause(topology, collective, flits):
+    """Where runs take longest, each begins in the last cycle of the one before."""
+    fabric = streams(topology, collective, flits=flits)
+    bench = check(fabric, 6)
+    assert bench.ends[-1] - bench.ends[2] == 3 * fabric.predicted_cycles
+
+
+@pytest.mark.parametrize("stall", [(0.0, 0.8), (0.8, 0.0)])
+@pytest.mark.parametrize("flits", [2, 4])
+def test_a_run_that_is_no_good_disturbs_no_other(flits, stall):
+    """With receivers that are slow, and senders that are, in two sections and in four."""
+    fabric = streams("2", "allgather", flits=flits)
+    bench, messages = StreamBench(fabric, stall), messages_of(fabric, 8)
+    messages[2].sent[1][0] = 0, [1]
+    messages[2].fails(6)
+    assert bench.run(messages) == []
+    assert {*bench.runs} == {fabric.predicted_cycles}
+
+
+def shorter(sent, node):
+    dest, words = sent[node][0]
+    sent[node][0] = dest, words[:-1]
+
+
+def longer(sent, node):
+    dest, words = sent[node][0]
+    sent[node][0] = dest, [*words, 1, 2, 3]
+
+
+def renamed(sent, node, dest):
+    sent[node][0] = dest, sent[node][0][1]
+
+
+def twice(sent, node):
+    sent[node][0] = sent[node][1][0], sent[node][0][1]
+
+
+#: What becomes of a message of four nodes, and the error.
+FAULTS = {
+    "shorter": ("allgather", {"flits": 3}, lambda sent: shorter(sent, 2), 6),
+    "longer": ("allgather", {"flits": 3}, lambda sent: longer(sent, 1), 6),
+    "unequal": ("allgather", {"max_flits": 6}, lambda sent: shorter(sent, 3), 6),
+    "too long": ("allgather", {"max_flits": 3}, lambda sent: longer(sent, 0), 6),
+    "unequal to others": ("alltoall", {"max_flits": 6}, lambda sent: shorter(sent, 3), 6),
+    "the same destination": ("alltoall", {"flits": 2}, lambda sent: twice(sent, 0), 7),
+    "of a root": ("scatter", {"flits": 2}, lambda sent: longer(sent, 0), 6),
+}
+
+
+@pytest.mark.parametrize("name", few(3, [*FAULTS], tuples=True))
+def test_a_message_is_dropped(name):
+    collective, options, spoil, error = FAULTS[name]
+    fabric = streams("2x2", collective, **options)
+    length = None if "flits" in options else 3
+    messages = messages_of(fabric, [Job(length=length)] * 7)
+    # Alone, two at once, and between others.
+    for number in (0, 3, 4):
+        spoil(messages[number].sent)
+        messages[number].fails(error)
+    bench = StreamBench(fabric, 0.2)
+    assert bench.run(messages) == []
+    assert bench.runs == [fabric.program.cycles(length)] * 4
+
+
+def test_a_destination_that_does_not_exist():
+    fabric = streams("3", "alltoall", flits=2)
+    messages = messages_of(fabric, 3)
+    renamed(messages[1].sent, 0, 3)
+    messages[1].fails(7)
+    assert StreamBench(fabric, 0.2).run(messages) == []
+
+
+def test_statuses_say_why():
+    fabric = streams("2x2", "allgather,alltoall", max_flits=4)
+    jobs = [Job(mode=mode, length=3) for mode in (0, 1, 1, 0, 0, 1)]
+    messages = messages_of(fabric, jobs)
+    shorter(messages[0].sent, 1)
+    twice(messages[1].sent, 2)
+    longer(messages[3].sent, 2)
+    for number, error in ((0, 6), (1, 7), (3, 6)):
+        messages[number].fails(error)
+    commands = [(job.mode, 3 * (k < 4), 0, 0, 10 + k) for k, job in enumerate(jobs)]
+    # A length that the packets do not have.
+    commands[4] = (0, 2, 0, 0, 14)
+    messages[4].fails(6)
+    bench = StreamBench(fabric, 0.3)
+    assert bench.run(messages, commands) == []
+    cycles = [fabric.program.cycles(3, mode=1)] * 2
+    assert bench.statuses == [
+        [10, 6, 0], [11, 7, 0], [12, 0, cycles[0]], [13, 6, 0], [14, 6, 0], [15, 0, cycles[1]]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("between", ["a dropped message", "a reduce"])
+def test_the_last_word_waits_for_a_slow_receiver(between):
+    """A run that brings a node nothing gives no room to the next before that word is read."""
+    dropped = between == "a dropped message"
+    fabric = streams("3", "allgather,reduce", max_flits=2)
+    jobs = [Job(mode=k % 2 * (not dropped), length=2 - k % 2) for k in range(12)]
+    messages = messages_of(fabric, jobs)
+    for message in messages[1::2] if dropped else []:
+        longer(message.sent, 0)
+        message.fails(6)
+    assert StreamBench(fabric, (0.0, 0.8), seed=2).run(messages) == []

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-from functools import cache
 
 import pytest
 from helpers import simulated
@@ -111,13 +110,15 @@ module tb;
   reg clk = 0, clk_0 = 0, clk_1 = 0, rst = 1;
   reg [15:0] d0 = 0, d1 = 16'h100;
   wire r0, r1, v0, v1, stalled, node, sends, busy;
-  wire s0 = d0 < 4 * FIRST, s1 = d1 < 16'h100 + 4 * SECOND;
+  integer first, second, given;
+  reg takes_0, takes_1;
+  wire s0 = d0 < 4 * first, s1 = d1 < 16'h100 + 4 * second;
   fabric dut(
     .clk(clk), .rst(rst), CLOCKS
     .s_axis_0_tdata(d0), .s_axis_0_tvalid(s0 & ~rst), .s_axis_0_tready(r0),
     .s_axis_0_tlast(&d0[1:0]), .s_axis_1_tdata(d1), .s_axis_1_tvalid(s1 & ~rst),
     .s_axis_1_tready(r1), .s_axis_1_tlast(&d1[1:0]),
-    .m_axis_0_tready(1'bTAKES0), .m_axis_1_tready(1'bTAKES1), .m_axis_0_tvalid(v0),
+    .m_axis_0_tready(takes_0), .m_axis_1_tready(takes_1), .m_axis_0_tvalid(v0),
     .m_axis_1_tvalid(v1), .stalled(stalled), .stalled_node(node), .stalled_sends(sends),
     .busy(busy));
   always #5 clk = ~clk;
@@ -126,25 +127,34 @@ module tb;
   always @(posedge SEND0) if (~rst & s0 & r0) d0 <= d0 + 1;
   always @(posedge SEND1) if (~rst & s1 & r1) d1 <= d1 + 1;
   initial begin
+    given = $value$plusargs("first=%d", first) & $value$plusargs("second=%d", second)
+      & $value$plusargs("takes_0=%b", takes_0) & $value$plusargs("takes_1=%b", takes_1);
     #200 @(negedge clk) rst = 0;
-    #40000 $display("%b %b %b", stalled, node, sends);
+    #10000 $display("%b %b %b", stalled, node, sends);
     $finish;
   end
 endmodule
 """
 
 
-@cache
-def text_of(clocks):
-    """The text of a fabric of two nodes."""
+@pytest.fixture(scope="module", params=["one", "per-node"])
+def simulator(request, tmp_path_factory):
+    """The bench of a fabric of two nodes, compiled; what it does is given when it is run."""
+    folder, apart = tmp_path_factory.mktemp("watch"), request.param == "per-node"
     program = tf.compile(tf.plan("2", "allgather"), flits=4)
-    return tf.emit(
-        tf.Fabric(program, width=16, top="stream", beat=1, timeout=100, clocks=clocks)
-    ).text.replace("`default_nettype none", "")
+    fabric = tf.Fabric(program, width=16, top="stream", beat=1, timeout=40, clocks=request.param)
+    pins = ".clk_0(clk_0), .clk_1(clk_1), .rst_0(rst), .rst_1(rst)," if apart else ""
+    text = BENCH.replace("CLOCKS", pins)
+    for node in range(2):
+        text = text.replace(f"SEND{node}", f"clk_{node}" if apart else "clk")
+    text = tf.emit(fabric).text.replace("`default_nettype none", "") + text
+    (folder / "tb.v").write_text(text)
+    command = ["iverilog", "-g2005", "-s", "tb", "-o", "tb.vvp", "tb.v"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "tb.vvp"
 
 
 @needs_icarus
-@pytest.mark.parametrize("clocks", ["one", "per-node"])
 @pytest.mark.parametrize(
     ("sent", "takes", "shown"),
     [((runs, runs), (1, 0), "1 1 0") for runs in range(1, 8)]
@@ -154,19 +164,11 @@ def text_of(clocks):
     # The run could go on but for the sender: node 1 has room for what it brings.
     + [((2, 1), (1, 0), "1 1 1"), ((1, 2), (1, 0), "1 0 1")],
 )
-def test_only_who_holds_up_is_named(sent, takes, shown, clocks, tmp_path):
+def test_only_who_holds_up_is_named(sent, takes, shown, simulator):
     """Two nodes that send some messages, and of which one or both take nothing."""
-    apart = clocks == "per-node"
-    pins = ".clk_0(clk_0), .clk_1(clk_1), .rst_0(rst), .rst_1(rst)," if apart else ""
-    text = BENCH.replace("CLOCKS", pins)
-    for node, count in enumerate(sent):
-        text = text.replace(("FIRST", "SECOND")[node], str(count))
-        text = text.replace(f"TAKES{node}", str(takes[node]))
-        text = text.replace(f"SEND{node}", f"clk_{node}" if apart else "clk")
-    (tmp_path / "tb.v").write_text(text_of(clocks) + text)
-    command = ["iverilog", "-g2005", "-s", "tb", "-o", "tb.vvp", "tb.v"]
-    subprocess.run(command, cwd=tmp_path, check=True)
-    said = subprocess.run(["vvp", "-n", "tb.vvp"], cwd=tmp_path, capture_output=True, text=True)
+    names = ("first", "second", "takes_0", "takes_1")
+    given = [f"+{name}={value}" for name, value in zip(names, sent + takes, strict=True)]
+    said = subprocess.run(["vvp", "-n", simulator, *given], capture_output=True, text=True)
     assert re.match(shown, said.stdout), said.stdout
 
 

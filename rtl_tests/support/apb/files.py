@@ -15,11 +15,12 @@ __all__ = ["write"]
 FILES = {"fabric_port.py": "bus_port.py", "bus.py": Path(__file__).parent / "bench" / "bus.py"}
 
 
-def write(system, folder, *, command, force=False, ram="auto"):
+def write(system, choices, folder, *, command, force=False):
     """Write all files into a folder."""
 
     def make():
-        design = emit(system.behind_apb, command=command, ram=ram)
+        how = {name: choices[name] for name in ("ram", "flow", "templates")}
+        design = emit(system.behind_apb, command=command, **how)
         said = json.loads(design.files[MANIFEST])
         said |= {"interface": "apb", "bus": said["bus"] | {"protocol": "apb4", "address_unit": 1}}
         files = bench_files(Bench(FILES, design.top)) | {MANIFEST: as_json(said)}

@@ -15,5 +15,5 @@ ADAPTER = Adapter(
     title="APB",
     package=__name__.rpartition(".")[0],
     options=(Options(("verilog",), TEXT, {"apb_waits": natural}),),
-    excluded={"": ("top", "bus", "clocks", "tables"), "verilog": ("flow", "templates")},
+    excluded={"": ("top", "bus", "clocks", "tables")},
 )

@@ -38,7 +38,7 @@ class DirectCount(Leaf):
                 "rx_address": Out(port.arrival_bits),
             }
         )
-        self.rx_address = Signal(port.arrival_bits, name="rx_address")
+        self.rx_address = Signal(port.arrival_bits, reset_less=True, name="rx_address")
 
     def elaborate(self, platform: object) -> Module:
         """Build as many registers as there are on the way to nodes, and the counter."""

@@ -34,19 +34,13 @@ __all__ = ["add_bare_fabric", "bare_core"]
 NETS = {"start": "accepted", "last_root": "sampled_root"}
 
 
-def bare_core(program: Program, width: int, *, resets: bool) -> Core:
-    """Return the core of a fabric whose nodes have ports of their own.
-
-    Parameters
-    ----------
-    resets : bool
-        True if an input ends runs early.
-    """
+def bare_core(program: Program, width: int) -> Core:
+    """Return the core of a fabric whose nodes have ports of their own."""
     port: MemoryPort | DirectPort = DirectPort(program, width)
     if not is_direct(program):
         depth, half = int(program.depth.max()), program.form.upper_half
         port = BarePort(program.memories, depth, width, half=half)
-    return Core(program, width, run_port=RunPort(program, lead=0, resets=resets), memory_port=port)
+    return Core(program, width, run_port=RunPort(program, lead=0, resets=False), memory_port=port)
 
 
 def add_bare_fabric(core: Core, layouts: Sequence[HostLayout]) -> Built:

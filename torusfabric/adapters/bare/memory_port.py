@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Value
+from amaranth.hdl import Cat, Const, Value
 
 from ...program.fields import Memory
 from ...rtl.core.memory_port import MemoryPort, PortSignals
@@ -50,8 +50,6 @@ class BarePort(MemoryPort):
     {'write_address': 4, 'write_data': 8, 'write_enable': 1, 'read_bank': 1, 'read_address': 4}
     """
 
-    answer = MemoryPort.answer + REGISTERS
-
     def __init__(
         self, memories: Sequence[Memory], depth: int, width: int, *, half: int = 0
     ) -> None:
@@ -71,6 +69,11 @@ class BarePort(MemoryPort):
         }
         self.inputs = self.outside | ({"upper": 1} if self._halves else {})
 
+    @property
+    def answer(self) -> int:
+        """Cycles from a read to its word."""
+        return super().answer + REGISTERS
+
     def signals(self, node: NodePart, written: Sequence[int]) -> PortSignals:
         """Return the signals of the port in a node, given the memories that it writes there."""
         enable, address = node.value("write_enable"), node.value("write_address")
@@ -84,4 +87,4 @@ class BarePort(MemoryPort):
         if self._halves:
             asked = Cat(fitting(asked, self._half_bits), node.value("upper"))
         layouts = {self.memories[number].layout: address for number in written}
-        return PortSignals(loads, layouts, node.value("write_data"), None, asked, bank)
+        return PortSignals(loads, layouts, node.value("write_data"), Const(1, 1), asked, bank)

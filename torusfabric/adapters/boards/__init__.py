@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from .bridge.connected import ConnectedBoards
     from .claims.prove import prove_boards
     from .drive.simulate import BoardRun, SystemReport, simulate_boards
-    from .files import emit_boards, write_boards
+    from .files import emit_boards
     from .hardware.block import Block
     from .hardware.link_plan import LinkPlan
     from .hardware.system import BoardSystem, plan_links
 
 __all__ = ["Block", "BoardRun", "BoardSystem", "ConnectedBoards", "LinkPlan", "SystemReport",
-           "emit_boards", "plan_links", "prove_boards", "simulate_boards",
-           "write_boards"]  # fmt: skip
+           "emit_boards", "plan_links", "prove_boards", "simulate_boards"]  # fmt: skip
 
 __getattr__ = exported(__name__)

@@ -20,7 +20,7 @@ from .hardware import BoardSystem
 from .hardware.ports import LINK_PORTS
 from .hardware.system import link_port
 
-__all__ = ["BoardKind", "board_kinds", "emit_boards", "write", "write_boards"]
+__all__ = ["BoardKind", "board_kinds", "emit_boards", "write"]
 
 #: The module that connects all boards in the bench.
 WHOLE = "boards"
@@ -33,15 +33,17 @@ FILES: Mapping[str, str | Path] = {
 }
 
 
-def write_boards(
-    system: BoardSystem, folder: str | Path, *, command: str, force: bool = False, ram: str = "auto"
+def write(
+    system: BoardSystem,
+    choices: Mapping[str, Any],
+    folder: str | Path,
+    *,
+    command: str,
+    force: bool = False,
 ) -> Design:
     """Write ``fabric.v``, ``manifest.json`` and a bench into a folder; see `verilog.write`."""
-    make = lambda: emit_boards(system, command=command, ram=ram)
+    make = lambda: emit_boards(system, command=command, ram=choices["ram"])
     return write_made(make, folder, force=force)
-
-
-write = write_boards
 
 
 def emit_boards(
@@ -89,11 +91,14 @@ class BoardKind(NamedTuple):
 
     Parameters
     ----------
+    boards : list of int
+        The boards of the kind.
     texts : dict of str to ModuleText
         Its modules, by names that others have only for the same.
     """
 
     top: str
+    boards: list[int]
     netlist: Netlist
     texts: Mapping[str, ModuleText]
     text: TopText
@@ -102,7 +107,7 @@ class BoardKind(NamedTuple):
 def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
     """All kinds of boards."""
     prefix, known, kinds = system.fabric.prefix, dict[str, ModuleText](), list[BoardKind]()
-    for number, netlist in enumerate({id(each): each for each in system.netlists}.values()):
+    for number, netlist in enumerate(dict.fromkeys(system.netlists)):
         made = module_texts(netlist, prefix, rule)
         names = {
             name: f"{name}_{number}" if known.get(name, text).text != text.text else name
@@ -117,7 +122,8 @@ def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
         known |= own
         named = _renamed(netlist, names, prefix)
         text = TopText(named, prefix, own)
-        kinds.append(BoardKind(_top(system, number), named, own, text))
+        boards = [board for board, kind in enumerate(system.kind_of) if kind == number]
+        kinds.append(BoardKind(_top(system, number), boards, named, own, text))
     return kinds
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...contract.cut import Cut
 from ...program import Program
 from ...rtl.arrays import NodeGroups
 from ...rtl.core import Core
@@ -32,23 +33,28 @@ NETS = {
 __all__ = ["add_host_fabric", "host_core"]
 
 
-def host_core(program: Program, width: int, *, resets: bool) -> Core:
+def host_core(
+    program: Program, width: int, *, resets: bool = False, cut: Cut | None = None
+) -> Core:
     """Return the core of a fabric with a host port.
 
     Parameters
     ----------
     resets : bool
         True if an input ends runs early.
+    cut : Cut, optional
+        The nodes that are built, if they are not all.
     """
-    nodes = program.topology.nodes
+    nodes = len(cut.here) if cut else program.topology.nodes
     layouts = range(1 + max(form.layout for form in program.forms))
     of_layout = [form.layout for form in program.forms].index
     words = [program.part(of_layout(layout)).send_words for layout in layouts]
-    hold = max(form.timing.hold for form in program.forms)
-    return Core(
+    core = Core(
         program,
         width,
-        run_port=RunPort(program, lead=0, holds=hold > 0, resets=resets),
+        nodes=cut.here if cut else None,
+        # A part begins later anyway, after a start that closes the port.
+        run_port=RunPort(program, lead=0, holds=cut is None, resets=resets),
         memory_port=SharedPort(
             program.memories,
             int(program.depth.max()),
@@ -58,15 +64,19 @@ def host_core(program: Program, width: int, *, resets: bool) -> Core:
             enables=enable_numbers(words),
         ),
     )
+    core.build.cut = cut
+    return core
 
 
-def add_host_fabric(core: Core, layouts: Sequence[HostLayout]) -> Built:
+def add_host_fabric(core: Core, layouts: Sequence[HostLayout], outside: str = "") -> Built:
     """Fill the netlist of a core with a host port.
 
     Parameters
     ----------
     layouts : sequence of HostLayout
         The address map of each form.
+    outside : str
+        Prefix of the nets `start` and `busy` that close the port to writes.
     """
     build, program, port = core.build, core.program, core.run_port
     choices = RunChoices.of(program)
@@ -75,7 +85,7 @@ def add_host_fabric(core: Core, layouts: Sequence[HostLayout]) -> Built:
     if port.resets:
         build.add_input("reset_run")
     add_single(build, "requests", Role.SEQUENCER, lambda: Requests(program))
-    latency, finders = add_host(build, layouts, core=True)
+    latency, finders = add_host(build, layouts, outside, core=True)
     routers = core.add(NETS)
     for name in ("busy", "done", "cycles", "error", "round"):
         if name in build.nets:

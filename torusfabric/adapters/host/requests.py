@@ -47,7 +47,7 @@ class Requests(Leaf):
     >>> program = tf.compile(tf.plan("3x3", "broadcast"), max_flits=8, root="any")
     >>> requests = Requests(program)
     >>> len(requests.length), len(requests.last)
-    (4, 3)
+    (4, 1)
     """
 
     def __init__(self, program: Program) -> None:

@@ -22,16 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["commands_harness"]
 
-#: Registers that claims refer to, as far as there are any.
-REGISTERS = ("there", "number", "odd", "promised", "statuses", "into", "out",
-             "status_beat", "status_0", "status_1", "run_tag", "refusal", "tag_under_way",
-             "under_way", "has_begun", "length_under_way", "operation_under_way", "run_idle",
-             "next_section", *(f"command_{name}" for name in COMMAND))  # fmt: skip
-
 
 def commands_harness(design: Design, shape: CommandShape) -> Harness:
     """The harness around what takes commands and reports what became of them."""
-    model = Model(design, "commands", shows=REGISTERS)
+    model = Model(design, "commands")
     # Runs, of which one may begin in the cycle before it is told that another has ended.
     model.register("begun", "begun + run_begins", 2)
     model.register("running", "running + run_begins - run_over", 2)

@@ -22,7 +22,7 @@ __all__ = ["control_harness", "crossing_harness", "tree_harness"]
 
 def control_harness(design: Design, *, levels: int) -> Harness:
     """The harness around the control of streams, so many registers above the nodes."""
-    model = Model(design, "stream_control", shows=("section", "drops"))
+    model = Model(design, "stream_control")
     _add_nodes(model, levels)
     _add_sequencer(model)
     model.register("begun", "begun + run_begins", 2)
@@ -188,8 +188,7 @@ def crossing_harness(design: Design, name: str) -> Harness:
     >>> crossing_harness(tf.emit(fabric), "s_axis_crossing").properties
     4
     """
-    gray = [f"{each}_gray" for each in POINTERS]
-    model = Model(design, name, shows=[*POINTERS, *gray, *RESETS])
+    model = Model(design, name)
     model.drive("node_clk", "clk")
     model.drive("node_rst", "rst")
     for each in POINTERS:

@@ -28,14 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["loader_harness"]
 
-#: Registers that claims refer to, as far as a loader has them.
-REGISTERS = ("index", "chunk", "within_chunk", "full", "at_last", "packet", "first_length", "sent",
-             "wrong_so_far", "occupied", "section", "first", "second", "both")  # fmt: skip
-
 
 def loader_harness(design: Design, shape: LoaderShape) -> Harness:
     """The harness around a loader."""
-    model = Model(design, "loader", shows=REGISTERS, constants=("sends", "position"))
+    model = Model(design, "loader", constants=("sends", "position"))
     add_runs(model, shape.facts.sections, begins_if="loaded")
     _add_message(model, shape)
     _add_position(model, shape)

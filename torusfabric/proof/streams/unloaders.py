@@ -40,19 +40,12 @@ STAGES = (
     ("sought_valid", "sought >> 1"),
 )
 
-#: Other registers that claims refer to, as far as an unloader has them.
-REGISTERS = ("shows_words", "shows_runs", "there", "skips", "ends_packet", "finishes",
-             "last_packet", "brought", "sought_valid", "sought", "asked_valid", "asked",
-             "last_asked", "read_valid", "read", "chosen_valid", "chosen", "run", "complete",
-             "claimed", "index", "packet", "chunk", "within_chunk", "place", "fresh",
-             "held_row")  # fmt: skip
-
 
 def unloader_harness(design: Design, shape: UnloaderShape) -> Harness:
     """The harness around an unloader."""
     constants = ["receives", "position"] + ["row"] * (not shape.key_bits)
     constants += ["own_last", "own_numbers"] * shape.lacking
-    model = Model(design, "unloader", shows=REGISTERS, constants=constants)
+    model = Model(design, "unloader", constants=constants)
     add_runs(model, shape.facts.sections, begins_if="free")
     _add_facts(model, shape)
     model.wire("advance", "read_advance")

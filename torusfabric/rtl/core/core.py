@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from amaranth.lib.wiring import Out
 
+from ...contract.cut import Cut
 from ...errors import InputError
 from ...program import Program
 from ...program.fields import Action, Stage
@@ -66,8 +67,6 @@ class CoreBuilder(NetlistBuilder):
     ----------
     nodes : ndarray of int
         The nodes that are built; in the netlist they are numbered in this order.
-    answer : int
-        Cycles from a read at the inputs of a node to its word.
     hold : int
         Cycles after a write by the memory port in which no run may begin.
     """
@@ -78,31 +77,35 @@ class CoreBuilder(NetlistBuilder):
         nodes: IntArray,
         *,
         settings: NodeSettings,
-        answer: int,
+        memory_port: MemoryPort | DirectPort,
         hold: int,
     ) -> None:
         super().__init__()
-        self.answer, self.hold = answer, hold
+        self.memory_port, self.hold = memory_port, hold
         self.program, self.here, self.settings = program, nodes, settings
         self.nodes, self.word = len(nodes), settings.width
         self.distribution = Distribution(self, self.nodes)
         self.sources = program.forms[0].loop.sources
         self.address_bits = address_width(int(program.depth.max()))
         self.from_host: list[str] = []
+        #: The part of a network that one of several host ports serves.
+        self.cut: Cut | None = None
         self.injection_places: IntArray = np.zeros((0, 0), int)
 
     @property
     def read_net(self) -> str:
-        """The net of the word read at each node."""
-        return "read_data_{}"
+        """The net of the word read at each node; with one node, of the host port."""
+        return "host_rdata" if self.cut and self.nodes == 1 else "read_data_{}"
+
+    @property
+    def answer(self) -> int:
+        """Cycles from a read at the inputs of a node to its word."""
+        return self.memory_port.answer
 
     @property
     def operator_unit(self) -> OperatorUnit | None:
         """What combines words, where anything does."""
         return self.settings.unit
-
-    #: The part of a network that one of several host ports serves.
-    cut = None
 
     @cached_property
     def senders(self) -> tuple[IntArray, IntArray]:
@@ -239,11 +242,13 @@ class Core:
             sections=sections,
             concurrent=concurrent,
         )
+        if isinstance(self.memory_port, MemoryPort):
+            self.memory_port.choose_among(self.kinds.most_shown)
         self.build = CoreBuilder(
             program,
             self.nodes,
             settings=self._settings,
-            answer=self.memory_port.answer,
+            memory_port=self.memory_port,
             hold=self.run_port.hold,
         )
         self._families: dict[str, Family] = {}
@@ -369,19 +374,11 @@ class Core:
         self.load_bus = self._plan_load_bus(placers) if columns.writable else None
         self._node_tables: list[NodeTable] = []
         self._place_injections(stores)
-        self._add_sequencer(renamed)
+        of_stores = [self._store_maker(store) for store in stores]
+        shares = any("busy" in make().signature.members for make in of_stores)
+        self._add_sequencer(renamed, shares=shares)
         self._add_choices()
-        for number, store in enumerate(stores):
-            assert isinstance(self.memory_port, MemoryPort)
-            make = partial(
-                StoreModule,
-                store.shape,
-                self.memory_port,
-                NodeInputs.from_placer(store.placer),
-                self._settings,
-                words=store.family.sources.shape[1],
-                many=self.rows.several,
-            )
+        for number, (store, make) in enumerate(zip(stores, of_stores, strict=True)):
             self._add_part("endpoint", number, store.family, store.placer, make, Role.ENDPOINT)
         for number, each in enumerate(operators):
             self._add_crossbar("combiner", number, each, Operators, Role.COMBINER)
@@ -411,8 +408,27 @@ class Core:
             places[store.family.kinds] = store.injection_places
         self.build.injection_places = np.maximum(places, 0)[self.kinds.kind_of[self.nodes]]
 
-    def _add_sequencer(self, renamed: Mapping[str, str]) -> None:
-        """Add the sequencer and the run port."""
+    def _store_maker(self, store: Store) -> Callable[[], StoreModule]:
+        """Return a function that makes the module of a store."""
+        assert isinstance(self.memory_port, MemoryPort)
+        return partial(
+            StoreModule,
+            store.shape,
+            self.memory_port,
+            NodeInputs.from_placer(store.placer),
+            self._settings,
+            words=store.family.sources.shape[1],
+            many=self.rows.several,
+        )
+
+    def _add_sequencer(self, renamed: Mapping[str, str], *, shares: bool) -> None:
+        """Add the sequencer and the run port.
+
+        Parameters
+        ----------
+        shares : bool
+            True if nodes have to know when a run uses their memories.
+        """
         make = partial(
             Sequencer,
             self.rows,
@@ -421,6 +437,7 @@ class Core:
             self._settings.unit,
             self.load_bus,
             by_root=self.kinds.choices > 1,
+            shares=shares,
         )
         members = make().signature.members
         given = {
@@ -543,11 +560,12 @@ class Core:
         """Return the signals of the sequencer that a module of some nodes may be given."""
         near = self.build.distribution.near_each
         known = self.build.nets
-        found: dict[str, Sequence[Source]] = {"busy": (near("node_busy", nodes),)}
-        if "node_section" in known:
-            found["section"] = (near("node_section", nodes),)
-        if "operator_code" in known:
-            found["operator_code"] = (near("operator_code", nodes),)
+        found: dict[str, Sequence[Source]] = {
+            port: (near(net, nodes),)
+            for port, net in (("busy", "node_busy"), ("section", "node_section"),
+                              ("operator_code", "operator_code"))
+            if net in known
+        }  # fmt: skip
         inputs, columns = NodeInputs.from_placer(placer), self._columns
         for port, numbers in zip(inputs.addresses, placer.address_slots, strict=True):
             used, which = np.unique(numbers[member], return_inverse=True)

@@ -63,6 +63,6 @@ def plan_crossbars(
             index = uses.inputs(port, members, kinds.values(field.values, members))
             delays = MemberDelays.alike(field.delays, len(members))
             bits = placer.code(index, codes, delays, alike=field.agrees)
-            choices.append(Choice(given, bits, branched[port]))
+            choices.append(Choice(given, bits, branched[port], idles=len(codes) > len(given)))
         found.append(Crossbar(family, tuple(choices), placer))
     return found

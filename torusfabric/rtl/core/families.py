@@ -32,6 +32,7 @@ class Family(NamedTuple):
     Parameters
     ----------
     kinds : ndarray of int
+        The numbers of the kinds.
     sources : ndarray of int, shape (kinds, words)
         The words that the module is given at each kind, by their source numbers.
     arriving : int

@@ -35,7 +35,7 @@ class NodeKinds:
     >>> rows = Rows(tf.compile(tf.plan("3x3", "broadcast"), max_flits=4, root="any"))
     >>> kinds = NodeKinds(rows)
     >>> kinds.count, kinds.choices
-    (1, 4)
+    (1, 9)
     """
 
     def __init__(self, rows: Rows) -> None:
@@ -97,6 +97,12 @@ class NodeKinds:
         order = np.argsort(self.kind_of, kind="stable")
         counts = np.bincount(self.kind_of, minlength=self.count)
         return tuple(map(self._received, np.split(order, np.cumsum(counts)[:-1])))
+
+    @property
+    def most_shown(self) -> int:
+        """The most memories of received words that a node has."""
+        known = zip(self.depth, self.received, strict=True)
+        return max(int((depth[[*numbers]] > 0).sum()) for depth, numbers in known)
 
     def _received(self, nodes: IntArray) -> frozenset[int]:
         """Return the memories of received words at any of some nodes."""

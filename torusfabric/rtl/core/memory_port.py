@@ -10,6 +10,8 @@ private  shared
 1        2      the word is there, and its bank in select registers
 2        3      ``read_data``
 =======  =====  ===================================================
+
+Where a node shows many memories, the word is chosen in two stages, and comes a cycle later.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
     from .part import NodePart
     from .store_plan import Address
 
-__all__ = ["MemoryPort", "PortSignals", "SharedPort"]
+__all__ = ["STAGE_INPUTS", "MemoryPort", "PortSignals", "SharedPort"]
+
+#: Words among which a stage chooses in a cycle: two 4-input look-up tables in a row.
+STAGE_INPUTS = 4
 
 
 class PortSignals(NamedTuple):
@@ -41,8 +46,8 @@ class PortSignals(NamedTuple):
         The address of a write, for each send map.
     word : Value
         The word that is written.
-    asks : Value or None
-        High in the cycle of a read; None if the port reads in every cycle.
+    asks : Value
+        High in the cycle of a read; a constant if the port reads in every cycle.
     address, bank : Value
         The address of a read, and the number of the memory.
     """
@@ -50,7 +55,7 @@ class PortSignals(NamedTuple):
     loads: dict[int, Value]
     layouts: dict[int, Value]
     word: Value
-    asks: Value | None
+    asks: Value
     address: Value
     bank: Value
 
@@ -71,8 +76,8 @@ class MemoryPort:
 
     Attributes
     ----------
-    answer : int
-        Cycles from a read to its word.
+    stages : int
+        Stages in which the word that is read is chosen.
 
     Examples
     --------
@@ -80,8 +85,6 @@ class MemoryPort:
     {'write_enable': 1, 'write_data': 8, 'read_enable': 1, 'write_bank': 1, 'write_address': 4, \
 'write_section': 1, 'read_bank': 1, 'read_address': 4, 'read_section': 1}
     """
-
-    answer = 2
 
     #: True if one port serves all nodes.
     shared = False
@@ -95,6 +98,7 @@ class MemoryPort:
         sections: int = 1,
         concurrent: bool = False,
     ) -> None:
+        self.stages = 1
         self.memories, self.depth = tuple(memories), depth
         self.sections, self.concurrent = sections, concurrent
         self.section_bits = (sections - 1).bit_length()
@@ -109,6 +113,15 @@ class MemoryPort:
             )
             if bits
         }
+
+    def choose_among(self, memories: int) -> None:
+        """Let the port choose among so many memories of a node, at most."""
+        self.stages = 1 if memories <= STAGE_INPUTS else 2
+
+    @property
+    def answer(self) -> int:
+        """Cycles from a read to its word."""
+        return 1 + self.stages + self.shared
 
     def passes(self, address: Address | None) -> bool:
         """Return True if the address of a read comes by a column of the sequencer."""
@@ -135,14 +148,14 @@ class SharedPort(MemoryPort):
     Parameters
     ----------
     nodes : int
-        Number of nodes.
+        As many as a host port serves.
     place_bits : int
         Bits that tell the nodes of a group apart.
     enables : sequence of int
         For each send map, the number of its write enable.
     """
 
-    answer, shared = 3, True
+    shared = True
 
     def __init__(
         self,

@@ -110,14 +110,19 @@ class Choice:
         Select bits.
     branched : bool
         True if the multiplexer has branches, see `torusfabric.rtl.multiplexer`.
+    idles : bool
+        True if 0 passes as one more word, where all select bits are 0.
     """
 
     words: tuple[LocalWord, ...] = ()
     bits: tuple[Bit, ...] = ()
     branched: bool = True
+    idles: bool = False
 
     def code(self, number: int) -> list[int]:
-        """Return the select bits that make an input pass."""
+        """Return the select bits that make an input pass, or 0 behind the last of them."""
+        if number == len(self.words):
+            return [0] * len(self.bits)
         return (branch_bits if self.branched else select_bits)(len(self.words), number)
 
 
@@ -233,6 +238,7 @@ class NodePart(Leaf):
         self.inputs, self.settings, self._given = inputs, settings, words
         self._held: dict[str, Signal] = {}
         self._late: dict[int, Signal] = {}
+        self._is_built = False
         ports = {port: In(count * settings.width) for port, count in words.items()}
         super().__init__(inputs.members | ports | dict(others))
 
@@ -240,6 +246,17 @@ class NodePart(Leaf):
     def m(self) -> Module:
         """The module that is built."""
         return Module()
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module; it is built once, however often it is asked for."""
+        if not self._is_built:
+            self.build()
+            self._is_built = True
+        return self.m
+
+    def build(self) -> None:
+        """Build the module."""
+        raise NotImplementedError
 
     def here(self, name: str) -> Signal:
         """Return the register of this node for a signal of the sequencer."""

@@ -28,6 +28,7 @@ class MemberDelays(NamedTuple):
     Parameters
     ----------
     distinct : tuple of Delays
+        Different delays, each once.
     which : ndarray of int, shape (members,)
         The number of the delays of each kind among these.
     """
@@ -72,7 +73,7 @@ class Bit(NamedTuple):
     number : int
         The constant itself, the slot of the column, or the bit of the table.
     table : int
-        The number of the table.
+        Among those of the module, if the bit is in one.
     """
 
     place: Place
@@ -102,6 +103,7 @@ class AddressColumn(NamedTuple):
     delays, pitch : tuple of int
         For each form.
     bits : int
+        Of an address of the largest memory that is given it.
     """
 
     first: IntArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...program.timing import COMBINE, LINK, SETTING
@@ -69,7 +69,7 @@ class Router(NodePart):
         words = {word for choice in self.choices if choice for word in choice.words}
         return sum(word.late or not 0 <= word.position < self._given["rx"] for word in words)
 
-    def elaborate(self, platform: object) -> Module:
+    def build(self) -> None:
         """Build the crossbar."""
         chosen = [
             Const(0, self.settings.width)
@@ -78,7 +78,6 @@ class Router(NodePart):
             for port, choice in enumerate(self.choices)
         ]
         self.m.d.sync += self.tx.eq(Cat(*chosen))
-        return self.m
 
 
 class Operators(NodePart):
@@ -115,7 +114,7 @@ class Operators(NodePart):
         self.result = Signal(size, reset_less=True, name="result")
         self.made = Signal(size, name="made")
 
-    def elaborate(self, platform: object) -> Module:
+    def build(self) -> None:
         """Build an operator for each in-port."""
         width = self.settings.width
         arriving = self.words("rx", width)
@@ -127,7 +126,6 @@ class Operators(NodePart):
         ]
         self.m.d.comb += self.made.eq(Cat(*made))
         self.m.d.sync += self.result.eq(self.made)
-        return self.m
 
     def _combined(self, word: Value, choice: Choice, name: str) -> Value:
         """Return the result of an arriving word and the operand that a choice passes."""

@@ -34,6 +34,7 @@ class RowField(NamedTuple):
     ----------
     values : ndarray of int, shape (rows, variants)
     delays : tuple of int
+        For each form, the cycles from the slot of a row to the point.
     """
 
     values: IntArray

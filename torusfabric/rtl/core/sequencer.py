@@ -64,7 +64,7 @@ class Sequencer(Leaf):
     idle, ending, ends, busy, done, cycles, round, last_entry, last_root : Out
         See `RunPort`.
     node_busy : Out(1)
-        High while memories are given addresses of the run.
+        High while memories are given addresses of the run; left out where no node has to know.
     operator_code, node_root, node_section : Out
         The control bits of the operator, the root and the section of a run, if there is a choice.
     address_N, read_N, columns, counters, valids, rows : Out
@@ -80,6 +80,7 @@ class Sequencer(Leaf):
         bus: LoadBus | None = None,
         *,
         by_root: bool = False,
+        shares: bool = True,
     ) -> None:
         self._rows, self._port, self._columns, self._unit = rows, port, columns, unit
         self._bus = bus
@@ -87,7 +88,7 @@ class Sequencer(Leaf):
         self._timings = [form.timing for form in rows.program.forms]
         inputs, outputs = port.inputs, port.outputs
         held = {
-            "node_busy": 1,
+            "node_busy": int(shares),
             "operator_code": unit.bits if unit else 0,
             "node_root": inputs.get("root", 0) * by_root,
             "node_section": inputs.get("section", 0),
@@ -100,6 +101,11 @@ class Sequencer(Leaf):
             | {name: Out(bits) for name, bits in held.items()}
             | {name: Out(bits) for name, bits in signal_widths(rows, columns).items()}
         )
+        self._node_busy: Signal | None = None
+        if shares:
+            self._node_busy = self.node_busy
+        elif asked:
+            self._node_busy = Signal(name="node_busy")
         if port.lead:
             self.idle = Signal(init=1, name="idle")
         self._accepted = Signal(name="accepted")
@@ -114,7 +120,12 @@ class Sequencer(Leaf):
         return Module()
 
     def elaborate(self, platform: object) -> Elaboratable:
-        """Build the sequencer."""
+        """Return the sequencer; it is built once, however often it is asked for."""
+        return self._built
+
+    @cached_property
+    def _built(self) -> Elaboratable:
+        """The sequencer."""
         m, rows, program = self._m, self._rows, self._rows.program
         if rows.several:
             self._form = self.last_entry
@@ -140,7 +151,8 @@ class Sequencer(Leaf):
         self._clears = last if rows.several else None
         self._send()
         if "round" in self._port.outputs:
-            m.d.sync += self.round.eq(slots.row - constant_at(rows.starts.tolist(), self._form))
+            start = constant_at(rows.starts.tolist(), self._form)
+            m.d.sync += self.round.eq(slots.row - delayed(m, start, 1))
         return ResetInserter(self.value("reset"))(m) if self._port.resets else m
 
     # The start
@@ -160,7 +172,7 @@ class Sequencer(Leaf):
                 m.d.sync += self.operator_code.eq(choose(codes, self.value("operation")))
         if "node_root" in self.signature.members:
             m.d.comb += self.node_root.eq(self.last_root)
-        if not self._port.holds:
+        if not self._port.hold:
             return accepted
         held, waits = Signal(name="held"), Signal(name="waits")
         m.d.comb += waits.eq(accepted | held)
@@ -214,11 +226,13 @@ class Sequencer(Leaf):
             m.d.sync += cycles.eq(cycles + 1)
             with m.If(last):
                 m.d.sync += [self.busy.eq(0), self.done.eq(1)]
+        if self._node_busy is None:
+            return
         # As late as may be: words that were written just before are on their way.
         with m.If(self._ended(stages, DISTRIBUTION)):
-            m.d.sync += self.node_busy.eq(0)
+            m.d.sync += self._node_busy.eq(0)
         with m.Elif(stages[1]):
-            m.d.sync += self.node_busy.eq(1)
+            m.d.sync += self._node_busy.eq(1)
 
     # Signals to the nodes
 
@@ -274,7 +288,8 @@ class Sequencer(Leaf):
             )
             m.d.sync += held.eq(address)
             if number in columns.asked:
-                held = Mux(self.node_busy, held, self.value("idle_address"))
+                assert self._node_busy is not None
+                held = Mux(self._node_busy, held, self.value("idle_address"))
             name = columns.address_name([number], number)
             m.d.comb += getattr(self, name).eq(held)
         for number, (delays, pitch) in enumerate(columns.words):

@@ -38,7 +38,7 @@ class Chosen(NamedTuple):
     Parameters
     ----------
     form : Value
-        The number of the form.
+        Its place among those of the program.
     last : Value or None
         The number of the last flit of a block, from 0, if runs choose it.
     """

@@ -50,7 +50,7 @@ class SplitRows(Rows):
     >>> import torusfabric as tf
     >>> rows = SplitRows(tf.compile(tf.plan("3x3", "broadcast"), flits=4, root="any"))
     >>> [(split.memory, split.received, split.shift) for split in rows.splits]
-    [(0, 2, 2), (1, 3, 2)]
+    [(0, 4, 1), (1, 5, 1), (2, 6, 1), (3, 7, 1)]
     """
 
     def __init__(self, program: Program) -> None:

@@ -13,7 +13,7 @@ from functools import cached_property, reduce
 from operator import or_
 from typing import NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
 from ...collective import combine_in_tree
@@ -27,18 +27,21 @@ from ..memories import (
     memory_cell,
 )
 from ..modules import apart, delayed
-from ..multiplexer import bit_count, select_code
+from ..multiplexer import bit_count, extended, select_code
 from ..operator_unit import add_pair
-from .memory_port import MemoryPort, PortSignals
+from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input
 from .places import Bit, Place
-from .store_plan import Address, Arrival, Bank, Reader, StoreShape
+from .store_plan import Address, Arrival, Bank, Copy, Reader, StoreShape
 
 __all__ = ["StoreModule"]
 
 #: Memories among which the memory port chooses by one cascade: of more, wide multiplexers that some
 #: devices have take fewer look-up tables.
 SMALL = 6
+
+#: What reads a memory of one word, which is there all the time.
+NO_READ = ReadPort(Const(0, 1), Const(0, 1))
 
 #: The bit of words that are stored in all rows.
 ALWAYS = Bit(Place.CONSTANT, 1)
@@ -77,7 +80,8 @@ class StoreModule(NodePart):
     Members
     -------
     busy : In(1)
-        High while a run is under way, a cycle before that counts.
+        High while a run is under way, a cycle before that counts; left out where runs and the
+        memory port share nothing.
     section : In
         The section of the run, if there are several.
     operator_code : In
@@ -110,14 +114,17 @@ class StoreModule(NodePart):
         self.shape, self._port, self._many = shape, port, many
         width = settings.width
         combines = any(len(readers) > 1 for readers in shape.injections)
-        members: dict[str, Member] = {"busy": In(1), "section": In(port.section_bits)}
+        self.banks = self._plan_cells(width)
+        members: dict[str, Member] = {
+            "busy": In(int(self._shares_ports())),
+            "section": In(port.section_bits),
+        }
         members |= operator_code_input(settings, neutral=True, combines=combines)
         members |= {name: In(bits) for name, bits in port.inputs.items()}
         injections = max(len(shape.injections), 1)
         members |= {"read_data": Out(width), "inject": Out(injections * width)}
         super().__init__(inputs, settings, {"rx": words}, members)
         self.read_data = Signal(width, reset_less=True, name="read_data")
-        self.banks = self._plan_cells()
         self.cells: dict[str, Cell] = {
             bits.name: memory_cell(bits.name, width=bits.width, depth=bits.depth, parts=bits.parts)
             for copies in self.banks.values()
@@ -127,9 +134,9 @@ class StoreModule(NodePart):
         self._shown: dict[int, Value] = {}
         self._addresses: dict[object, Value] = {}
 
-    def _plan_cells(self) -> dict[int, list[CellBits]]:
+    def _plan_cells(self, width: int) -> dict[int, list[CellBits]]:
         """Return where the words of each memory are."""
-        width, sections = self.settings.width, self._port.sections
+        sections = self._port.sections
         return {
             member: [
                 CellBits(
@@ -145,7 +152,16 @@ class StoreModule(NodePart):
             for place, member in enumerate(bank.members)
         }
 
-    def elaborate(self, platform: object) -> Module:
+    def _shares_ports(self) -> bool:
+        """Return True if runs and the memory port share a port of a memory, or a reader."""
+        return self.shape.port_reader is not None or any(
+            (bank.own and bank.arrivals)
+            or (cell.depth > 1 and (copy.address is not None or not copy.shown))
+            for bank in self.shape.banks
+            for copy, cell in zip(bank.copies, self.banks[bank.members[0]], strict=True)
+        )
+
+    def build(self) -> None:
         """Build memories, readers, and the memory port."""
         for bank in self.shape.banks:
             self._add_bank(bank)
@@ -154,7 +170,6 @@ class StoreModule(NodePart):
             word = self._combined([read[reader] for reader in readers], number)
             self.m.d.comb += self.inject.word_select(number, self.settings.width).eq(word)
         self._show(read)
-        return self.m
 
     def word(self, word: LocalWord) -> Value:
         """Return a word, or the word of the cycle before."""
@@ -221,27 +236,13 @@ class StoreModule(NodePart):
         """Add the copies of a bank."""
         write = self._write(bank)
         for copy, of_copy in enumerate(bank.copies):
-            run_reads = of_copy.address is not None or not of_copy.shown
-            address, enable = self._run_address(of_copy.address, bank), self._busy
-            if of_copy.shown:
-                asked, asks = (
-                    self._in_section(self._asked.address, bank, "read_section"),
-                    self._asked.asks,
-                )
-                if not self._port.passes(of_copy.address):
-                    address = Mux(self._busy, address, asked) if run_reads else asked
-                if asks is None:
-                    enable = Const(1, 1)
-                elif run_reads:
-                    enable = self._busy | asks
-                else:
-                    enable = asks
+            name, cell = bank_name(bank, copy), self.banks[bank.members[0]][copy]
             word = add_memory(
                 self.m,
-                bank_name(bank, copy),
-                self.cells[bank_name(bank, copy)],
+                name,
+                self.cells[name],
                 write=write,
-                read=ReadPort(address, enable),
+                read=self._read_port(bank, of_copy) if cell.depth > 1 else NO_READ,
                 many=self._many,
             )
             for place, member in enumerate(bank.members):
@@ -249,6 +250,18 @@ class StoreModule(NodePart):
                 self._words_of[member, copy] = part
                 if of_copy.shown:
                     self._shown[member] = part
+
+    def _read_port(self, bank: Bank, copy: Copy) -> ReadPort:
+        """Return the read port of a copy of a bank, of several words."""
+        if not copy.shown:
+            return ReadPort(self._run_address(copy.address, bank), self._busy)
+        asked, asks = self._in_section(self._asked.address, bank, "read_section"), self._asked.asks
+        if copy.address is None:
+            return ReadPort(asked, asks)
+        address = self._run_address(copy.address, bank)
+        if not self._port.passes(copy.address):
+            address = Mux(self._busy, address, asked)
+        return ReadPort(address, asks if isinstance(asks, Const) else self._busy | asks)
 
     def _write(self, bank: Bank) -> WritePort:
         """Return the write port of a bank: words that arrive, and words of the memory port."""
@@ -325,7 +338,7 @@ class StoreModule(NodePart):
         code = Cat(*map(self.early_bit, reader.choice.bits))
         if number == self.shape.port_reader:
             memories = [memory for memory, _ in reader.inputs]
-            code = Mux(self._busy, code, self._asked_code(memories))
+            code = Mux(self._busy, code, self._asked_code([[each] for each in memories]))
         return self.select_by(code, words, f"of_reader_{number}", branched=False)
 
     def _combined(self, words: list[Value], injection: int) -> Value:
@@ -353,28 +366,57 @@ class StoreModule(NodePart):
         banks = [number for number in self.shape.received if number in self._shown]
         if not banks:
             return
+        late = self._port.stages - 1
         if self.shape.port_reader is not None:
-            word = read[self.shape.port_reader]
+            word = delayed(self.m, read[self.shape.port_reader], late)
+        elif late:
+            word = self._shown_in_stages(banks)
         else:
-            shown = [self._shown[number] for number in banks]
-            code = self._asked_code(banks)
-            word = self.select_by(
-                code, shown, "read_of_bank", branched=False, small=len(shown) <= SMALL
-            )
-        if self._asked.asks is not None:
+            word = self._shown_of(banks)
+        asks = self._asked.asks
+        if not isinstance(asks, Const):
             # A register holds what resets the word, with nothing in between.
-            silent = delayed(self.m, ~self._asked.asks, 1, "silent")
+            silent = delayed(self.m, ~asks, 1 + late, "silent")
             word = Mux(silent, 0, word)
         self.m.d.sync += self.read_data.eq(word)
 
-    def _asked_code(self, banks: list[int]) -> Value:
-        """Return the select bits of the word that the memory port asks for."""
-        if len(banks) < 2:
+    def _shown_of(self, banks: list[int]) -> Value:
+        """Return the word that the memory port asks for, if it is in one of some banks."""
+        words = [self._shown[bank] for bank in banks]
+        code = self._asked_code([[bank] for bank in banks])
+        small = len(words) <= SMALL
+        return self.select_by(code, words, f"read_of_{banks[0]}", branched=False, small=small)
+
+    def _shown_in_stages(self, banks: list[int]) -> Value:
+        """Return the word that the memory port asks for, from one cascade with a register in it.
+
+        The first stages take four banks, those behind the register a word each: one bank, or a
+        group of banks if there are many.
+        """
+        first, rest = banks[:STAGE_INPUTS], banks[STAGE_INPUTS:]
+        size = 1 if len(rest) <= STAGE_INPUTS else STAGE_INPUTS
+        groups = [rest[at : at + size] for at in range(0, len(rest), size)]
+        code = self._asked_code([*([bank] for bank in first), *groups])
+        used, words = bit_count(len(first)), [self._shown[bank] for bank in first]
+        held = self.select_by(code[:used], words, "read_of_first", branched=False, small=True)
+        later = [delayed(self.m, self._shown_of(group), 1) for group in groups]
+        return extended(
+            self.m,
+            delayed(self.m, held, 1),
+            later,
+            delayed(self.m, code[used:], 1),
+            name="read_of_rest",
+            sliced=self.alone,
+        )
+
+    def _asked_code(self, groups: list[list[int]]) -> Value:
+        """Return the select bits of the group of banks that has what the memory port asks for."""
+        if len(groups) < 2:
             return Const(0, 0)
         asked, codes = self._asked.bank, []
         for number in range(1 << len(asked)):
             # Any bank will do for other numbers: one that differs in a bit, so that few matter.
             near = [number, *(number ^ 1 << bit for bit in range(len(asked)))]
-            found = next((each for each in near if each in banks), banks[0])
-            codes.append(select_code(len(banks), banks.index(found)))
-        return fitting(look_up(codes, asked), bit_count(len(banks)))
+            found = (k for each in near for k, group in enumerate(groups) if each in group)
+            codes.append(select_code(len(groups), next(found, 0)))
+        return fitting(look_up(codes, asked), bit_count(len(groups)))

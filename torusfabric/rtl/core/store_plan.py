@@ -184,6 +184,7 @@ class _CopyPlan(NamedTuple):
     values : ndarray of int, shape (members, rows, choices)
         First addresses at the nodes of the family.
     delays : MemberDelays
+        From the slot of a row to the address.
     alike : bool
         True if all nodes, those of other families included, have the same first addresses.
     """
@@ -207,6 +208,7 @@ class _Reads(NamedTuple):
     ----------
     memory, first : ndarray of int, shape (members, rows, choices)
     delays : MemberDelays
+        From the slot of a row to the address.
     fields : tuple of (ndarray of int, ndarray of int), shape (rows, variants)
         Memory and first address of each reader at the place.
     """

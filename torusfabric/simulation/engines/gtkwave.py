@@ -11,6 +11,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from ...rtl.arrays import OneOf, Slice
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Fixed, Instance, Netlist, Part, Role
 from ...toolchain.quoting import visible
@@ -73,10 +76,18 @@ def _port_lines(instance: Instance, netlist: Netlist, fabric: Fabric) -> Iterato
     if instance.role is not Role.ROUTER:
         return
     sent = netlist.words(instance.outputs["tx"], fabric.width)
-    for kind, parts in (("out", sent), ("in", instance.inputs.get("rx", ()))):
+    came: Sequence[Part | Fixed] = instance.inputs.get("rx", ())
+    if fabric.core:  # whose routers have only the words that they pass on
+        came = [*map(_first_part, fabric.core.build.arriving(np.array([instance.node])))]
+    for kind, parts in (("out", sent), ("in", came)):
         for name, part in zip(fabric.program.topology.port_names, parts, strict=False):
-            if not isinstance(part, Fixed):
+            if not isinstance(part, Fixed) and part.net in netlist.nets:
                 yield WaveLine(instance.node, f"{kind}_{name}", part)
+
+
+def _first_part(words: Slice | OneOf) -> Part:
+    """Return the word of the first instance."""
+    return next(words.parts(1))
 
 
 def _other_lines(instance: Instance, netlist: Netlist) -> Iterator[WaveLine]:

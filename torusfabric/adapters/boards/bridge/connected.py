@@ -14,7 +14,7 @@ from ....fpga.bridge.bus_access import BusAccess
 from ....simulation.engines import EngineRun, Job
 from ....simulation.engines.base import Messages
 from ....simulation.engines.words import as_words
-from ..drive import SystemReport, jobs_of, run_jobs
+from ..drive import Outcome, SystemReport, jobs_of, run_jobs
 from ..hardware import Block
 
 __all__ = ["WITHDRAW", "ConnectedBoards"]
@@ -24,47 +24,6 @@ WITHDRAW = 1 << 1
 
 #: Runs where nobody says how many.
 JOBS = 4
-
-
-class _Runs:
-    """Runs on all boards."""
-
-    name = "bridge"
-
-    #: What is changed on links cannot be known.
-    changed = 0
-
-    def __init__(self, boards: Sequence[ConnectedBoard]) -> None:
-        self._boards, self.cycles, self._errors = boards, list[int](), list[int]()
-        #: What each node received in the last run.
-        self.words: NDArray[Any] = np.zeros(0, int)
-
-    def carry_out(self, messages: Messages, job: Job) -> EngineRun:
-        """Start all boards, one after another, and wait until all are done."""
-        engines = [board.engine for board in self._boards]
-        sent = as_words(engines[0].fabric, messages)
-        for engine in engines:
-            engine.send(sent, job)
-        for engine in engines:
-            engine.start(job)
-        try:
-            self._errors = [engine.wait(job) for engine in engines]
-        except WorkFailed:
-            # Boards that still wait would refuse the next start.
-            for engine in engines:
-                engine.write("abort", WITHDRAW)
-            raise
-        self.cycles = self.said("cycles")
-        self.words = np.bitwise_or.reduce([engine.received(job) for engine in engines])
-        return EngineRun(self.words, self.cycles[0], self.cycles[0], self.cycles[0], 0.0)
-
-    def said(self, name: str) -> list[int]:
-        """What a register of each board shows."""
-        if name == "error":
-            return self._errors
-        if name == "attempts":
-            return [status >> 8 & 0xFF for status in self.said("status")]
-        return [board.engine.shown(name) for board in self._boards]
 
 
 class ConnectedBoards:
@@ -98,7 +57,8 @@ class ConnectedBoards:
             )
         pairs = zip(blocks, accesses, strict=True)
         self.boards = [ConnectedBoard(block, access) for block, access in pairs]
-        self._runs = _Runs(self.boards)
+        #: The words that each node received in the last run.
+        self._words: NDArray[Any] = np.zeros(0, int)
 
     @property
     def name(self) -> str:
@@ -123,13 +83,37 @@ class ConnectedBoards:
         (True, 32, 1)
         """
         drawn = jobs_of(self.system, jobs or JOBS, seed)
-        return run_jobs(self.system, self._runs, drawn, seed=seed, progress=progress)
+        return run_jobs(self.system, self._carry_out, drawn, seed=seed, progress=progress)
 
     def carry(self, words: ArrayLike, job: Job | None = None) -> tuple[NDArray[Any], SystemReport]:
         """As `ConnectedBoard.carry`, of the nodes of all boards."""
         job, own = taken(self.fabric, np.asarray(words), job or Job())
-        report = run_jobs(self.system, self._runs, [job], messages=own)
-        return self._runs.words, report
+        report = run_jobs(self.system, self._carry_out, [job], messages=own)
+        return self._words, report
+
+    def _carry_out(self, messages: Messages, job: Job) -> Outcome:
+        """Start all boards, one after another, and wait until all are done."""
+        engines = [board.engine for board in self.boards]
+        sent = as_words(self.fabric, messages)
+        for engine in engines:
+            engine.send(sent, job)
+        for engine in engines:
+            engine.start(job)
+        try:
+            errors = [engine.wait(job) for engine in engines]
+        except WorkFailed:
+            # Boards that still wait would refuse the next start.
+            for engine in engines:
+                engine.write("abort", WITHDRAW)
+            raise
+        cycles, failed, status = (
+            [engine.shown(name) for engine in engines] for name in ("cycles", "failed", "status")
+        )
+        self._words = np.bitwise_or.reduce([engine.received(job) for engine in engines])
+        run = EngineRun(self._words, cycles[0], cycles[0], cycles[0], 0.0)
+        return Outcome(
+            "bridge", run, cycles, errors, failed, [value >> 8 & 0xFF for value in status]
+        )
 
     def __repr__(self) -> str:
         return f"<ConnectedBoards {self.name}: {self.fabric.program!r}>"

@@ -73,7 +73,7 @@ def pair_domain(board: int) -> str:
     return f"pairs_{board}"
 
 
-class SimulatedPins:
+class SimulatedPins(Layer):
     """The wires of all pairs of a board, in place of the pins of a layer.
 
     Parameters
@@ -96,16 +96,16 @@ class SimulatedPins:
         self._board, self._ends = board, ends
         self._cables, self._late = cables, late
 
+    def begin(self, m: Module, platform: Any) -> None:
+        """Do nothing: whoever simulates boards makes their domains, and drives the clocks."""
+
     def sending(self, bundle: int) -> str:
-        """The same of all bundles."""
+        """Return the one domain of all bundles."""
         return pair_domain(self._board)
 
     def receiving(self, bundle: int) -> str:
-        """That of the board that sends."""
+        """Return the domain of the board that sends."""
         return pair_domain(self._ends[bundle][0])
-
-    def begin(self, m: Module, platform: Any) -> None:
-        """Nothing: whoever simulates boards makes their domains, and drives the clocks."""
 
     def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Delay what the other board sends."""

@@ -34,7 +34,7 @@ WRITTEN = 1.5
 
 def buffer_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     """What is proved of the side that writes: in every cycle of its clock it writes one word."""
-    model = Model(design, f"buffer_{latency}", shows=("written",), resets=False)
+    model = Model(design, f"buffer_{latency}", resets=False)
     bits = address_width(plan.depth(latency))
     resets, there = "rst || $past(rst)", f"$past(written[{bits - 1}:0])"
     model.claims({
@@ -51,9 +51,7 @@ def buffer_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
 
 def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     """What is proved of the side that reads, for clocks that differ as the plan allows."""
-    model = Model(
-        design, f"receiver_{latency}", shows=("taken", "frame", "fill", "lost_now", "take")
-    )
+    model = Model(design, f"receiver_{latency}")
     bits, depth = address_width(plan.depth(latency)) + 1, plan.depth(latency)
     apart = plan.skew + plan.drift
     least = 1 - (math.ceil(WRITTEN + CABLE + plan.phy.most + apart) - 1)

@@ -7,11 +7,11 @@ together what `control` proves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from ....proof.gates import Bit, GateModule, GateText, TopInstance, TopInstances
 from ....proof.host import HostPorts
 from ....proof.wiring import Wires
 from ....rtl.links import Link
-from ....rtl.netlist import Instance, Netlist, Role
-from ..hardware.system import RUN, link_port
+from ....rtl.netlist import ROM, Instance, Leaf, Role
+from ..hardware.system import OF_LINKS, RUN, link_port
 
 if TYPE_CHECKING:
     from ....rtl import Fabric
@@ -32,22 +32,21 @@ __all__ = ["Subject", "board_wires", "on_board", "united"]
 #: What transmitters and receivers are given by the control, as it is.
 SENT = ("message", "running", "begins", "checking")
 
-#: What receivers say, to the control.
-SAID = ("said", "heard", "strange", "alive", "lost")
-
 
 def board_wires(system: BoardSystem, text: GateText) -> Wires:
     """Yield the wires between link ports, the control, the sequencer and ports of a board."""
     control = text.instances["the_board_control"].pins
-    sequencer = text.instances["the_sequencer"].pins
-    starts = {"start": "start"} | {name: name for name in system.plan.choices}
-    for name in starts:
+    # What runs are started by: with a core, requests are checked in front of the sequencer.
+    starter = "the_requests" if system.fabric.core else "the_sequencer"
+    starts, sequencer = text.instances[starter].pins, text.instances["the_sequencer"].pins
+    for name in ("start", *system.plan.choices):
         yield "the_board_control", name, [*control[name]], text.inputs[name]
-        wanted = control[RUN + name][: len(sequencer[name])]
-        yield "the_sequencer", name, [*sequencer[name]], wanted
-    for name in ("busy", *(["error"] if "run_error" in control else [])):
-        yield "the_board_control", RUN + name, [*control[RUN + name]], sequencer[name]
+        yield starter, name, [*starts[name]], control[RUN + name][: len(starts[name])]
+    yield "the_board_control", RUN + "busy", [*control[RUN + "busy"]], sequencer["busy"]
+    if "run_error" in control:
+        yield "the_board_control", RUN + "error", [*control[RUN + "error"]], starts["error"]
     yield "the_board_control", "board", [*control["board"]], text.inputs["board"]
+    yield "the_host", "block", [*text.instances["the_host"].pins["block"]], text.inputs["board"]
     for name in ("busy", "done", "cycles", "error", "failed", "attempts"):
         yield "the top", name, [*text.outputs[name]], control[name]
     for link in range(system.plan.links):
@@ -80,7 +79,7 @@ def _of_link(system: BoardSystem, text: GateText, link: int) -> Wires:
         yield takes, name, [*receiver[name]], control[net]
     bits = len(receiver["peer"])
     yield takes, "peer", [*receiver["peer"]], control["peers"][link * bits :][:bits]
-    for name in SAID:
+    for name in OF_LINKS:
         bits = len(receiver[name])
         heard = control[name][link * bits :][:bits]
         yield "the_board_control", f"{name}[{link}]", [*heard], receiver[name]
@@ -89,9 +88,11 @@ def _of_link(system: BoardSystem, text: GateText, link: int) -> Wires:
 #: Bits of the number of a net of a board.
 NET_BITS = 40
 
-#: What lies between boards, or starts all of them at once; and ROMs, which are of no module.
+#: Numbers the bits of nets of a board.
+Placing: TypeAlias = Callable[[int, Mapping[str, list[Bit]]], dict[str, list[Bit]]]
+
+#: Roles of what lies between boards, or starts runs on all of them at once.
 BETWEEN = (Role.FAR_LINK, Role.BUFFER)
-APART = (*BETWEEN, Role.ROM)
 
 
 class Subject(NamedTuple):
@@ -99,148 +100,110 @@ class Subject(NamedTuple):
 
     fabric: Fabric
     text: GateText
-    ports: HostPorts
+    ports: list[HostPorts]
 
 
-def on_board(system: BoardSystem, kind: BoardKind, text: GateText, board: int) -> Subject:
-    """What lies on a board: nodes are numbered as there."""
+def on_board(system: BoardSystem, kind: BoardKind, text: GateText) -> Subject:
+    """Return what lies on each board of a kind: nodes are numbered as there."""
     seen, used = copy(system.fabric), {each.module for each in kind.netlist.instances}
     # Modules that other kinds of boards have.
     roles = {name: role for name, role in kind.netlist.roles.items() if name in used}
     seen.netlist = replace(kind.netlist, roles=roles)
     seen.read_latency = system.read_latency
     seen.nodes = system.boards.nodes.shape[1]
-    nodes = system.boards.nodes[board]
-    ports = HostPorts(nodes, np.arange(len(nodes)), board, holds=False)
+    ports = [
+        HostPorts(system.boards.nodes[board], np.arange(seen.nodes), board, holds=False)
+        for board in kind.boards
+    ]
     return Subject(seen, text, ports)
 
 
-def united(system: BoardSystem, kinds: list[BoardKind], texts: list[GateText]) -> Subject:
-    """All boards, with nodes numbered as in the torus."""
-    parts = [_Part(system, kinds[kind], texts[kind], board)
-             for board, kind in enumerate(system.kind_of)]  # fmt: skip
-    nets, cables = _common_nets(system, parts), dict(_cables(system, parts))
-    instances = {name: each for part in parts for name, each in part.instances()}
-    modules = {name: module for text in texts for name, module in text.modules.items()}
-    width, prefix = system.fabric.width, system.fabric.prefix
-    for name in {_cable(latency) for latency in system.boards.latency}:
+def united(system: BoardSystem, parts: Sequence[Subject]) -> Subject:
+    """Return all boards as one fabric, joined by cables, with nodes numbered as in the torus.
+
+    Parameters
+    ----------
+    parts : sequence of Subject
+        What lies on each board.
+    """
+    boards, width, prefix = system.boards, system.fabric.width, system.fabric.prefix
+    place, instances, listed = _placing(system, parts), TopInstances(), list[Instance]()
+    modules, makes = dict[str, GateModule](), dict[str, Callable[[], Leaf]]()
+    for latency in boards.latency:
+        name, makes[name] = f"cable_{latency}", partial(Link, latency, width)
         ends = {"sent": [*range(2, 2 + width)]}, {"arrived": [*range(2 + width, 2 + 2 * width)]}
         modules[prefix + name] = GateModule(prefix + name, *ends)
-    seen = copy(system.fabric)
-    seen.netlist = _netlist(system, parts, cables)
-    text = GateText(modules, {}, {}, TopInstances(instances | cables), nets)
-    names = tuple(f"@{board}" for board in range(system.boards.number))
+    for board, (fabric, text, _) in enumerate(parts):
+        makes |= fabric.netlist.modules
+        modules |= text.modules
+        for each in fabric.netlist.instances:
+            if each.role not in BETWEEN:
+                one = _on_torus(each, board, boards.nodes[board].tolist())
+                listed.append(one)
+                if each.name in text.instances:
+                    module, pins, rom = text.instances[each.name]
+                    instances[one.name] = TopInstance(module, place(board, pins), rom)
+        for link, (there, port) in enumerate(boards.ends[board]):
+            name, cable = f"cable_from_{board}_{link}", f"cable_{boards.latency[link]}"
+            listed.append(Instance(name, cable, Role.LINK, {}, {}, None))
+            sent = place(board, text.instances[f"transmitter_{link}"].pins)["sent"]
+            receiver = parts[there].text.instances[f"receiver_at_{port}"]
+            pins = {"sent": sent, "arrived": place(there, receiver.pins)["received"]}
+            instances[name] = TopInstance(prefix + cable, pins)
+    seen, roles = copy(system.fabric), {one.module: one.role for one in listed}
+    roles.pop(ROM, None)
+    netlist = replace(parts[0].fabric.netlist, modules=makes, roles=roles)
+    seen.netlist = netlist.with_instances(listed)
+    text = GateText(modules, {}, {}, instances, _nets(system, parts, place))
+    names = tuple(f"@{board}" for board in range(boards.number))
     # On a board, a start is longer before its run than words are on their way.
-    ports = HostPorts(system.boards.nodes[0], system.boards.located[1], names=names, holds=False)
-    return Subject(seen, text, ports)
+    ports = HostPorts(boards.nodes[0], boards.located[1], names=names, holds=False)
+    return Subject(seen, text, [ports])
 
 
-def _common_nets(system: BoardSystem, parts: list[_Part]) -> dict[str, list[Bit]]:
-    """The nets of all boards; what starts runs on the first starts them on all others."""
-    choices = system.plan.choices
-    common = {"clk": "clk", "rst": "rst", "start": "run_start"} | {c: f"run_{c}" for c in choices}
-    first = parts[0].nets
-    for part in parts[1:]:
-        part.same |= {
-            bit: wanted
-            for name in common.values()
-            for bit, wanted in zip(part.nets.get(name, []), first.get(name, []), strict=True)
-        }
-    nets = {name: first[inner] for name, inner in common.items() if inner in first}
-    for part in parts:
-        nets |= {f"{name}@{part.board}": part.named(name) for name in part.nets}
-    for shown in ("busy", "done", "error"):
-        nets[shown] = [bit for part in parts for bit in part.named(f"run_{shown}")]
-    # Boards count the cycles of all attempts, each by itself.
-    nets["cycles"] = []
-    return nets
+def _on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> Instance:
+    """Return an instance of a board as one of all boards."""
+    name, node = instance.name, instance.node
+    if node is not None:
+        name, node = f"{name.removesuffix(str(node))}{nodes[node]}", nodes[node]
+    return Instance(f"board_{board}_{name}", instance.module, instance.role, {}, {}, node)
 
 
-def _netlist(system: BoardSystem, parts: list[_Part], cables: dict[str, TopInstance]) -> Netlist:
-    """The netlist of all boards, with links in place of cables."""
-    netlists = [part.kind.netlist for part in parts]
-    makes: dict[str, Callable[[], Link]] = {
-        _cable(latency): partial(Link, latency, system.fabric.width)
-        for latency in system.boards.latency
+def _common_nets(system: BoardSystem) -> dict[str, str]:
+    """The nets that are the same on all boards, by their names in the whole."""
+    return {"clk": "clk", "rst": "rst"} | {
+        name: RUN + name for name in ("start", *system.plan.choices)
     }
-    own = {i.module: i.role for n in netlists for i in n.instances if i.role not in APART}
-    return replace(
-        netlists[0],
-        modules={n: make for each in netlists for n, make in each.modules.items()} | makes,
-        roles=own | dict.fromkeys(makes, Role.LINK),
-    ).with_instances(
-        [each for part in parts for each in part.listed()]
-        + [Instance(name, _cable_of(each, system), Role.LINK, {}, {}, None)
-           for name, each in cables.items()],
-        {net: bits for each in netlists for net, bits in each.nets.items()},
-    )  # fmt: skip
 
 
-def _cable(latency: int) -> str:
-    """The module that stands for cables of a latency."""
-    return f"cable_{latency}"
+def _placing(system: BoardSystem, parts: Sequence[Subject]) -> Placing:
+    """Return a function that numbers the bits of nets of a board as no other board has them.
+
+    What starts runs on the first board starts them on all others.
+    """
+    same = dict[Bit, Bit]()
+
+    def place(board: int, nets: Mapping[str, list[Bit]]) -> dict[str, list[Bit]]:
+        apart = lambda bit: bit if isinstance(bit, str) else bit | board + 1 << NET_BITS
+        return {
+            name: [same.get(apart(bit), apart(bit)) for bit in bits] for name, bits in nets.items()
+        }
+
+    first = place(0, parts[0].text.nets)
+    for board, part in enumerate(parts[1:], 1):
+        nets = place(board, part.text.nets)
+        for name in _common_nets(system).values():
+            same |= zip(nets.get(name, []), first.get(name, []), strict=True)
+    return place
 
 
-def _cable_of(cable: TopInstance, system: BoardSystem) -> str:
-    return cable.module.removeprefix(system.fabric.prefix)
-
-
-class _Part:
-    """A board among others."""
-
-    def __init__(self, system: BoardSystem, kind: BoardKind, text: GateText, board: int) -> None:
-        self.kind, self.text, self.board = kind, text, board
-        self._nodes, self._prefix = system.boards.nodes[board].tolist(), system.fabric.prefix
-        self.same: dict[Bit, Bit] = {}
-        self.nets: dict[str, list[Bit]] = {n: self._apart(bits) for n, bits in text.nets.items()}
-
-    def _apart(self, bits: list[Bit]) -> list[Bit]:
-        """Bits of the text of the board, as no other board has them."""
-        return [b if isinstance(b, str) else b | self.board + 1 << NET_BITS for b in bits]
-
-    def _joined(self, bits: list[Bit]) -> list[Bit]:
-        return [self.same.get(bit, bit) for bit in bits]
-
-    def named(self, net: str) -> list[Bit]:
-        """A net among those of all; no bits if there is none."""
-        return self._joined(self.nets.get(net, []))
-
-    def pins(self, name: str) -> dict[str, list[Bit]]:
-        """The pins of an instance."""
-        pins = self.text.instances[name].pins
-        return {port: self._joined(self._apart(bits)) for port, bits in pins.items()}
-
-    def name(self, instance: Instance) -> str:
-        """The name of an instance among those of all: endpoints are known by their nodes."""
-        own = instance.name
-        if instance.role is Role.ENDPOINT and instance.node is not None:
-            own = f"{own.removesuffix(str(instance.node))}{self._nodes[instance.node]}"
-        return f"board_{self.board}_{own}"
-
-    def _own(self) -> Iterator[Instance]:
-        return (i for i in self.kind.netlist.instances if i.role not in BETWEEN)
-
-    def listed(self) -> Iterator[Instance]:
-        """The instances, with nodes by their numbers in the torus."""
-        for each in self._own():
-            node = None if each.node is None else self._nodes[each.node]
-            yield replace(each, name=self.name(each), node=node)
-
-    def instances(self) -> Iterator[tuple[str, TopInstance]]:
-        """The instances as the text has them."""
-        for each in self._own():
-            if each.name in self.text.instances:
-                found = self.text.instances[each.name]
-                yield self.name(each), found._replace(pins=self.pins(each.name))
-
-
-def _cables(system: BoardSystem, parts: list[_Part]) -> Iterator[tuple[str, TopInstance]]:
-    """From each transmitter to the receiver at the other end."""
-    boards = system.boards
-    for part in parts:
-        for link, (there, port) in enumerate(boards.ends[part.board]):
-            pins: Mapping[str, list[Bit]] = part.pins(f"transmitter_{link}")
-            arrived = parts[there].pins(f"receiver_at_{port}")["received"]
-            module = system.fabric.prefix + _cable(boards.latency[link])
-            name = f"cable_from_{part.board}_{link}"
-            yield name, TopInstance(module, {"sent": pins["sent"], "arrived": arrived})
+def _nets(system: BoardSystem, parts: Sequence[Subject], place: Placing) -> dict[str, list[Bit]]:
+    """The nets of all boards, and of the whole."""
+    each = [place(board, part.text.nets) for board, part in enumerate(parts)]
+    nets = {name: each[0][own] for name, own in _common_nets(system).items() if own in each[0]}
+    for board, own in enumerate(each):
+        nets |= {f"{name}@{board}": bits for name, bits in own.items()}
+    for name in ("busy", "done", "error"):
+        nets[name] = [bit for own in each for bit in own.get(RUN + name, [])]
+    # Boards count the cycles of all attempts, each by itself.
+    return nets | {"cycles": []}

@@ -24,16 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["agreement_harness", "barrier_harness"]
 
-#: Registers that claims refer to.
-SHOWN = ("above", "below", "all_arrived", "waiting", "count", "goes", "refused", "again", "after",
-         "ends", "known", "was_busy", "verdict", "lost_in_run", "fault", "finish", "arrived",
-         "differing", "settled_below", "bad_below", "tried", "summing", "recent", "broken",
-         "dropped", "unfit", "unfit_below", "halt", "timer", "late", "gone", "waits",
-         "failing")  # fmt: skip
-
-#: Fields of messages that claims refer to, besides the choices.
-SAID = ("settled", "verdict", "count", "arrived", "differs", "waits", "unfit", "halt")
-
 GOOD, BAD, MISSING = int(Verdict.GOOD), int(Verdict.BAD), int(Verdict.MISSING)
 
 
@@ -42,12 +32,13 @@ class _Board:
 
     def __init__(self, plan: LinkPlan, design: Design) -> None:
         self.plan, self.links = plan, plan.links
-        self.model = Model(design, "board_control", shows=SHOWN, constants=["board"])
+        self.model = Model(design, "board_control", constants=["board"])
         self.model.assume(f"board < {plan.boards.number}")
-        for name in (*SAID, *plan.choices):
-            field = plan.fields[name]
-            self.model.wire(f"says_{name}", f"message[{field.offset - plan.fields['link'].width} "
-                            f"+: {field.width}]", field.width)  # fmt: skip
+        link_bits = plan.fields["link"].width
+        for name, field in plan.fields:
+            if name != "link":
+                bits = f"message[{field.offset - link_bits} +: {field.width}]"
+                self.model.wire(f"says_{name}", bits, field.width)
         parts = [
             f"({{{plan.message_bits}{{above[{k}]}}}} & {self._word(k)})" for k in range(self.links)
         ]

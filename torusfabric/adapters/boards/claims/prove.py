@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -77,19 +77,12 @@ def _steps(
     """Everything, whole runs last."""
     fabric, kinds = system.fabric, board_kinds(system, MemoryRule.parse("auto"))
     steps = Steps(fabric, design, cache, progress)
-    texts = [_text(system, kind, design, cache) for kind in kinds]
-    boards = [on_board(system, kinds[k], texts[k], number)
-              for number, k in enumerate(system.kind_of)]  # fmt: skip
-    whole = united(system, kinds, texts)
+    parts = [on_board(system, kind, _text(system, kind, design, cache)) for kind in kinds]
+    whole = united(system, [parts[kind] for kind in system.kind_of])
     yield steps.known(of_words(whole.fabric, whole.text))
-    of_kinds: dict[str, list[Subject]] = {}
-    for board, k in zip(boards, system.kind_of, strict=True):
-        of_kinds.setdefault(kinds[k].top, []).append(board)
-    yield from map(steps.known, _of_boards(system, of_kinds, design, cache))
-    yield from steps.solved(
-        [*_by_induction(system, [each[0] for each in of_kinds.values()], design)]
-    )
-    yield steps.known(whole_runs(Whole(*whole), progress))
+    yield from map(steps.known, _of_boards(system, kinds, parts))
+    yield from steps.solved([*_by_induction(system, parts, design)])
+    yield steps.known(whole_runs(Whole(whole.fabric, whole.text, *whole.ports), progress))
 
 
 def _text(system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | None) -> GateText:
@@ -102,22 +95,20 @@ def _text(system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | N
 
 
 def _of_boards(
-    system: BoardSystem, kinds: dict[str, list[Subject]], design: Design, cache: Cache | None
+    system: BoardSystem, kinds: Sequence[BoardKind], parts: Sequence[Subject]
 ) -> Iterator[Claim]:
     """What is proved without the solver of the boards of each kind; of equal modules once."""
     known: set[str] = set()
-    for top, boards in kinds.items():
-        fabric, text, _ = boards[0]
-        of_kind = f" of {top}" * (len(kinds) > 1)
+    for kind, (fabric, text, ports) in zip(kinds, parts, strict=True):
+        of_kind = f" of {kind.top}" * (len(kinds) > 1)
         yield wired("link ports" + of_kind, CABLES, text, board_wires(system, text))
-        ports = [board.ports for board in boards]
         for lemma in (*of_top(fabric, text, ports), *of_modules(fabric, text)):
             if lemma.method != STRUCTURE:
                 yield lemma._replace(name=lemma.name + of_kind)
             elif lemma.name not in known:
                 known.add(lemma.name)
                 yield lemma
-    yield Claim("CRC-32", *SUMS, partial(_sums, system, next(iter(kinds.values()))[0].text))
+    yield Claim("CRC-32", *SUMS, partial(_sums, system, parts[0].text))
 
 
 def _sums(system: BoardSystem, text: GateText) -> int:
@@ -128,10 +119,12 @@ def _sums(system: BoardSystem, text: GateText) -> int:
     return sent + sum(check_received_sums(each, width) for each in receivers)
 
 
-def _by_induction(system: BoardSystem, boards: list[Subject], design: Design) -> Iterator[Harness]:
+def _by_induction(
+    system: BoardSystem, parts: Sequence[Subject], design: Design
+) -> Iterator[Harness]:
     """What is proved by the solver."""
     yield from operator_harnesses(system.fabric, design)
-    each = (harness for board in boards for harness in link_harnesses(board.fabric, design))
+    each = (harness for part in parts for harness in link_harnesses(part.fabric, design))
     yield from {harness.name: harness for harness in each}.values()
     yield from between_boards(system.plan, design)
 

@@ -34,16 +34,14 @@ Form: TypeAlias = int | None
 
 def check_sent_sums(module: GateModule, width: int) -> int:
     """Check, and count, bits of the sums that a transmitter makes, and of what it sends."""
-    count = 0
+    count, crc = 0, _sum_of(module)
     for begins, running in product((0, 1), repeat=2):
         chosen = {"begins": begins, "running": running, "checking": 0}
-        forms, crc = _next(module, chosen, "tx_word"), _sum_of(module)
-        first = [ONES >> k & 1 for k in range(CRC_BITS)] if begins else crc
-        count += _compare(module, chosen, _next(module, chosen, "crc"), _serial(first, forms))
+        word = _next(module, chosen, "tx_word")
+        count += _compare(module, chosen, "crc", _serial(crc, word, anew=bool(begins)))
         chosen["checking"] = 1
-        count += _compare(module, chosen, _next(module, chosen, "crc"), _shifted(crc, width))
-        sent = _shifted(crc, 0, width)
-        count += _compare(module, chosen, _next(module, chosen, "tx_word"), sent)
+        count += _compare(module, chosen, "crc", _shifted(crc, width))
+        count += _compare(module, chosen, "tx_word", _shifted(crc, 0, width))
     return count
 
 
@@ -56,9 +54,8 @@ def check_received_sums(module: GateModule, width: int) -> int:
         if fresh and frame == Frame.CHECK:
             wanted = _shifted(crc, width)
         elif fresh:
-            first = [ONES >> k & 1 for k in range(CRC_BITS)] if frame != before else crc
-            wanted = _serial(first, word)
-        count += _compare(module, chosen, _next(module, chosen, "crc"), wanted)
+            wanted = _serial(crc, word, anew=frame != before)
+        count += _compare(module, chosen, "crc", wanted)
     return count
 
 
@@ -70,9 +67,9 @@ def _sum_of(module: GateModule) -> Sequence[Form]:
     return crc
 
 
-def _serial(crc: Sequence[Form], word: Sequence[Form]) -> list[Form]:
-    """The sum after a word, bit by bit."""
-    state = [*crc]
+def _serial(crc: Sequence[Form], word: Sequence[Form], *, anew: bool) -> list[Form]:
+    """The sum after a word, bit by bit; of the word alone if a sum begins anew."""
+    state: list[Form] = [ONES >> k & 1 for k in range(CRC_BITS)] if anew else [*crc]
     for bit in word:
         fed = _xor(state[0], bit)
         state = [*state[1:], 0]
@@ -108,13 +105,9 @@ def _bits(module: GateModule, name: str) -> list[Bit]:
     return [*bits]
 
 
-def _variable(bit: Bit) -> int:
-    return 2 << int(bit)
-
-
 def _now(module: GateModule, name: str) -> list[Form]:
     """The bits of a register, each as itself."""
-    return [_variable(bit) for bit in _bits(module, name)]
+    return [2 << int(bit) for bit in _bits(module, name)]
 
 
 def _next(module: GateModule, chosen: Mapping[str, int], name: str) -> list[Form]:
@@ -128,7 +121,7 @@ def _next(module: GateModule, chosen: Mapping[str, int], name: str) -> list[Form
         if bit not in forms:
             gate = module.gate_of.get(bit)
             below = [forms[each] for each in module.before(bit)]
-            forms[bit] = _made(gate.kind, *below) if gate else _variable(bit)
+            forms[bit] = _made(gate.kind, *below) if gate else 2 << int(bit)
     return [forms[bit] for bit in wanted]
 
 
@@ -147,9 +140,10 @@ def _made(kind: str, a: Form, b: Form, s: Form) -> Form:
 
 
 def _compare(
-    module: GateModule, chosen: Mapping[str, int], found: Sequence[Form], wanted: Sequence[Form]
+    module: GateModule, chosen: Mapping[str, int], name: str, wanted: Sequence[Form]
 ) -> int:
-    """How many bits were compared, all of which are as they should be."""
+    """How many bits of what a register becomes were compared, all of which are as wanted."""
+    found = _next(module, chosen, name)
     if len(found) != len(wanted):
         raise refuted(module.name, "crc", f"Sum must have {len(wanted)} bits, not {len(found)}")
     for k, (form, right) in enumerate(zip(found, wanted, strict=True)):
@@ -161,7 +155,7 @@ def _compare(
 
 def sent_sum_harness(plan: LinkPlan, design: Design) -> Harness:
     """What a transmitter sends: the words, and behind them their CRC-32."""
-    model = Model(design, "transmitter", shows=("crc", "word", "rest"), resets=False)
+    model = Model(design, "transmitter", resets=False)
     width = plan.width
     low, bits, told = min(width, CRC_BITS), plan.message_words * width, "{message, link}"
     rest = f"($past(begins) ? {bits}'($past({told})) : $past(rest))"
@@ -183,9 +177,7 @@ def sent_sum_harness(plan: LinkPlan, design: Design) -> Harness:
 
 def received_sum_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     """What a receiver makes of what has been sent: it notices where the sum is another."""
-    shows = ("crc", "fresh", "frame", "held", "wrong", "was_wrong", "checks_left", "lost_now",
-             "was_due", "was_check_due", "of_message", "take")  # fmt: skip
-    model, width = Model(design, f"receiver_{latency}", shows=shows), plan.width
+    model, width = Model(design, f"receiver_{latency}"), plan.width
     low = min(width, CRC_BITS)
     check = f"(frame == {int(Frame.CHECK)})"
     bad = (f"$past((was_due && frame != {int(Frame.RUN)}) || "

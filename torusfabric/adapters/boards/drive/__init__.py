@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..hardware.system import BoardSystem
+from .compiled import Outcome
 from .simulate import BoardRun, SystemReport, jobs_of, run_jobs, simulate_boards
 
-__all__ = ["BoardRun", "SystemReport", "jobs_of", "run_jobs", "simulate", "simulate_boards"]
+__all__ = ["BoardRun", "Outcome", "SystemReport", "jobs_of", "run_jobs", "simulate",
+           "simulate_boards"]  # fmt: skip
 
 
 def simulate(system: BoardSystem, choices: Mapping[str, Any], **how: Any) -> SystemReport:

@@ -8,13 +8,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import WorkFailed
-from ....rtl.netlist import Netlist, Role
+from ....rtl.netlist import Netlist, Part, Role
 from ....simulation.engines import Job
 from ....simulation.engines.base import EngineRun, Messages, Progress, node_cycles, words_moved
 from ....simulation.engines.calls import fields
@@ -27,10 +27,9 @@ from ....topology import IntArray
 from ..hardware import BoardSystem
 from ..hardware.link_plan import SILENCE
 from ..hardware.links import FRAME_BITS
-from ..hardware.ports import LINK_PORTS
 from ..hardware.system import link_port
 
-__all__ = ["CompiledBoards"]
+__all__ = ["CompiledBoards", "Outcome"]
 
 #: The library of models of several boards.
 SOURCE = Path(__file__).with_name("boards.cc")
@@ -94,12 +93,8 @@ def without_buffers(netlist: Netlist) -> Netlist:
     """The netlist of a board, with what its elastic buffers give as inputs."""
     buffers = [*netlist.having(Role.BUFFER)]
     given = {net for buffer in buffers for net in buffer.outputs.values()}
-    gone = {
-        link_port(link, name)
-        for link in range(len(buffers))
-        for name in LINK_PORTS
-        if name.startswith("rx")
-    }
+    every = (part for buffer in buffers for parts in buffer.inputs.values() for part in parts)
+    gone = {part.net for part in every if isinstance(part, Part)}
     inputs = {name: bits for name, bits in netlist.inputs.items() if name not in gone}
     return replace(
         netlist,
@@ -149,6 +144,29 @@ class SystemCells(Cells):
         return found
 
 
+class Outcome(NamedTuple):
+    """What came of a run on all boards.
+
+    Parameters
+    ----------
+    engine : str
+        The name of what has carried it out.
+    cycles, errors, failed, attempts : list of int
+        The outputs of each board after the run.
+    changed : int
+        Words of this run and of those before that were changed on their way to other boards, as far
+        as that is known.
+    """
+
+    engine: str
+    run: EngineRun
+    cycles: list[int]
+    errors: list[int]
+    failed: list[int]
+    attempts: list[int]
+    changed: int = 0
+
+
 class CompiledBoards(PortRuns):
     """Runs on all boards, through their host ports.
 
@@ -166,8 +184,6 @@ class CompiledBoards(PortRuns):
     cables : array of CCable
     system : CSystem
     """
-
-    name = "compiled"
 
     def __init__(
         self,
@@ -231,14 +247,12 @@ class CompiledBoards(PortRuns):
             session.inputs["board"][0] = board
         return sessions
 
-    @property
-    def changed(self) -> int:
-        """Words that were changed on their way to other boards."""
-        return int(self.system.changed)
-
-    def carry_out(self, messages: Messages, job: Job) -> EngineRun:
+    def carry_out(self, messages: Messages, job: Job) -> Outcome:
         """Carry out a run on messages of all nodes."""
-        return self.run(Words(self._fabric, messages, job), job)
+        run = self.run(Words(self._fabric, messages, job), job)
+        errors, failed, attempts = map(self.said, ("error", "failed", "attempts"))
+        changed = int(self.system.changed)
+        return Outcome("compiled", run, self.cycles, errors, failed, attempts, changed)
 
     def __enter__(self) -> CompiledBoards:
         return self

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from numpy.typing import NDArray
 
 from ....errors import InputError
 from ....simulation.comparison import Comparison, WrongWord, compare_run, totals
 from ....simulation.engines import Job
-from ....simulation.engines.base import EngineRun, Messages, Progress
+from ....simulation.engines.base import Messages, Progress
 from ....simulation.jobs import drawn_words, given_jobs, random_jobs, ready_jobs
 from ....simulation.report import Subject, choice_of, facts_of
 from ....toolchain.public import public
 from ....toolchain.values import natural, real
 from ..hardware import BoardSystem
-from .compiled import CompiledBoards
+from .compiled import CompiledBoards, Outcome
 
-__all__ = ["BoardRun", "Runs", "SystemReport", "jobs_of", "run_jobs", "simulate_boards"]
+__all__ = ["BoardRun", "SystemReport", "jobs_of", "run_jobs", "simulate_boards"]
 
 
 @public
@@ -69,10 +69,9 @@ def simulate_boards(
     if not 0 <= link_errors <= 0.1:
         raise InputError(f"Link errors must be from 0 to 0.1 a word, not {link_errors:g}")
     drawn = jobs_of(system, jobs, seed)
-    with CompiledBoards(
-        system, seed=seed, link_errors=link_errors, progress=progress, runs=len(drawn)
-    ) as boards:
-        return run_jobs(system, boards, drawn, seed=seed, link_errors=link_errors)
+    how: dict[str, Any] = {"seed": seed, "link_errors": link_errors}
+    with CompiledBoards(system, progress=progress, runs=len(drawn), **how) as boards:
+        return run_jobs(system, boards.carry_out, drawn, **how)
 
 
 def jobs_of(system: BoardSystem, jobs: Sequence[Job] | int, seed: int) -> tuple[Job, ...]:
@@ -81,29 +80,9 @@ def jobs_of(system: BoardSystem, jobs: Sequence[Job] | int, seed: int) -> tuple[
     return ready_jobs(system.fabric, given)
 
 
-class Runs(Protocol):
-    """What carries out runs on all boards."""
-
-    name: str
-
-    @property
-    def cycles(self) -> Sequence[int]:
-        """What each board has counted in the last run."""
-
-    @property
-    def changed(self) -> int:
-        """Words that were changed on their way to other boards, as far as that is known."""
-
-    def carry_out(self, messages: Messages, job: Job) -> EngineRun:
-        """Carry out a run on messages of all nodes."""
-
-    def said(self, name: str) -> list[int]:
-        """What each board shows at an output."""
-
-
 def run_jobs(
     system: BoardSystem,
-    boards: Runs,
+    carry_out: Callable[[Messages, Job], Outcome],
     jobs: Sequence[Job],
     *,
     seed: int = 1,
@@ -115,6 +94,8 @@ def run_jobs(
 
     Parameters
     ----------
+    carry_out : function of (Messages, Job) -> Outcome
+        Carries a run out on messages of all nodes.
     link_errors : float, optional
         As of `SystemReport`.
     messages : array, optional
@@ -126,18 +107,18 @@ def run_jobs(
     reports, compared = list[BoardRun](), list[Comparison]()
     for number, job in enumerate(jobs):
         sent = drawn_words(fabric, job, seed=seed + number) if messages is None else messages
-        run = boards.carry_out(sent, job)
-        found = None if any(boards.said("error")) else compare_run(fabric, job, sent, run)
+        outcome = carry_out(sent, job)
+        found = None if any(outcome.errors) else compare_run(fabric, job, sent, outcome.run)
         if progress:
             progress(number + 1, len(jobs))
-        attempts = max(boards.said("attempts"))
+        attempts = max(outcome.attempts)
         cycles = fabric.program.cycles(job.length, mode=job.mode)
         reports.append(BoardRun(
             **choice_of(fabric.program, job),
             attempts=attempts,
-            cycles=tuple(boards.cycles),
-            errors=tuple(boards.said("error")),
-            failed_links=tuple(boards.said("failed")),
+            cycles=tuple(outcome.cycles),
+            errors=tuple(outcome.errors),
+            failed_links=tuple(outcome.failed),
             predicted_cycles=system.plan.cycles(cycles, attempts),
             words_checked=found.words_checked if found else 0,
             words_wrong=found.words_wrong if found else 0,
@@ -147,11 +128,11 @@ def run_jobs(
     return SystemReport(
         **facts_of(fabric.program),
         width=fabric.width,
-        engine=boards.name,
+        engine=outcome.engine,
         boards=str(system.boards),
         ppm=system.ppm,
         link_errors=link_errors,
-        link_words_changed=boards.changed,
+        link_words_changed=outcome.changed,
         cycles=sum(run.cycles[0] for run in reports) if alike else -1,
         predicted_cycles=sum(run.predicted_cycles for run in reports),
         retries=sum(run.attempts - 1 for run in reports),

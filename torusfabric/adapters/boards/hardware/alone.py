@@ -21,41 +21,31 @@ if TYPE_CHECKING:
 __all__ = ["alone"]
 
 
-class _Block(Machine):
-    """The nodes of a block.
+class _LoopedBlocks(Machine):
+    """All blocks, each of which has its own link ports looped back.
 
     Parameters
     ----------
     seed : int or None
-        Of what is where no words are; else that is zeros.
+        Seed of the random values that stand where no words are; by default zeros stand there.
     """
 
-    def __init__(self, boards: Boards, board: int, seed: int | None, *machine: Any) -> None:
+    def __init__(self, boards: Boards, seed: int | None, *machine: Any) -> None:
         self._random = None if seed is None else np.random.default_rng(seed)
-        self._here = np.arange(boards.torus.nodes)
         super().__init__(*machine)
-        self._here, (_, number) = boards.nodes[board], boards.located
-        self.nodes = np.arange(len(self._here))
-        node, port = (each[self._here] for each in self.upstream)
-        self.upstream = number[node], port
-        self.late = self.late[self._here]
-        self.variant = self.variant[self._here]
-        self.memory, self.read = self.memory[self._here], self.read[self._here]
-        self.link = self.result = self.later = self.later_result = self.idle()
-
-    def _addresses(self, *, received: bool) -> np.ndarray:
-        return super()._addresses(received=received)[self._here]
+        (board, number), (node, port) = boards.located, self.upstream
+        self.upstream = boards.nodes[board[:, None], number[node]], port
 
     def _load(self, words: Words) -> None:
         self.memory[:, :-1] = self._any(self.memory[:, :-1])
         super()._load(words)
 
     def idle(self) -> Words:
-        """What ports have that no word passes."""
+        """Return the words of ports that no word passes."""
         return self._any(super().idle())
 
     def _read(self, cycle: int) -> Words:
-        # What is read where nothing is may be anything, too.
+        # A read from where nothing is may give any word, too.
         nothing = self.memory[:, -1].copy()
         self.memory[:, -1] = self._any(nothing)
         words = super()._read(cycle)
@@ -63,7 +53,7 @@ class _Block(Machine):
         return words
 
     def _any(self, zeros: Words) -> Words:
-        """Words that may be anything."""
+        """Return words that may be anything."""
         if self._random is None:
             return zeros
         return self._random.integers(1 << 64, size=zeros.shape, dtype=np.uint64)
@@ -78,7 +68,7 @@ def alone(
     width: int = 64,
     **chosen: int | None,
 ) -> tuple[Words, Words]:
-    """What a block receives that runs alone, its link ports looped back.
+    """Return the words that a block receives if it runs alone, its link ports looped back.
 
     Parameters
     ----------
@@ -105,7 +95,7 @@ def alone(
     >>> words[2], known[2]
     (array([2, 3, 2, 3]), array([ True,  True,  True,  True]))
     """
-    number, at = program.mode_number(chosen.get("mode")), boards.nodes[board]
+    number = program.mode_number(chosen.get("mode"))
     operator = program.modes[number].operator_of(chosen.get("operation"))
     run = Run(program.length_of(chosen.get("length")), chosen.get("root") or 0, operator)
     # Sums that show where words come from.
@@ -113,13 +103,10 @@ def alone(
     sent = np.random.default_rng(0).integers(1 << 64, size=words.shape, dtype=np.uint64)
 
     def received(words: Words, run: Run, width: int, seed: int | None = None) -> Words:
-        block = _Block(boards, board, seed, program, number, words, run, width)
-        block.run()
-        return block.received()
+        blocks = _LoopedBlocks(boards, seed, program, number, words, run, width)
+        blocks.run()
+        return blocks.received()
 
     first, second = (received(sent, adding, 64, seed) for seed in (1, 2))
-    here = received(words, run, width)
-    found = np.zeros((program.topology.nodes, here.shape[1]), here.dtype)
-    known = np.zeros(found.shape, bool)
-    found[at], known[at] = here, first == second
-    return found, known
+    found, here = received(words, run, width), boards.located[0][:, None] == board
+    return found * here, (first == second) & here

@@ -11,7 +11,6 @@ from amaranth.hdl import ClockSignal, Module
 from ....errors import InputError
 from ....rtl.assembly import Assembly
 from ....rtl.fabric import Fabric, short_digest
-from ....rtl.fabric_builder import FabricBuilder
 from ....rtl.tops import Built
 from .alone import alone
 from .link_plan import LinkPlan
@@ -99,9 +98,9 @@ class Block(Fabric):
         """Return the same block behind another bus, or none."""
         return Block(self.system, self.number, bus=bus, links=self.links)
 
-    def add_top(self, build: FabricBuilder) -> Built:
+    def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
-        return add_board(build, self.form_layouts, self.plan, withdraws=True)
+        return add_board(self.core or build, self.form_layouts, self.plan, withdraws=True)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Say which board it is, and loop the link ports back, or connect them."""

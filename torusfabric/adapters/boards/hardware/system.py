@@ -9,27 +9,27 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from amaranth.lib.wiring import In
-
 from ....contract.adapter import System
 from ....contract.cut import Cut
 from ....errors import InputError
+from ....rtl.core import Core
 from ....rtl.fabric import Fabric, Top
 from ....rtl.fabric_builder import FabricBuilder
 from ....rtl.netlist import Fixed, Leaf, Part, Parts, Role
-from ....rtl.placement import place
 from ....rtl.run_choices import RunChoices
 from ....rtl.tops import Built, add_host_top, add_single
 from ....toolchain.public import public_class
+from ...host.hardware import add_host_fabric, host_core
 from ..options import ADAPTER
 from .control import BoardControl
 from .link_plan import PARALLEL, START_TIMEOUT, LinkPlan, Phy
-from .links import FRAME_BITS, Buffer, Receiver, Transmitter
+from .links import Buffer, Receiver, Transmitter
 from .ports import BOARD_PORTS, LINK_PORTS, REGISTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ....rtl.core.core import CoreBuilder
     from ....rtl.finders import HostLayout
     from ....rtl.netlist import Netlist
     from ....topology.boards import Boards
@@ -60,7 +60,7 @@ def board_cut(boards: Boards, board: int) -> Cut:
 
 
 def add_board(
-    build: FabricBuilder,
+    made: Core | FabricBuilder,
     layouts: Sequence[HostLayout],
     plan: LinkPlan,
     *,
@@ -70,11 +70,17 @@ def add_board(
 
     Parameters
     ----------
+    made : Core or FabricBuilder
+        What the nodes of the board are made of.
     withdraws : bool
         Whether there is an input that takes back a start.
     """
     # Words may be written until the board is started; the run begins later, and may be repeated.
-    top = add_host_top(build, layouts, BOARD)
+    if isinstance(made, Core):
+        build: CoreBuilder | FabricBuilder = made.build
+        top = add_host_fabric(made, layouts, BOARD)
+    else:
+        build, top = made, add_host_top(made, layouts, BOARD)
     inputs, outputs = build.enclose(
         {name: RUN + name for name in ("start", *plan.choices, *STATUS)}
         | {BOARD + name: name for name in ("start", "busy")}
@@ -90,25 +96,19 @@ def add_board(
     build.declared |= BOARD_PORTS
     build.registers += REGISTERS
     make = partial(BoardControl, plan, error="error" in outputs, withdraws=withdraws)
-    _add_control(build, plan, make)
+    heard: dict[str, Parts] = {}
+    for name in OF_LINKS:
+        bits = len(getattr(make(), name)) // plan.links
+        heard[name] = tuple(Part(f"{name}_{link}", 0, bits) for link in range(plan.links))
+    add_single(build, "board_control", Role.FAR_LINK, make, heard)
+    for name in (*STATUS, "failed", "attempts"):
+        build.add_output(name, build.nets[name])
     for link in range(plan.links):
         _add_link(build, plan, link)
     return top
 
 
-def _add_control(build: FabricBuilder, plan: LinkPlan, make: Callable[[], Leaf]) -> None:
-    """Add the control of the board."""
-    inputs: dict[str, Parts] = {}
-    for name, member in make().signature.members.items():
-        if member.flow is In:
-            each = [f"{name}_{link}" for link in range(plan.links)] if name in OF_LINKS else [name]
-            inputs[name] = tuple(Part(net, 0, member.shape // len(each)) for net in each)
-    add_single(build, "board_control", Role.FAR_LINK, make, inputs)
-    for name in (*STATUS, "failed", "attempts"):
-        build.add_output(name, build.nets[name])
-
-
-def _add_link(build: FabricBuilder, plan: LinkPlan, link: int) -> None:
+def _add_link(build: CoreBuilder | FabricBuilder, plan: LinkPlan, link: int) -> None:
     """Add a transmitter, a buffer, and a receiver."""
     (node, port), latency, fields = plan.boards.links[link], plan.boards.latency[link], plan.fields
     ports = {name: link_port(link, name) for name in LINK_PORTS}
@@ -116,29 +116,24 @@ def _add_link(build: FabricBuilder, plan: LinkPlan, link: int) -> None:
     for name, declared in LINK_PORTS.items():
         clock = ports["rx_clk"] if name.startswith("rx") else "clk"
         build.declared[ports[name]] = declared._replace(clock=clock)
-    own = ("at", "head", "count", "received", *OF_LINKS)
-    nets = ports | {name: f"{name}_{link}" for name in own}
+    own = ("at", "head", "count", *OF_LINKS)
+    nets = ports | {name: f"{name}_{link}" for name in own} | {"received": f"link_rx_{link}"}
+    nets |= {name: f"{name}_{latency}" for name in ("due", "check_due")}
     sends: dict[str, Parts] = {
         "sent": (Part(f"tx_{node}", port * plan.width, plan.width),),
         "link": (Fixed(link, fields["link"].width),),
     }
-    make: Callable[[], Leaf] = partial(Transmitter, plan)
-    add_single(build, "transmitter", Role.FAR_LINK, make, sends, nets, f"transmitter_{link}")
-    build.add_output(ports["tx_word"], plan.width)
-    build.add_output(ports["tx_frame"], FRAME_BITS)
-    build.add_input(ports["rx_clk"])
-    build.add_input(ports["rx_word"], plan.width)
-    build.add_input(ports["rx_frame"], FRAME_BITS)
-    make = partial(Buffer, plan, latency)
-    add_single(build, f"buffer_{latency}", Role.BUFFER, make, {}, nets, f"buffer_at_{link}")
-    heard = {"count": nets["count"], "head": nets["head"], "frozen": "frozen"}
-    heard |= {name: f"{name}_{latency}" for name in ("due", "check_due")}
-    takes: dict[str, Parts] = {name: build.whole(net) for name, net in heard.items()}
-    takes["peer"] = (Part("peers", link * plan.end_bits, plan.end_bits),)
-    make = partial(Receiver, plan, latency)
-    add_single(
-        build, f"receiver_{latency}", Role.FAR_LINK, make, takes, nets, f"receiver_at_{link}"
+    takes: dict[str, Parts] = {"peer": (Part("peers", link * plan.end_bits, plan.end_bits),)}
+    far: tuple[tuple[str, str, Callable[[], Leaf], dict[str, Parts]], ...] = (
+        ("transmitter", "transmitter", partial(Transmitter, plan), sends),
+        (f"buffer_{latency}", "buffer_at", partial(Buffer, plan, latency), {}),
+        (f"receiver_{latency}", "receiver_at", partial(Receiver, plan, latency), takes),
     )
+    for name, at, make, inputs in far:
+        members = make().signature.members.items()
+        build.add_ports({ports[port]: member for port, member in members if port in ports})
+        role = Role.BUFFER if at == "buffer_at" else Role.FAR_LINK
+        add_single(build, name, role, make, inputs, nets, f"{at}_{link}")
 
 
 def plan_links(fabric: Fabric, boards: Boards, **how: Any) -> LinkPlan:
@@ -251,29 +246,32 @@ class BoardSystem(System):
     @cached_property
     def netlists(self) -> tuple[Netlist, ...]:
         """The netlist of each board; those of a kind are one."""
-        found = [netlist for netlist, _ in self._built]
-        keys = [repr((n.inputs, n.outputs, [*n.modules], [*n.instances])) for n in found]
-        return tuple(found[keys.index(key)] for key in keys)
+        known: dict[str, Netlist] = {}
+        found = map(self._netlist, range(self.boards.number))
+        return tuple(
+            known.setdefault(repr((n.inputs, n.outputs, [*n.modules], [*n.instances])), n)
+            for n in found
+        )
 
     @property
     def kind_of(self) -> tuple[int, ...]:
         """The kind of each board, by the number of the first one of it among the kinds."""
-        kinds = list(dict.fromkeys(map(id, self.netlists)))
-        return tuple(kinds.index(id(netlist)) for netlist in self.netlists)
+        kinds = [*dict.fromkeys(self.netlists)]
+        return tuple(map(kinds.index, self.netlists))
 
-    @cached_property
+    @property
     def read_latency(self) -> int:
         """Edges from an address to its data."""
-        return self._built[0][1]
+        latency: int = self.netlists[0].modules["host"]().read_latency
+        return latency
 
-    @cached_property
-    def _built(self) -> tuple[tuple[Netlist, int], ...]:
-        """The netlist of each board, and the latency of its host port."""
-        program, width = self.fabric.program, self.fabric.width
-        placement, built = place(program, self.fabric.beat), []
-        for board in range(self.boards.number):
-            cut = board_cut(self.boards, board)
-            build = FabricBuilder(program, placement, width, Top.HOST, cut=cut)
-            top = add_board(build, self.fabric.form_layouts, self.plan)
-            built.append((build.done(), top.read_latency))
-        return tuple(built)
+    def _netlist(self, board: int) -> Netlist:
+        """The netlist of a board."""
+        fabric, cut = self.fabric, board_cut(self.boards, board)
+        if fabric.core:
+            core = host_core(fabric.program, fabric.width, cut=cut)
+            add_board(core, fabric.form_layouts, self.plan)
+            return core.build.done()
+        build = FabricBuilder(fabric.program, fabric.placement, fabric.width, Top.HOST, cut=cut)
+        add_board(build, fabric.form_layouts, self.plan)
+        return build.done()

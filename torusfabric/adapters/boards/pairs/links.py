@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from amaranth.build.res import ResourceError
 from amaranth.hdl import Cat, DomainRenamer, Module, Signal, Value
@@ -18,7 +19,7 @@ from .words import PairReceiver, PairSender, Units, WordTimer
 __all__ = ["Layer", "PairLinks", "bundle_ends", "pairs_of"]
 
 
-class Layer(Protocol):
+class Layer(ABC):
     """A physical layer: how words go over pairs, and what stands between their units and wires.
 
     Attributes
@@ -32,15 +33,19 @@ class Layer(Protocol):
     resource: str
     units: Units
 
+    @abstractmethod
     def begin(self, m: Module, platform: Any) -> None:
         """Make what all bundles share."""
 
     def sending(self, bundle: int) -> str:
-        """The domain of what sends on the pairs of a bundle."""
+        """Return the domain of what sends on the pairs of a bundle; by default one for each."""
+        return f"{self.resource}_tx_{bundle}"
 
     def receiving(self, bundle: int) -> str:
-        """The domain of what receives on them."""
+        """Return the domain of what receives on them; by default one for each."""
+        return f"{self.resource}_rx_{bundle}"
 
+    @abstractmethod
     def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Send the units of all pairs of a bundle, in its domain; returns those that come."""
 
@@ -82,11 +87,10 @@ class PairLinks:
         self._layer, self.units = layer, layer.units
         self._per_pair = (self.units.bits - FRAME_BITS) // self._width
         ends = system.boards.ends[board]
-        to = {end.board: list[int]() for end in ends}
-        for link, end in enumerate(ends):
-            to[end.board].append(link)
+        to = ([k for k, end in enumerate(ends) if end.board == other]
+              for other in neighbours(system, board))  # fmt: skip
         #: Of each bundle, the links that it sends, and those that it receives: as the other sends.
-        self._bundles = [(own, sorted(own, key=lambda k: ends[k].link)) for own in to.values()]
+        self._bundles = [(own, sorted(own, key=lambda k: ends[k].link)) for own in to]
         for number, (links, _) in enumerate(self._bundles):
             self._check(len(links), pairs_of(platform, layer.resource, number), number, given)
 

@@ -9,8 +9,8 @@ from amaranth.lib import io
 
 from ....errors import InputError
 from ....fpga.board.platforms import pll
-from .links import pairs_of
-from .words import Bits, Units
+from .links import Layer, pairs_of
+from .words import Bits
 
 __all__ = ["LvdsLayer"]
 
@@ -28,7 +28,7 @@ SENDING = "lvds"
 CLOCK = 0b0101
 
 
-class LvdsLayer:
+class LvdsLayer(Layer):
     """Pairs for data, and one for their clock, to and from each neighbour: gears of four bits.
 
     Raises
@@ -50,15 +50,11 @@ class LvdsLayer:
                 f"Clock of the board must be at most {rate / Bits.gear / LEAST_CYCLES:g} MHz for "
                 f"pairs of {rate} Mbit/s, not {self._mhz:g}"
             )
-        self.units: Units = Bits(self._cycles)
+        self.units = Bits(self._cycles)
 
     def sending(self, bundle: int) -> str:
-        """The same of all bundles."""
+        """Return the one domain of all bundles."""
         return SENDING
-
-    def receiving(self, bundle: int) -> str:
-        """One for each."""
-        return f"{SENDING}_rx_{bundle}"
 
     def begin(self, m: Module, platform: Any) -> None:
         """Make the clock of what sends, so many times as fast as that of the fabric.

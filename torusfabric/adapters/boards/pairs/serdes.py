@@ -8,7 +8,8 @@ from amaranth.build.res import ResourceError
 from amaranth.hdl import ClockDomain, ClockSignal, Instance, Module, Signal, Value
 
 from ....errors import InputError
-from .words import Bytes, Units
+from .links import Layer
+from .words import Bytes
 
 __all__ = ["FABRIC_MHZ", "SerdesLayer"]
 
@@ -26,7 +27,7 @@ FABRIC_MHZ = RATE / 10 / Bytes.gear / CYCLES
 RESET = 1024
 
 
-class SerdesLayer:
+class SerdesLayer(Layer):
     """A pair to and from each neighbour of a board, at a transceiver of an ECP5, by LiteICLink.
 
     Raises
@@ -48,15 +49,7 @@ class SerdesLayer:
         from .transceiver import transceiver
 
         self._transceiver = transceiver
-        self.units: Units = Bytes(CYCLES)
-
-    def sending(self, bundle: int) -> str:
-        """One for each."""
-        return f"serdes_tx_{bundle}"
-
-    def receiving(self, bundle: int) -> str:
-        """One for each."""
-        return f"serdes_rx_{bundle}"
+        self.units = Bytes(CYCLES)
 
     def begin(self, m: Module, platform: Any) -> None:
         """Make what resets all transceivers."""

@@ -8,9 +8,10 @@ moves on by a unit each time that it is wrong.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -32,26 +33,26 @@ WRONG, RIGHT, LOST = 4, 1, 24
 
 
 @dataclass(frozen=True)
-class Bits:
-    """Units of a bit, four in a cycle.
-
-    The first one belongs to a sequence that no data has: each next bit is the inverse of the sum of
-    the sixth and the seventh before it.
+class Units(ABC):
+    """What goes on a pair for a word: a unit that the receiver knows, and the word in others.
 
     Parameters
     ----------
     cycles : int
-        Of the faster clock, in one of the fabric.
+        Cycles of the faster clock in one of the fabric.
 
     Attributes
     ----------
     unit, gear : int
         Bits of a unit, and units that go in a cycle of the faster clock.
+    data : int
+        Bits of the fabric in a unit.
     """
 
     cycles: int
-    unit: ClassVar[int] = 1
-    gear: ClassVar[int] = 4
+    unit: ClassVar[int]
+    gear: ClassVar[int]
+    data: ClassVar[int]
 
     @property
     def count(self) -> int:
@@ -60,11 +61,33 @@ class Bits:
 
     @property
     def bits(self) -> int:
-        """Of the fabric, in a word: all but the first one."""
-        return self.count - 1
+        """Bits of the fabric in a word: all units but the first one have some."""
+        return self.data * (self.count - 1)
+
+    def word(self, rest: Sequence[Value]) -> Value:
+        """Return the word in units behind the first one."""
+        return Cat(unit[: self.data] for unit in rest)
+
+    @abstractmethod
+    def sent(self, m: Module, now: Value, word: Value) -> Value:
+        """Return all units of a word that is sent now."""
+
+    @abstractmethod
+    def right(self, m: Module, now: Value, first: Value) -> Value:
+        """Return whether the first unit of a word is right, which has come now."""
+
+
+class Bits(Units):
+    """Units of a bit, four in a cycle.
+
+    The first one belongs to a sequence that no data has: each next bit is the inverse of the sum of
+    the sixth and the seventh before it.
+    """
+
+    unit, gear, data = 1, 4, 1
 
     def sent(self, m: Module, now: Value, word: Value) -> Value:
-        """All units of a word that is sent now: the next bit of the sequence, and the word."""
+        """Return the next bit of the sequence, and the word."""
         history = Signal(HISTORY, name="history")
         bit = self._following(history)
         with m.If(now):
@@ -72,58 +95,33 @@ class Bits:
         return Cat(bit, word)
 
     def right(self, m: Module, now: Value, first: Value) -> Value:
-        """Whether the first unit of a word is right, which has come now: the next bit."""
+        """Return whether the first unit is the next bit of the sequence."""
         history = Signal(HISTORY, name="history")
         with m.If(now):
             m.d.sync += history.eq(Cat(first, history))
         return (first == self._following(history)) & ~history.all()
 
-    def word(self, rest: Sequence[Value]) -> Value:
-        """The word in units behind the first one."""
-        return Cat(*rest)
-
     def _following(self, history: Value) -> Value:
         return ~(history[HISTORY - 2] ^ history[HISTORY - 1])
 
 
-@dataclass(frozen=True)
-class Bytes:
-    """Units of a byte, two in a cycle, each with a bit that says that it is no data; as `Bits`."""
+class Bytes(Units):
+    """Units of a byte, two in a cycle, each with a bit that says that it is no data."""
 
-    cycles: int
-    unit: ClassVar[int] = 9
-    gear: ClassVar[int] = 2
-
-    @property
-    def count(self) -> int:
-        """Units of a word of the fabric."""
-        return self.cycles * self.gear
-
-    @property
-    def bits(self) -> int:
-        """Of the fabric, in a word: all bytes but the first one."""
-        return 8 * (self.count - 1)
+    unit, gear, data = 9, 2, 8
 
     def sent(self, m: Module, now: Value, word: Value) -> Value:
-        """All units of a word that is sent now: a comma, and the word."""
+        """Return a comma, and the word."""
         data = (Cat(word.word_select(k, 8), Const(0, 1)) for k in range(self.count - 1))
         return Cat(self._comma, *data)
 
     def right(self, m: Module, now: Value, first: Value) -> Value:
-        """Whether the first unit of a word is right: a comma."""
+        """Return whether the first unit is a comma."""
         return first == self._comma
-
-    def word(self, rest: Sequence[Value]) -> Value:
-        """The word in units behind the first one."""
-        return Cat(unit[:8] for unit in rest)
 
     @property
     def _comma(self) -> Value:
         return Const(1 << 8 | COMMA, self.unit)
-
-
-#: What goes on a pair for a word.
-Units: TypeAlias = Bits | Bytes
 
 
 class WordTimer(wiring.Component):

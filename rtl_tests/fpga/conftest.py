@@ -1,0 +1,24 @@
+"""What tests of builds share: plans, since one takes longer to make than the rest of a test."""
+
+import sys
+
+import pytest
+
+from torusfabric.fpga.board.plan import plan_build
+
+_PLANS = {}
+
+
+def _plan_once(fabric, board, **options):
+    """The plan of a build, made once for equal fabrics."""
+    key = fabric.digest, repr(board), repr(sorted(options.items()))
+    if key not in _PLANS:
+        _PLANS[key] = plan_build(fabric, board, **options)
+    return _PLANS[key]
+
+
+@pytest.fixture
+def kept_plans(monkeypatch):
+    """Builds share the plans of equal fabrics."""
+    for user in ("build", "run"):
+        monkeypatch.setattr(sys.modules[f"torusfabric.fpga.board.{user}"], "plan_build", _plan_once)
