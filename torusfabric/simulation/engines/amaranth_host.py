@@ -135,6 +135,9 @@ class HostDriver:
         ctx.set(design.start, 1)
         await self._clock.tick()
         ctx.set(design.start, 0)
+        # What was chosen counts with the start alone.
+        for name, value in job.inputs.items():
+            ctx.set(getattr(design, name), ~value)
         edges, limit = 0, expected + PATIENCE
         while not ctx.get(design.done):
             if not ctx.get(design.busy) or edges == limit:
