@@ -25,7 +25,6 @@ from ..memories import address_width
 from ..modules import Leaf
 from ..netlist import Netlist, NetlistBuilder, Role
 from ..operator_unit import OperatorUnit
-from .crossbar import Crossbar, plan_crossbars
 from .direct_port import DirectPort
 from .families import Family
 from .kinds import NodeKinds
@@ -33,7 +32,7 @@ from .memory_port import MemoryPort
 from .part import NodeInputs, NodeSettings
 from .places import BitPlacer, Columns, NodeTable
 from .room import LoadBus, LoadWord, RoomKinds, RoomRows, TableRam
-from .router import Operators, Router
+from .router import Crossbar, Operators, Router, plan_crossbars
 from .rows import Rows
 from .run_port import RunPort
 from .sequencer import Sequencer, row_bits
