@@ -1,4 +1,4 @@
-"""The ports of a core without memories that are there once."""
+"""The ports that all nodes of a core without memories share."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["DirectCount"]
 
 
 class DirectCount(Leaf):
-    """Says which flit nodes send, and counts the words that arrive.
+    """Shows which flit all nodes send, and counts the words that arrive at each.
 
     Members
     -------
     flit, arrives : In
-        The number of the flit to send, and a strobe for words that arrive, as early as they leave
-        for nodes.
+        The number of the flit to send, and a strobe for words that arrive, in the cycle in which
+        the sequencer sends such signals to the nodes.
     tx_address : Out
         The number of the flit to send.
     rx_enable : Out(1)
-        High while words arrive.
+        High in each cycle in which words arrive.
     rx_address : Out
-        The number of the row, counted on through all flits.
+        The number of such cycles before this one, in this run.
     """
 
     def __init__(self, port: DirectPort) -> None:
@@ -41,7 +41,7 @@ class DirectCount(Leaf):
         self.rx_address = Signal(port.arrival_bits, reset_less=True, name="rx_address")
 
     def elaborate(self, platform: object) -> Module:
-        """Build as many registers as there are on the way to nodes, and the counter."""
+        """Build the counter, behind the registers that signals pass on their way to the nodes."""
         m = Module()
         m.d.comb += [
             self.tx_address.eq(delayed(m, self.value("flit"), DISTRIBUTION, "flit")),

@@ -1,9 +1,9 @@
 """The hardware of a bare core: its run port and its ports of nodes are those of the fabric.
 
-Where a run chooses its root, starts pass `Requests`, which refuses what is no node. What nodes
-receive in a broadcast from any root lies in the upper half of their memories, and what they would
-send in the lower one. A table at each node says which half shows what the last run delivered there:
-the lower one at its root. So an address is the same for all roots.
+Where a run chooses its root, starts pass `Requests`, which refuses a root that is no node. In a
+broadcast from any root, words that a node receives lie in the upper half of its memories, and words
+that it would send as the root in the lower half. A table at each node says which half holds what
+the last run delivered there: the lower one at the root. So an address is the same for all roots.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ the cycle in which it is given. A read takes some cycles more::
            bank and   registers of the    select registers,  read_data
            address    node, then memory   word of memory
 
+A node that shows many memories chooses the word in two stages, and `read_data` comes a cycle later.
+
 Why: a read that is asked for with a start, or in the last cycle before it, reaches the memories
 before the addresses of the run do, and so does a read in the cycle of `done` after them.
 """

@@ -372,7 +372,6 @@ class Core:
         columns.settle(rows, placers)
         self.load_bus = self._plan_load_bus(placers) if columns.writable else None
         self._node_tables: list[NodeTable] = []
-        self._place_injections(stores)
         of_stores = [self._store_maker(store) for store in stores]
         shares = any("busy" in make().signature.members for make in of_stores)
         self._add_sequencer(renamed, shares=shares)
@@ -390,22 +389,23 @@ class Core:
         return [each for each in counts if each[1]]
 
     def _plan_stores(self, *, idles: bool) -> list[Store]:
-        """Plan the stores of all nodes, or reserve what a direct port needs."""
+        """Plan the stores of all nodes, or let a direct port stand in for them.
+
+        Each injection port gets its place among the words that its node injects.
+        """
+        count = len(self.build.sources.injections)
         if isinstance(self.memory_port, DirectPort):
             self.memory_port.reserve(self._columns)
+            self.build.injection_places = np.tile(np.arange(count), (len(self.nodes), 1))
             return []
-        concurrent = self.concurrent
-        return plan_stores(self.rows, self.kinds, self._columns, idles=idles, concurrent=concurrent)
-
-    def _place_injections(self, stores: Sequence[Store]) -> None:
-        """Find the place of each injection port among the words of each node."""
-        count = len(self.build.sources.injections)
+        stores = plan_stores(
+            self.rows, self.kinds, self._columns, idles=idles, concurrent=self.concurrent
+        )
         places = np.full((self.kinds.count, count), -1)
-        if isinstance(self.memory_port, DirectPort):
-            places[:] = np.arange(count)
         for store in stores:
             places[store.family.kinds] = store.injection_places
         self.build.injection_places = np.maximum(places, 0)[self.kinds.kind_of[self.nodes]]
+        return stores
 
     def _store_maker(self, store: Store) -> Callable[[], StoreModule]:
         """Return a function that makes the module of a store."""

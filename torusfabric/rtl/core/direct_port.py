@@ -49,7 +49,7 @@ class DirectPort:
     def reserve(self, columns: Columns) -> None:
         """Let the sequencer send the number of a flit, and a strobe for words that arrive.
 
-        No part of a node is given these; they are the first of their nets.
+        These come first in the nets `counters` and `valids`; no module of a node is given them.
         """
         columns.add_word((ADDRESS,), (1,))
         columns.add_valid((LINK,))
