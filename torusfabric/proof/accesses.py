@@ -202,7 +202,7 @@ class CoreAccess(Access):
 
     def __init__(self, fabric: Fabric, machine: Machine) -> None:
         super().__init__(fabric, machine)
-        self.answer = 1 + fabric.answer
+        self.answer = fabric.read_latency
         self._map = fabric.address_map()
 
     def idle(self) -> dict[str, IntArray]:

@@ -147,7 +147,7 @@ class EndpointPorts(Leaf):
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching"))
-    >>> fabric = tf.Fabric(program, width=8, top="core")
+    >>> fabric = tf.Fabric(program, width=8, top="stream")
     >>> endpoint = fabric.netlist.modules["endpoint_0"]()
     >>> len(endpoint.inject), len(endpoint.rx), [memory.depth for memory in endpoint.shape.memories]
     (8, 32, [4, 4, 3, 4, 1])

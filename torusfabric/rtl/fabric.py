@@ -49,11 +49,9 @@ def short_digest(text: str) -> int:
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
-#: The kinds of fabrics that are made of a core, and the module that adds its adapter. Those of
-#: other kinds are made of the hardware before it.
-CORES = dict.fromkeys(
-    ("host", "host bus", "host part", "host part bus"), "torusfabric.adapters.host.hardware"
-)
+#: The adapter of each kind of fabric that is made of a core. Those with loaded tables, streams or
+#: beats ("host beats", "core beats") are made of older hardware.
+CORES = dict.fromkeys(("host", "host bus", "host part", "host part bus"), "host") | {"core": "bare"}
 
 #: The package of the adapter that puts fabrics behind a bus.
 BUS = "torusfabric.adapters.bus"
@@ -267,14 +265,21 @@ class Fabric(wiring.Component):
         facts = {"loaded": self.frame, "part": self.cut, "beats": self.beat > 1, "bus": self.bus}
         return " ".join([self.top.value, *(name for name, there in facts.items() if there)])
 
+    def _of_adapter(self, name: str) -> Callable[..., Any]:
+        """Return a function of the core's adapter; its name has {} in place of the adapter's."""
+        adapter = CORES[self.kind]
+        module = import_module(f"torusfabric.adapters.{adapter}.hardware")
+        function: Callable[..., Any] = getattr(module, name.format(adapter))
+        return function
+
     def _core(self) -> Core | None:
-        """Return the core with the host port's choices, if the fabric is of such a kind."""
+        """Return the core with the choices of its adapter, if the fabric is of such a kind."""
         if self.kind not in CORES:
             return None
-        module = import_module(CORES[self.kind])
-        core: Core = module.host_core(
-            self.program, self.width, resets=bool(self.bus and not self.cut), cut=self.cut
-        )
+        choices: dict[str, Any] = {}
+        if self.top is Top.HOST:
+            choices = {"resets": bool(self.bus and not self.cut), "cut": self.cut}
+        core: Core = self._of_adapter("{}_core")(self.program, self.width, **choices)
         return core
 
     def builder(self) -> FabricBuilder:
@@ -321,8 +326,7 @@ class Fabric(wiring.Component):
     def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
         if self.core:
-            module = import_module(CORES[self.kind])
-            built: Built = module.add_host_fabric(self.core, self.form_layouts)
+            built: Built = self._of_adapter("add_{}_fabric")(self.core, self.form_layouts)
             return built
         from .coreless import add_top  # a guest: the hardware before the core
 

@@ -19,7 +19,7 @@ from .operator_unit import OperatorUnit
 from .place import RowTables
 from .placement import Placement
 from .run_choices import RunChoices
-from .top import Top, is_direct
+from .top import Top
 
 if TYPE_CHECKING:
     from ..contract.cut import Cut
@@ -120,8 +120,6 @@ class FabricBuilder(NetlistBuilder):
         With any root, that of the node at each offset from it.
     beat, word : int
         Flits that nodes are given, and show, at a time; bits of as many.
-    streaming : bool
-        Whether nodes have ports for what they send and receive, in place of endpoints.
     sequenced : dict of str to tuple of Part
         What the sequencer gives, by the name of its output, once it is there.
     from_host : list of str
@@ -152,7 +150,6 @@ class FabricBuilder(NetlistBuilder):
         self.beat = placement.endpoints.shapes[0].beat
         self.word = self.beat * width
         self.address_bits = address_width(int(program.depth.max()))
-        self.streaming = top is Top.CORE and is_direct(program)
         self.sequenced: dict[str, tuple[Part, ...]] = {}
         self.from_host: list[str] = []
         self.distribution = Distribution(self, self.nodes)
@@ -232,7 +229,7 @@ class FabricBuilder(NetlistBuilder):
         stage = np.searchsorted(first, chosen, side="right") - 1
         number = chosen - first[stage]
         injected = chosen >= sources.first_injection
-        if injected.any() and not self.streaming:
+        if injected.any():
             different, which = np.unique(self.variant_of[nodes], return_inverse=True)
             place = np.zeros((len(different), len(sources.injections)), int)
             for row, variant in enumerate(different.tolist()):

@@ -13,11 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from amaranth.lib.wiring import Out
 
-from ..program.timing import DISTRIBUTION
 from ..topology import IntArray, cayley
-from .arrays import Fixed, Numbers, OneOf, Parts, Role, Slice, Source
+from .arrays import Fixed, Numbers, OneOf, Role, Slice, Source
 from .combiner import Combiner
-from .distribution import ControlStage
 from .endpoint import EndpointPorts, EndpointSettings
 from .endpoint_host import Endpoint
 from .fabric_builder import FabricBuilder
@@ -29,38 +27,7 @@ from .router import Router
 from .top import Top
 
 __all__ = ["add_combiners", "add_endpoint_array", "add_endpoint_module", "add_endpoints",
-           "add_routers", "add_streams", "endpoint_settings"]  # fmt: skip
-
-
-def add_streams(build: FabricBuilder) -> None:
-    """Ports for every node of a core: the words it sends, and those that arrive.
-
-    A cycle after ``tx_address`` shows a number w, ``inject_N`` is to be flit w of each chunk of
-    node N. While ``rx_enable``, ``receive_N`` is what arrives at each in-port, and ``rx_address``
-    counts wave * steps + step - 1.
-    """
-    injections = len(build.sources.injections)
-    every = np.arange(build.nodes)
-    arriving = (each.parts(build.nodes) for each in build.arriving(every))
-    for node, words in enumerate(zip(*arriving, strict=True)):
-        build.add_input("inject", injections * build.width, node=node)
-        build.wire_output("receive", words, node=node)
-    steps, flits = build.program.loop.rows, build.program.loop.flits
-    for name, source, bits in (
-        ("tx_address", "read_0", address_width(flits)),
-        ("rx_enable", "store_0", 1),
-        ("rx_address", "write_0", address_width(steps * flits)),
-    ):
-        # As late as what routers are given.
-        given: Parts = build.low(source, bits)
-        build.add_module(f"{name}_stage", partial(ControlStage, {"next": bits}), role=Role.CONTROL)
-        for k in range(DISTRIBUTION):
-            later = f"{name}_{'early' if k + 1 < DISTRIBUTION else 'now'}"
-            stage = f"{name}_stage_{k}"
-            build.add(stage, f"{name}_stage", inputs={"next": given},
-                    outputs={"next_near": (later, bits)})  # fmt: skip
-            given = build.whole(later)
-        build.wire_output(name, build.whole(later))
+           "add_routers", "endpoint_settings"]  # fmt: skip
 
 
 def add_endpoints(build: FabricBuilder) -> None:

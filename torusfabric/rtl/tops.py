@@ -20,7 +20,7 @@ from .finders import HostLayout
 from .host import add_host
 from .memories import address_width, choose
 from .netlist import Fixed, Leaf, Parts, Role, add_single
-from .node_parts import add_combiners, add_endpoints, add_routers, add_streams
+from .node_parts import add_combiners, add_endpoints, add_routers
 from .sequencer import Sequencer
 from .top import Built
 
@@ -124,13 +124,12 @@ def add_host_top(build: FabricBuilder, layouts: Sequence[HostLayout], outside: s
 
 
 def add_core_top(build: FabricBuilder) -> Built:
-    """Every node has ports of its own: to its memories, or for the words that it sends."""
+    """Every node has a port to its memories."""
     add_starts(build)
     add_sequencer(build, {"idle_address": (Fixed(0, build.address_bits),)})
-    direct = build.streaming
-    routers = add_inside(build, add_streams if direct else add_endpoints)
+    routers = add_inside(build, add_endpoints)
     add_status(build)
-    return Built(routers, 0 if direct else 1 + build.placement.endpoints.answer)
+    return Built(routers, 1 + build.placement.endpoints.answer)
 
 
 def add_inside(

@@ -49,13 +49,12 @@ def host_core(
     layouts = range(1 + max(form.layout for form in program.forms))
     of_layout = [form.layout for form in program.forms].index
     words = [program.part(of_layout(layout)).send_words for layout in layouts]
-    # Blocks begin later anyway, after a start that closes the port.
-    hold = 0 if cut else max(form.timing.hold for form in program.forms)
     core = Core(
         program,
         width,
         nodes=cut.here if cut else None,
-        run_port=RunPort(program, lead=0, holds=hold > 0, resets=resets),
+        # A part begins later anyway, after a start that closes the port.
+        run_port=RunPort(program, lead=0, holds=cut is None, resets=resets),
         memory_port=SharedPort(
             program.memories,
             int(program.depth.max()),

@@ -47,7 +47,7 @@ class PortSignals(NamedTuple):
     word : Value
         The word that is written.
     asks : Value
-        High in the cycle of a read.
+        High in the cycle of a read; a constant if the port reads in every cycle.
     address, bank : Value
         The address of a read, and the number of the memory.
     """

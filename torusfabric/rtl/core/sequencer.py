@@ -172,7 +172,7 @@ class Sequencer(Leaf):
                 m.d.sync += self.operator_code.eq(choose(codes, self.value("operation")))
         if "node_root" in self.signature.members:
             m.d.comb += self.node_root.eq(self.last_root)
-        if not self._port.holds:
+        if not self._port.hold:
             return accepted
         held, waits = Signal(name="held"), Signal(name="waits")
         m.d.comb += waits.eq(accepted | held)

@@ -255,13 +255,13 @@ class StoreModule(NodePart):
         """Return the read port of a copy of a bank, of several words."""
         if not copy.shown:
             return ReadPort(self._run_address(copy.address, bank), self._busy)
-        asked = self._in_section(self._asked.address, bank, "read_section")
+        asked, asks = self._in_section(self._asked.address, bank, "read_section"), self._asked.asks
         if copy.address is None:
-            return ReadPort(asked, self._asked.asks)
+            return ReadPort(asked, asks)
         address = self._run_address(copy.address, bank)
         if not self._port.passes(copy.address):
             address = Mux(self._busy, address, asked)
-        return ReadPort(address, self._busy | self._asked.asks)
+        return ReadPort(address, asks if isinstance(asks, Const) else self._busy | asks)
 
     def _write(self, bank: Bank) -> WritePort:
         """Return the write port of a bank: words that arrive, and words of the memory port."""
@@ -373,9 +373,12 @@ class StoreModule(NodePart):
             word = self._shown_in_stages(banks)
         else:
             word = self._shown_of(banks)
-        # A register holds what resets the word, with nothing in between.
-        silent = delayed(self.m, ~self._asked.asks, 1 + late, "silent")
-        self.m.d.sync += self.read_data.eq(Mux(silent, 0, word))
+        asks = self._asked.asks
+        if not isinstance(asks, Const):
+            # A register holds what resets the word, with nothing in between.
+            silent = delayed(self.m, ~asks, 1 + late, "silent")
+            word = Mux(silent, 0, word)
+        self.m.d.sync += self.read_data.eq(word)
 
     def _shown_of(self, banks: list[int]) -> Value:
         """Return the word that the memory port asks for, if it is in one of some banks."""
