@@ -9,7 +9,7 @@ from torusfabric.adapters.boards.drive import simulate_boards
 from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.adapters.boards.hardware.block import Block
 from torusfabric.errors import InputError
-from torusfabric.rtl.endpoint_shape import FlitRows
+from torusfabric.rtl.flit_rows import FlitRows
 from torusfabric.rtl.placement import place
 from torusfabric.topology.boards import Boards
 from torusfabric.verilog.manifest import interface
@@ -69,7 +69,7 @@ def test_several_boards_take_beats():
 def test_what_has_no_beats_is_refused():
     with pytest.raises(InputError, match="Beat must be 1 for a core without memories, whose words"):
         build_fabric("3x3", "allgather", beat=2, top="core", flits=8)
-    with pytest.raises(InputError, match="Beat must be 1, or what divides all blocks of messages"):
+    with pytest.raises(InputError, match="Beat must be at most 1 for 7-flit blocks, not 2"):
         build_fabric("3x3", "alltoall", beat=2, flits=7)
 
 

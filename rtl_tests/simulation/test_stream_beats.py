@@ -13,8 +13,8 @@ import torusfabric as tf
 from torusfabric.analysis import volume
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
-from torusfabric.rtl.endpoint_shape import FlitRows
-from torusfabric.rtl.streams.packets import Packets, packet_counts
+from torusfabric.rtl.flit_rows import FlitRows
+from torusfabric.rtl.streams.packets import packet_counts
 from torusfabric.rtl.streams.sections import by_beats
 from torusfabric.simulation.engines.traffic import Arrival
 from torusfabric.simulation.streams import simulate_streams
@@ -119,12 +119,6 @@ def test_words_of_a_beat_lie_in_a_row():
     rows = FlitRows(4, 4)
     assert len({*rows.split(np.array([6, 10, 14, 18]))[0].tolist()}) == 2
     assert len({*rows.split(np.array([2, 6, 10, 14]))[0].tolist()}) == 1
-    memory, base = np.zeros((1, 1, 2), int), np.array([[[0, 6]]])
-    packets = Packets(
-        count=1, there=np.ones(1, bool), memory=memory, base=base, flits=6, in_turn=True
-    )
-    assert packets.fits(2)
-    assert not packets.fits(4)
 
 
 @pytest.mark.parametrize(

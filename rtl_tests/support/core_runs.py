@@ -6,6 +6,7 @@ import numpy as np
 from amaranth.sim import Simulator
 
 from torusfabric.rtl.core.core import Core
+from torusfabric.rtl.flit_rows import FlitRows
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class CoreDriver:
 
     def __init__(self, ctx, core, design):
         self.ctx, self.core, self.design = ctx, core, design
-        self.program = core.program
+        self.program, self.ones = core.program, (1 << core.width) - 1
 
     def set(self, name, value):
         if hasattr(self.design, name):
@@ -58,22 +59,35 @@ class CoreDriver:
             options["operation"] = job.operation or 0
         return self.program.execute(words, width=self.core.width, **options)
 
-    def write_words(self, job, words, index):
-        """Show word number `index` of each node to the memory ports."""
+    def rows(self, job, words):
+        """The rows of a message, for each node of the core: bank, address and flits."""
+        beat, width = self.core.beat, self.core.width
         memory, address = self.places(job, received=False)
-        for node, number in enumerate(self.core.nodes.tolist()):
-            there = index < memory.shape[1] and address[node, index] >= 0
+        rows = [{} for _ in self.core.nodes]
+        for (node, index), at in np.ndenumerate(address):
+            if at >= 0:
+                row = int(memory[node, index]), int(at - at % beat)
+                word = int(words[self.core.nodes[node], index]) << int(at % beat) * width
+                rows[node][row] = rows[node].get(row, 0) | word
+        return [[(*row, flits) for row, flits in of_node.items()] for of_node in rows]
+
+    def write_row(self, job, rows, index):
+        """Show row number `index` of each node to the memory ports."""
+        for node, of_node in enumerate(rows):
+            there = index < len(of_node)
             self.set(f"write_enable_{node}", there)
             if there:
-                self.set(f"write_bank_{node}", memory[node, index])
-                self.set(f"write_address_{node}", address[node, index])
+                bank, address, flits = of_node[index]
+                self.set(f"write_bank_{node}", bank)
+                self.set(f"write_address_{node}", address)
                 self.set(f"write_section_{node}", job.section)
-                self.set(f"write_data_{node}", words[number, index])
+                self.set(f"write_data_{node}", flits)
 
     async def write(self, job, words):
         """Write a message."""
-        for index in range(words.shape[1]):
-            self.write_words(job, words, index)
+        rows = self.rows(job, words)
+        for index in range(max(map(len, rows))):
+            self.write_row(job, rows, index)
             await self.ctx.tick()
         for node in range(len(self.core.nodes)):
             self.set(f"write_enable_{node}", 0)
@@ -103,6 +117,13 @@ class CoreDriver:
             edges += 1
         return edges
 
+    def read_flit(self, node, memory, address):
+        """The flit of an address, in the row that a memory port shows."""
+        rows = self.core.rows
+        pitch = 1 if rows.memories[memory].own else max(rows.pitch(memory))
+        _, flit = FlitRows(self.core.beat, pitch).split(address)
+        return self.get(f"read_data_{node}") >> int(flit) * self.core.width & self.ones
+
     async def read(self, job, expected):
         """Read what has arrived, word by word, a word each cycle."""
         memory, address = self.places(job, received=True)
@@ -116,8 +137,11 @@ class CoreDriver:
                     self.set(f"read_bank_{node}", memory[node, index])
                     self.set(f"read_address_{node}", address[node, index])
                     self.set(f"read_section_{node}", job.section)
-                if index >= answer:
-                    found[node, index - answer] = self.get(f"read_data_{node}")
+                asked = index - answer
+                if asked >= 0:
+                    found[node, asked] = self.read_flit(
+                        node, memory[node, asked], address[node, asked]
+                    )
             await self.ctx.tick()
         return found
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ..program.timing import WRITE
-from ..rtl.endpoint_shape import FlitRows
+from ..rtl.flit_rows import FlitRows
 from ..rtl.multiplexer import select_code
 from ..rtl.streams.packets import KEPT, Packets, packets_received, packets_sent
 from ..topology import BoolArray, IntArray

@@ -12,7 +12,8 @@ from ..collective import combine_in_tree, tree_levels
 from ..program.fields import NEUTRAL
 from ..program.timing import ADDRESS, SETTING, STORE
 from .endpoint import EndpointPorts, Inputs, Reader
-from .endpoint_shape import EndpointMemory, FlitRows, bank_name, wide_memories
+from .endpoint_shape import EndpointMemory, bank_name, wide_memories
+from .flit_rows import FlitRows
 from .memories import (
     Cell,
     ReadPort,
@@ -197,7 +198,7 @@ class EndpointBuilder:
         """
         if rows.beat == 1 or (self._shape.sectioned and memory.own is None):
             return read, Const(0, 0)
-        row, number = rows.parts(read.address)
+        row, number = rows.split_signal(read.address)
         flit = Signal(rows.bits, name=f"flit_{memory.number}_{copy}", reset_less=True)
         with self.m.If(read.enable):
             self.m.d.sync += flit.eq(number)

@@ -18,7 +18,8 @@ from amaranth.lib.wiring import In, Member, Out
 from ..program.fields import NEUTRAL
 from .endpoint import EndpointPorts, EndpointSettings, Reader
 from .endpoint_builder import Copy, EndpointBuilder, asked
-from .endpoint_shape import STAGE_INPUTS, EndpointMemory, EndpointShape, FlitRows
+from .endpoint_shape import STAGE_INPUTS, EndpointMemory, EndpointShape
+from .flit_rows import FlitRows
 from .host import suffix
 from .memories import ReadPort, WritePort, address_width, choose
 from .modules import apart, delayed
@@ -115,7 +116,7 @@ class _HostSide:
     def write(self, memory: EndpointMemory, rows: FlitRows) -> WritePort:
         """The write port of a memory: what arrives comes before what the host writes."""
         build, value = self._build, self._build.value
-        port = rows.written(build.stored(memory))
+        port = rows.write_flit(build.stored(memory))
         if memory.own is None:
             return port
         place, way = value("write_node"), suffix(memory.layout)
@@ -125,7 +126,7 @@ class _HostSide:
             chosen = chosen & (value(f"write_bank{way}") == memory.own)
         chosen = delayed(self._m, chosen, 1, f"write_{memory.number}")
         data = delayed(self._m, value("write_data"), int(self._settings.private))
-        host, _ = rows.parts(build.address(f"write_address{way}", memory.depth))
+        host, _ = rows.split_signal(build.address(f"write_address{way}", memory.depth))
         if not memory.sources:
             return WritePort(host, data, chosen)
         stored = build.stored(memory).enable

@@ -49,9 +49,13 @@ def short_digest(text: str) -> int:
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
-#: The adapter of each kind of fabric that is made of a core. Those with loaded tables, streams or
-#: beats ("host beats", "core beats") are made of older hardware.
-CORES = dict.fromkeys(("host", "host bus", "host part", "host part bus"), "host") | {"core": "bare"}
+#: The adapter of each kind of fabric that is made of a core. Those with loaded tables, or streams,
+#: are made of older hardware.
+CORES = dict.fromkeys(
+    (f"host{part}{beats}{bus}" for part in ("", " part") for beats in ("", " beats")
+     for bus in ("", " bus")),
+    "host",
+) | {"core": "bare", "core beats": "bare"}  # fmt: skip
 
 #: The package of the adapter that puts fabrics behind a bus.
 BUS = "torusfabric.adapters.bus"
@@ -276,9 +280,9 @@ class Fabric(wiring.Component):
         """Return the core with the choices of its adapter, if the fabric is of such a kind."""
         if self.kind not in CORES:
             return None
-        choices: dict[str, Any] = {}
+        choices: dict[str, Any] = {"beat": self.beat}
         if self.top is Top.HOST:
-            choices = {"resets": bool(self.bus and not self.cut), "cut": self.cut}
+            choices |= {"resets": bool(self.bus and not self.cut), "cut": self.cut}
         core: Core = self._of_adapter("{}_core")(self.program, self.width, **choices)
         return core
 

@@ -19,6 +19,7 @@ from .combiner import Combiner
 from .endpoint import EndpointPorts, EndpointSettings
 from .endpoint_host import Endpoint
 from .fabric_builder import FabricBuilder
+from .flit_rows import received_pitch
 from .host import enable_numbers
 from .memories import address_width
 from .modules import Leaf
@@ -62,11 +63,6 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
     maps = range(1 + max(form.layout for form in program.forms))
     of_map = [form.layout for form in program.forms].index
     words = [program.part(of_map(layout)).send_words for layout in maps]
-    pitch = 1
-    if build.beat > 1:
-        from .streams.packets import common_pitch  # a guest
-
-        pitch = common_pitch(program)
     return EndpointSettings(
         injection_delay=build.sources.injection_delay,
         forms=len(program.forms),
@@ -88,7 +84,7 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
         offset_bits=sum(map(address_width, offsets)),
         unit=build.operator_unit if adds else None,
         spare=spare,
-        pitch=pitch,
+        pitch=received_pitch(program, 0) if build.beat > 1 else 1,
         late=bool(build.placement.frame and build.placement.frame.late),
         links=build.topology.longest_link,
     )

@@ -4,6 +4,8 @@ import pytest
 from core_runs import CoreJob, core_faults
 
 import torusfabric as tf
+from torusfabric.errors import InputError
+from torusfabric.rtl.core import Core
 
 
 def plan(topology, name):
@@ -46,6 +48,36 @@ ANY = [
 def test_runs_choose_their_length(topology, collective):
     program = tf.compile(plan(topology, collective), max_flits=8)
     assert not core_faults(program, [CoreJob(length=length) for length in (8, 1, 2, 5, 7)])
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "beat"),
+    [
+        ("3x3", "alltoall:matching", 2),
+        ("3x3", "allgather:matching", 4),
+        ("3x3", "allreduce:spanning-tree", 4),
+        ("4", "allreduce:ring-exchange", 8),
+    ],
+)
+@pytest.mark.parametrize("options", [{"flits": 32}, {"max_flits": 11}])
+def test_memory_ports_move_several_flits(topology, collective, beat, options):
+    program = tf.compile(plan(topology, collective), **options).by_beats(beat)
+    lengths = (11, 1, 6) if program.any_length else (None, None)
+    assert not core_faults(program, [CoreJob(length=length) for length in lengths], beat=beat)
+
+
+@pytest.mark.parametrize(
+    ("options", "beat", "message"),
+    [
+        ({"flits": 4}, 3, "Beat must be a power of two, not 3"),
+        ({"flits": 6}, 4, "Beat must be at most 2 for 6-flit blocks, not 4. Choose flits that"),
+        ({"max_flits": 5}, 2, r"Beat must be at most 1 for .* not 2. Use program.by_beats\(2\)"),
+    ],
+)
+def test_a_beat_that_does_not_divide_blocks_is_refused(options, beat, message):
+    program = tf.compile(plan("3x3", "alltoall"), **options)
+    with pytest.raises(InputError, match=message):
+        Core(program, 8, beat=beat)
 
 
 @pytest.mark.parametrize("options", [{"max_flits": 4}, {"flits": 3}])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from core_runs import CoreDriver, CoreJob, simulate_core
+from core_runs import CoreDriver, CoreJob, core_faults, simulate_core
 
 import torusfabric as tf
 from torusfabric.rtl.core import Core
@@ -21,12 +21,14 @@ class Pipeline:
         self.expected = [
             driver.expected(job, words) for job, words in zip(self.jobs, self.words, strict=True)
         ]
+        self.rows = [
+            driver.rows(job, words) for job, words in zip(self.jobs, self.words, strict=True)
+        ]
         self.received = [np.zeros_like(each) for each in self.expected]
 
     def load(self, number, cycle):
-        """Show the word of a cycle to the write ports."""
-        words = self.words[number]
-        self.driver.write_words(self.jobs[number], words, cycle)
+        """Show the row of a cycle to the write ports."""
+        self.driver.write_row(self.jobs[number], self.rows[number], cycle)
 
     def unload(self, number, cycle):
         """Ask for the word of a cycle, and take that which was asked for some cycles ago."""
@@ -41,7 +43,9 @@ class Pipeline:
                 driver.set(f"read_address_{node}", address[node, cycle])
                 driver.set(f"read_section_{node}", job.section)
             if 0 <= asked < memory.shape[1]:
-                self.received[number][node, asked] = driver.get(f"read_data_{node}")
+                self.received[number][node, asked] = driver.read_flit(
+                    node, memory[node, asked], address[node, asked]
+                )
 
     async def step(self, number):
         """Run message `number`, if there is one, while its neighbours are moved."""
@@ -65,6 +69,7 @@ class Pipeline:
             assert driver.get("done")
 
 
+@pytest.mark.parametrize("beat", [1, 2])
 @pytest.mark.parametrize(
     ("topology", "collective", "options"),
     [
@@ -74,9 +79,9 @@ class Pipeline:
         ("2x2", "broadcast", {"root": "any"}),
     ],
 )
-def test_three_messages_at_once(topology, collective, options):
-    program = tf.compile(tf.plan(topology, collective), flits=4, **options)
-    core = Core(program, 8, sections=2, concurrent=True)
+def test_three_messages_at_once(topology, collective, options, beat):
+    program = tf.compile(tf.plan(topology, collective), flits=8, **options)
+    core = Core(program, 8, beat=beat, sections=2, concurrent=True)
     wrong = []
 
     async def bench(driver):
@@ -92,3 +97,12 @@ def test_three_messages_at_once(topology, collective, options):
 
     simulate_core(core, bench)
     assert wrong == [0] * MESSAGES
+
+
+@pytest.mark.parametrize(
+    ("collective", "flits"), [("allgather", 1), ("broadcast", 1), ("reduce", 3)]
+)
+def test_runs_in_sections_are_right_one_by_one(collective, flits):
+    """Memories of one word in a section included, which a run reads as well as the port."""
+    program = tf.compile(tf.plan("3x3", collective), flits=flits)
+    assert not core_faults(program, [CoreJob(section=k) for k in (0, 1, 1, 0)], sections=2)

@@ -33,13 +33,21 @@ __all__ = ["add_bare_fabric", "bare_core"]
 NETS = {"start": "accepted", "last_root": "sampled_root"}
 
 
-def bare_core(program: Program, width: int) -> Core:
-    """Return the core of a fabric whose nodes have ports of their own."""
+def bare_core(program: Program, width: int, *, beat: int = 1) -> Core:
+    """Return the core of a fabric whose nodes have ports of their own.
+
+    Parameters
+    ----------
+    beat : int
+        Flits of a word of a memory port.
+    """
     port: MemoryPort | DirectPort = DirectPort(program, width)
     if not is_direct(program):
         depth, half = int(program.depth.max()), program.form.upper_half
-        port = BarePort(program.memories, depth, width, half=half)
-    return Core(program, width, run_port=RunPort(program, lead=0, resets=False), memory_port=port)
+        port = BarePort(program.memories, depth, beat * width, half=half)
+    return Core(
+        program, width, beat=beat, run_port=RunPort(program, lead=0, resets=False), memory_port=port
+    )
 
 
 def add_bare_fabric(core: Core, layouts: Sequence[HostLayout]) -> Built:

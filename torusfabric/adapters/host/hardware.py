@@ -34,12 +34,19 @@ __all__ = ["add_host_fabric", "host_core"]
 
 
 def host_core(
-    program: Program, width: int, *, resets: bool = False, cut: Cut | None = None
+    program: Program,
+    width: int,
+    *,
+    beat: int = 1,
+    resets: bool = False,
+    cut: Cut | None = None,
 ) -> Core:
     """Return the core of a fabric with a host port.
 
     Parameters
     ----------
+    beat : int
+        Flits of a word of the host port.
     resets : bool
         True if an input ends runs early.
     cut : Cut, optional
@@ -52,13 +59,14 @@ def host_core(
     core = Core(
         program,
         width,
+        beat=beat,
         nodes=cut.here if cut else None,
         # A part begins later anyway, after a start that closes the port.
         run_port=RunPort(program, lead=0, holds=cut is None, resets=resets),
         memory_port=SharedPort(
             program.memories,
             int(program.depth.max()),
-            width,
+            beat * width,
             nodes=nodes,
             place_bits=NodeGroups(nodes).place_bits,
             enables=enable_numbers(words),

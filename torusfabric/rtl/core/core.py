@@ -20,6 +20,7 @@ from ...topology import IntArray
 from ..arrays import Fixed, Numbers, OneOf, Part, Slice, Source
 from ..assembly import Assembly
 from ..distribution import Distribution, Words
+from ..flit_rows import beat_fault
 from ..links import Link
 from ..memories import address_width
 from ..modules import Leaf
@@ -82,7 +83,7 @@ class CoreBuilder(NetlistBuilder):
         super().__init__()
         self.memory_port, self.hold = memory_port, hold
         self.program, self.here, self.settings = program, nodes, settings
-        self.nodes, self.word = len(nodes), settings.width
+        self.nodes, self.word = len(nodes), memory_port.width
         self.distribution = Distribution(self, self.nodes)
         self.sources = program.forms[0].loop.sources
         self.address_bits = address_width(int(program.depth.max()))
@@ -177,7 +178,9 @@ class Core:
     width : int
         Bits of a flit.
     beat : int
-        Flits that a memory port moves in a cycle.
+        Flits that a memory port moves in a cycle, a power of two: successive flits of a block,
+        which lie in one row. The address is that of any of them. A program of any length has to
+        fill blocks by beats, see `Program.by_beats`.
     sections : int
         Sections of each memory, a power of two; a run, a write and a read each choose one.
     concurrent : bool
@@ -220,10 +223,15 @@ class Core:
         run_port: RunPort | None = None,
         memory_port: MemoryPort | DirectPort | None = None,
     ) -> None:
-        if beat != 1:
-            raise InputError("Beat must be 1; this core does not move several flits a cycle yet")
-        if room is not None and (concurrent or program.by_offset):
-            raise InputError("Room needs a fixed root, and ports that wait for the end of runs")
+        if beat.bit_count() != 1:
+            raise InputError(f"Beat must be a power of two, not {beat}")
+        fault = beat_fault(program, beat)
+        if fault is not None:
+            raise InputError(fault)
+        if room is not None and (concurrent or program.by_offset or beat > 1):
+            raise InputError(
+                "Room needs a fixed root, a beat of 1, and ports that wait for the end of runs"
+            )
         self.program, self.width, self.beat = program, width, beat
         self.sections, self.concurrent = sections, concurrent
         every = range(program.topology.nodes) if nodes is None else nodes
@@ -237,7 +245,7 @@ class Core:
         self.memory_port = memory_port or MemoryPort(
             self.rows.memories,
             int(self.rows.depth.max()),
-            width,
+            beat * width,
             sections=sections,
             concurrent=concurrent,
         )
@@ -285,7 +293,7 @@ class Core:
         for node in range(len(self.nodes)):
             for name, width in self.memory_port.inputs.items():
                 build.add_input(name, width, node=node)
-            build.add_output("read_data", self.width, node=node)
+            build.add_output("read_data", build.word, node=node)
 
     @cached_property
     def links_in(self) -> list[LinkPort]:
@@ -399,7 +407,12 @@ class Core:
             self.build.injection_places = np.tile(np.arange(count), (len(self.nodes), 1))
             return []
         stores = plan_stores(
-            self.rows, self.kinds, self._columns, idles=idles, concurrent=self.concurrent
+            self.rows,
+            self.kinds,
+            self._columns,
+            idles=idles,
+            concurrent=self.concurrent,
+            beat=self.beat,
         )
         places = np.full((self.kinds.count, count), -1)
         for store in stores:
@@ -535,7 +548,7 @@ class Core:
             port: (f"{port}_{{}}", each.shape) for port, each in members.items() if each.flow is Out
         }
         if "read_data" in outputs:
-            outputs["read_data"] = build.read_net, self.width
+            outputs["read_data"] = build.read_net, build.word
         build.add_array(
             f"{name}_at_{{}}",
             module,

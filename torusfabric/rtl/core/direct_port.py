@@ -21,6 +21,8 @@ class DirectPort:
 
     Attributes
     ----------
+    width : int
+        Bits of a word.
     flit_bits : int
         Bits of the number of a flit.
     arrival_bits : int
@@ -41,7 +43,7 @@ class DirectPort:
     inputs: Mapping[str, int] = {}
 
     def __init__(self, program: Program, width: int) -> None:
-        loop = program.loop
+        loop, self.width = program.loop, width
         self.flit_bits = address_width(loop.flits)
         self.arrival_bits = address_width(loop.rows * loop.flits)
         self.outside = {"inject": len(loop.sources.injections) * width}

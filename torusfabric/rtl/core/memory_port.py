@@ -69,6 +69,8 @@ class MemoryPort:
         The memories of a node.
     depth : int
         Words of the deepest memory.
+    width : int
+        Bits of a word of the port: of a flit, or of a row of several.
     sections : int
         Sections of each memory, a power of two.
     concurrent : bool
@@ -98,7 +100,7 @@ class MemoryPort:
         sections: int = 1,
         concurrent: bool = False,
     ) -> None:
-        self.stages = 1
+        self.stages, self.width = 1, width
         self.memories, self.depth = tuple(memories), depth
         self.sections, self.concurrent = sections, concurrent
         self.section_bits = (sections - 1).bit_length()
@@ -123,9 +125,9 @@ class MemoryPort:
         """Cycles from a read to its word."""
         return 1 + self.stages + self.shared
 
-    def passes(self, address: Address | None) -> bool:
+    def passes(self, address: Address) -> bool:
         """Return True if the address of a read comes by a column of the sequencer."""
-        return self.shared and address is not None and address.column is not None
+        return self.shared and address.column is not None
 
     def signals(self, node: NodePart, written: Sequence[int]) -> PortSignals:
         """Return the signals of the port in a node, given the memories that it writes there."""

@@ -347,7 +347,7 @@ class NodePart(Leaf):
             self.m,
             inputs,
             code,
-            self.settings.width,
+            max(map(len, inputs), default=self.settings.width),
             name=name if self.alone else None,
             branched=branched,
             small=small,

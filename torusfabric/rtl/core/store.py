@@ -4,6 +4,10 @@ While no run is under way the memory port writes and reads. What it writes reach
 it is: `busy` alone says whose address and word a memory is given. With `concurrent` the port has a
 read copy of each memory of received words, and writes memories that no run writes, so that both are
 used at the same time, in different sections.
+
+If the memory port moves several flits in a cycle, it writes and reads rows of several flits. A run
+writes a single flit of a row, by a write enable for each, and selects one flit of the row that it
+reads. Copies that only runs read have one flit a word.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
 from ...collective import combine_in_tree
+from ..flit_rows import FlitRows
 from ..memories import (
     Cell,
     ReadPort,
@@ -32,7 +37,7 @@ from ..operator_unit import add_pair
 from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input
 from .places import Bit, Place
-from .store_plan import Address, Arrival, Bank, Copy, Reader, StoreShape
+from .store_plan import Address, Arrival, Bank, Reader, StoreShape
 
 __all__ = ["StoreModule"]
 
@@ -46,9 +51,12 @@ NO_READ = ReadPort(Const(0, 1), Const(0, 1))
 #: The bit of words that are stored in all rows.
 ALWAYS = Bit(Place.CONSTANT, 1)
 
+#: The write enable of a memory that stores nothing.
+NEVER = Const(0, 1)
+
 
 class CellBits(NamedTuple):
-    """The bits of a memory cell that hold the words of a memory.
+    """The bits of a memory cell that hold the words of a memory, one flit of its rows.
 
     Parameters
     ----------
@@ -58,15 +66,12 @@ class CellBits(NamedTuple):
         The first of the bits.
     width, depth : int
         Bits of a word of the cell, and its words: those of all sections, one after another.
-    parts : int
-        Parts of a word that are written one by one.
     """
 
     name: str
     low: int
     width: int
     depth: int
-    parts: int
 
 
 def bank_name(bank: Bank, copy: int) -> str:
@@ -88,15 +93,17 @@ class StoreModule(NodePart):
         The control bits of the operator, if words are combined, or the neutral word needs them.
     write_.., read_.. : In
         The memory port; see `MemoryPort`.
-    read_data : Out(width)
-        The word that is read; 0 unless a read was enabled.
+    read_data : Out
+        The word that is read, one flit or a row; 0 unless a read was enabled.
     inject : Out(injections * width)
         The word of each injection port.
 
     Attributes
     ----------
     banks : dict of int to (list of CellBits)
-        The back door: where the words of each memory are, in all copies.
+        The back door: where the words of each memory are, in all copies. If the memory port moves
+        `beat` flits, flit k of the rows of memory m has the number ``m * beat + k``, and copies
+        that only runs read are left out.
     cells : dict of str to Cell
         The memory cells, by name.
     """
@@ -112,9 +119,12 @@ class StoreModule(NodePart):
         many: bool,
     ) -> None:
         self.shape, self._port, self._many = shape, port, many
-        width = settings.width
         combines = any(len(readers) > 1 for readers in shape.injections)
-        self.banks = self._plan_cells(width)
+        self.banks: dict[int, list[CellBits]] = {}
+        self.cells: dict[str, Cell] = {}
+        for bank in shape.banks:
+            for copy in range(len(bank.copies)):
+                self._add_cell(bank, copy, settings)
         members: dict[str, Member] = {
             "busy": In(int(self._shares_ports())),
             "section": In(port.section_bits),
@@ -122,43 +132,42 @@ class StoreModule(NodePart):
         members |= operator_code_input(settings, neutral=True, combines=combines)
         members |= {name: In(bits) for name, bits in port.inputs.items()}
         injections = max(len(shape.injections), 1)
-        members |= {"read_data": Out(width), "inject": Out(injections * width)}
+        members["read_data"] = Out(port.width)
+        members["inject"] = Out(injections * settings.width)
         super().__init__(inputs, settings, {"rx": words}, members)
-        self.read_data = Signal(width, reset_less=True, name="read_data")
-        self.cells: dict[str, Cell] = {
-            bits.name: memory_cell(bits.name, width=bits.width, depth=bits.depth, parts=bits.parts)
-            for copies in self.banks.values()
-            for bits in copies
-        }
+        self.read_data = Signal(port.width, reset_less=True, name="read_data")
         self._words_of: dict[tuple[int, int], Value] = {}
         self._shown: dict[int, Value] = {}
         self._addresses: dict[object, Value] = {}
 
-    def _plan_cells(self, width: int) -> dict[int, list[CellBits]]:
-        """Return where the words of each memory are."""
-        sections = self._port.sections
-        return {
-            member: [
-                CellBits(
-                    bank_name(bank, copy),
-                    place * width,
-                    len(bank.members) * width,
-                    bank.size * sections if sections > 1 else bank.depth,
-                    len(bank.members) if bank.own else 1,
-                )
-                for copy in range(len(bank.copies))
-            ]
-            for bank in self.shape.banks
-            for place, member in enumerate(bank.members)
-        }
+    def _add_cell(self, bank: Bank, copy: int, settings: NodeSettings) -> None:
+        """Add the cell of a copy of a bank, and note where the words of each memory are."""
+        name, rows, sections = bank_name(bank, copy), bank.rows_of(copy), self._port.sections
+        width = len(bank.members) * rows.beat * settings.width
+        depth = rows.depth(bank.size) * sections if sections > 1 else rows.depth(bank.depth)
+        # The port writes the row of one member; runs write one flit of a row, of all members.
+        parts = len(bank.members) if bank.own else 1
+        if bank.arrivals or not bank.own:
+            parts *= rows.beat
+        self.cells[name] = memory_cell(name, width=width, depth=depth, parts=parts)
+        if rows.beat < bank.rows.beat:
+            return
+        numbers = [member * rows.beat + k for member in bank.members for k in range(rows.beat)]
+        for place, number in enumerate(numbers):
+            bits = CellBits(name, place * settings.width, width, depth)
+            self.banks.setdefault(number, []).append(bits)
+
+    def _is_register(self, bank: Bank, copy: int) -> bool:
+        """Return True if a copy of a bank has one word, which is read without an address."""
+        return isinstance(self.cells[bank_name(bank, copy)], Signal)
 
     def _shares_ports(self) -> bool:
         """Return True if runs and the memory port share a port of a memory, or a reader."""
         return self.shape.port_reader is not None or any(
             (bank.own and bank.arrivals)
-            or (cell.depth > 1 and (copy.address is not None or not copy.shown))
+            or (copy.address is not None and not self._is_register(bank, number))
             for bank in self.shape.banks
-            for copy, cell in zip(bank.copies, self.banks[bank.members[0]], strict=True)
+            for number, copy in enumerate(bank.copies)
         )
 
     def build(self) -> None:
@@ -179,18 +188,17 @@ class StoreModule(NodePart):
 
     # Addresses
 
-    def _in_section(self, address: Value, bank: Bank, section: str) -> Value:
-        """Return an address within a section of a bank."""
-        bits = (bank.size - 1).bit_length()
+    def _row_address(self, flit: Value, bank: Bank, rows: FlitRows, section: str) -> Value:
+        """Return the address of the row of a flit within a section of a bank."""
+        row, _ = rows.split_signal(flit)
+        bits = (rows.depth(bank.size) - 1).bit_length()
         if not self._port.section_bits:
-            return fitting(address, max(bits, 1))
+            return fitting(row, max(bits, 1))
         where = self.here(section) if section == "section" else self.value(section)
-        return Cat(fitting(address, bits), where)
+        return Cat(fitting(row, bits), where)
 
-    def _early_address(self, address: Address | None) -> Value:
+    def _early_address(self, address: Address) -> Value:
         """Return an address of the run a cycle before it counts."""
-        if address is None:
-            return Const(0, 1)
         if address.column is not None:
             return self.value(self.inputs.addresses[address.column])
         first = Cat(*map(self.early_bit, address.first))
@@ -198,20 +206,17 @@ class StoreModule(NodePart):
             return first
         return first + self.value(f"word_{address.counter}")
 
-    def _run_address(self, address: Address | None, bank: Bank) -> Value:
-        """Return an address of the run, in a register that all banks share."""
-        if address is None:
-            found: Value = Const(0, 1)
-        elif address.column is not None:
-            found = self.here(self.inputs.addresses[address.column])
-        elif not address.early:
-            found = self.number(address.first)
-            if address.counter is not None:
-                found = found + self.here(f"word_{address.counter}")
-        else:
+    def _run_address(self, address: Address) -> Value:
+        """Return the address of a flit in a run, in a register that all banks share."""
+        if address.column is not None:
+            return self.here(self.inputs.addresses[address.column])
+        if address.early:
             early = self._early_address(address)
-            found = self._register(early, f"address_of_{len(self._addresses)}", address)
-        return self._in_section(found, bank, "section")
+            return self._register(early, f"address_of_{len(self._addresses)}", address)
+        found = self.number(address.first)
+        if address.counter is not None:
+            found = found + self.here(f"word_{address.counter}")
+        return found
 
     def _register(self, value: Value, name: str, key: object) -> Value:
         """Return a register of this node for a value; there is one for a key."""
@@ -234,73 +239,84 @@ class StoreModule(NodePart):
 
     def _add_bank(self, bank: Bank) -> None:
         """Add the copies of a bank."""
-        write = self._write(bank)
-        for copy, of_copy in enumerate(bank.copies):
-            name, cell = bank_name(bank, copy), self.banks[bank.members[0]][copy]
+        stored = self._arriving(bank)
+        for number, copy in enumerate(bank.copies):
+            rows, name = bank.rows_of(number), bank_name(bank, number)
             word = add_memory(
                 self.m,
                 name,
                 self.cells[name],
-                write=write,
-                read=self._read_port(bank, of_copy) if cell.depth > 1 else NO_READ,
+                write=self._write(bank, rows, stored),
+                read=self._read_port(bank, number, rows),
                 many=self._many,
             )
             for place, member in enumerate(bank.members):
-                part = word.word_select(place, self.settings.width)
-                self._words_of[member, copy] = part
-                if of_copy.shown:
-                    self._shown[member] = part
+                row = word.word_select(place, rows.beat * self.settings.width)
+                if copy.shown:
+                    self._shown[member] = row
+                if rows.beat > 1 and copy.address is not None:
+                    _, flit = rows.split_signal(self._run_address(copy.address))
+                    row = row.word_select(
+                        delayed(self.m, flit, 1, f"flit_{name}"), self.settings.width
+                    )
+                self._words_of[member, number] = row
 
-    def _read_port(self, bank: Bank, copy: Copy) -> ReadPort:
-        """Return the read port of a copy of a bank, of several words."""
-        if not copy.shown:
-            return ReadPort(self._run_address(copy.address, bank), self._busy)
-        asked, asks = self._in_section(self._asked.address, bank, "read_section"), self._asked.asks
+    def _read_port(self, bank: Bank, number: int, rows: FlitRows) -> ReadPort:
+        """Return the read port of a copy of a bank."""
+        copy = bank.copies[number]
+        if self._is_register(bank, number):
+            return NO_READ
         if copy.address is None:
-            return ReadPort(asked, asks)
-        address = self._run_address(copy.address, bank)
+            asked = self._row_address(self._asked.address, bank, rows, "read_section")
+            return ReadPort(asked, self._asked.asks)
+        address = self._row_address(self._run_address(copy.address), bank, rows, "section")
+        if not copy.shown:
+            return ReadPort(address, self._busy)
         if not self._port.passes(copy.address):
+            asked = self._row_address(self._asked.address, bank, rows, "read_section")
             address = Mux(self._busy, address, asked)
+        asks = self._asked.asks
         return ReadPort(address, asks if isinstance(asks, Const) else self._busy | asks)
 
-    def _write(self, bank: Bank) -> WritePort:
-        """Return the write port of a bank: words that arrive, and words of the memory port."""
-        enable: Value = Const(0, 1)
-        address: Value = Const(0, 1)
-        data: list[Value] = [Const(0, self.settings.width)] * len(bank.members)
-        if bank.arrivals:
-            enable, address, data = self._arriving(bank)
+    def _write(self, bank: Bank, rows: FlitRows, stored: WritePort) -> WritePort:
+        """Return the write port of a copy: words that arrive, and words of the memory port."""
+        address = self._row_address(stored.address, bank, rows, "section")
+        stored = rows.write_flit(stored)
         if not bank.own:
-            return WritePort(address, Cat(*data), enable)
-        given, layout = self._asked.word, self._port.memories[bank.members[0]].layout
-        asked = self._in_section(self._asked.layouts[layout], bank, "write_section")
+            return stored._replace(address=address)
+        given = self._asked.word.replicate(len(bank.members))
+        loads = [self._asked.loads[member] for member in bank.members]
+        layout = self._port.memories[bank.members[0]].layout
+        asked = self._row_address(self._asked.layouts[layout], bank, rows, "write_section")
         if not bank.arrivals:
-            address, data = asked, [given] * len(data)
-        else:
-            assert not self._port.concurrent, "no memory is written by runs and the port at once"
-            address = Mux(self._busy, address, asked)
-            data = [Mux(self._busy, word, given) for word in data]
-        loads = [enable | self._asked.loads[member] for member in bank.members]
-        return WritePort(address, Cat(*data), Cat(*loads))
+            return WritePort(asked, given, Cat(*loads))
+        assert not self._port.concurrent, "no memory is written by runs and the port at once"
+        enable = stored.enable.replicate(len(bank.members))
+        return WritePort(
+            Mux(self._busy, address, asked),
+            Mux(self._busy, stored.data, given),
+            enable | Cat(*(load.replicate(rows.beat) for load in loads)),
+        )
 
-    def _arriving(self, bank: Bank) -> tuple[Value, Value, list[Value]]:
-        """Return the write enable, the address and the words that a bank stores in a run.
+    def _arriving(self, bank: Bank) -> WritePort:
+        """Return the write port by which a bank stores flits in a run.
 
         Where words arrive by links of several lengths, the strobe of one says a cycle before whose
         address and select bits count: one multiplexer serves all.
         """
         number, arrivals = bank.members[0], bank.arrivals
+        if not arrivals:
+            return WritePort(Const(0, 1), Const(0, len(bank.members) * self.settings.width), NEVER)
         acts = [self._acts(arrival) for arrival in arrivals]
         enable: Value = self._enable(arrivals, acts, number)
         if len(arrivals) == 1:
-            address = self._run_address(arrivals[0].address, bank)
+            address = self._run_address(arrivals[0].address)
         else:
             early = self._early_address(arrivals[0].address)
             for act, arrival in zip(acts[1:], arrivals[1:], strict=True):
                 early = Mux(act, self._early_address(arrival.address), early)
             early = fitting(early, max((bank.size - 1).bit_length(), 1))
-            held = self._register(early, f"stores_at_{number}", ("stores at", number))
-            address = self._in_section(held, bank, "section")
+            address = self._register(early, f"stores_at_{number}", ("stores at", number))
         words = []
         for place, (member, choice) in enumerate(zip(bank.members, bank.words, strict=True)):
             codes = [[self.early_bit(bit) for bit in each.codes[place]] for each in arrivals]
@@ -311,7 +327,7 @@ class StoreModule(NodePart):
                 code = Cat(*(reduce(or_, bits) for bits in zip(*gated, strict=True)))
             inputs = [self.word(word) for word in choice.words]
             words.append(self.select_by(code, inputs, f"to_memory_{member}", branched=False))
-        return enable, address, words
+        return WritePort(address, Cat(*words), enable)
 
     def _acts(self, arrival: Arrival) -> Value:
         """Return a signal that is high a cycle before a word of an arrival is stored."""

@@ -8,6 +8,10 @@ addresses, and read at the same addresses, are members of one *bank*, a wide mem
     address  | word of member 1 | word of member 0 |
     0        |                  |                  |
     1        |                  |                  |
+
+If the memory port moves several flits in a cycle, each bank has one member. Copies that the port
+writes or reads have rows of several flits then, see `torusfabric.rtl.flit_rows`; copies that only
+runs read have one flit a word.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import numpy as np
 from ...program.fields import NEUTRAL, Action
 from ...program.timing import ADDRESS, DISTRIBUTION, SETTING
 from ...topology import IntArray
+from ..flit_rows import FlitRows
 from .families import Family, find_uses, group_kinds, pad_rows, place_within
 from .kinds import NodeKinds
 from .part import NEUTRAL_WORD, Choice, LocalWord, plan_choice
@@ -47,7 +52,7 @@ class Address:
     column : int or None
         The address column of the sequencer; else the address is a first address plus a counter.
     first : tuple of Bit
-        The first address of the row.
+        The first address of the row; no bits for a memory of one word.
     counter : int or None
         The word counter of the sequencer; None if rows have one word.
     early : bool
@@ -92,7 +97,7 @@ class Arrival:
 
     enable: Bit
     strobe: int
-    address: Address | None
+    address: Address
     codes: tuple[tuple[Bit, ...], ...]
 
 
@@ -110,6 +115,8 @@ class Bank:
         True if the memory port writes it.
     words : tuple of Choice
         The words that each member stores, without select bits.
+    rows : FlitRows
+        The layout of copies that the memory port writes or reads.
     """
 
     members: tuple[int, ...]
@@ -119,6 +126,11 @@ class Bank:
     copies: tuple[Copy, ...]
     words: tuple[Choice, ...]
     arrivals: tuple[Arrival, ...]
+    rows: FlitRows
+
+    def rows_of(self, copy: int) -> FlitRows:
+        """Return the layout of a copy."""
+        return self.rows if self.own or self.copies[copy].shown else FlitRows()
 
 
 @dataclass(frozen=True)
@@ -360,7 +372,9 @@ class _StorePlanner:
         *,
         idles: bool,
         concurrent: bool,
+        beat: int,
     ) -> None:
+        self._beat = beat
         self._all, self._rows, self._kinds = all_kinds, all_kinds.rows, all_kinds.kinds
         self._columns, self._members = columns, members
         self._idles, self._concurrent = idles, concurrent
@@ -449,9 +463,10 @@ class _StorePlanner:
         """Return a reader that reads all memories of received words.
 
         While no run is under way its multiplexer passes the word that the memory port asks for, so
-        that the port needs none of its own.
+        that the port needs none of its own. Readers pass single flits, and so cannot serve a port
+        that reads rows.
         """
-        if self._concurrent or len(self._received) < 2:
+        if self._concurrent or self._beat > 1 or len(self._received) < 2:
             return None
         wanted = {*self._received}
         for reader in range(len(self._reads)):
@@ -478,12 +493,12 @@ class _StorePlanner:
 
     def _wide_banks(self, copies: dict[int, list[_CopyPlan]]) -> list[list[int]]:
         """Return the members of each bank; copies of members become those of the first."""
+        if self._columns.writable or self._beat > 1:
+            return [[number] for number in copies]
         banks: list[list[int]] = []
         for number, own in copies.items():
             for members in banks:
                 first = copies[members[0]]
-                if self._columns.writable:
-                    continue
                 if len(own) < 2 and self._key(number, own) == self._key(members[0], first):
                     both = [a.merge(b) for a, b in zip(first, own, strict=True)]
                     if all(both):
@@ -514,15 +529,14 @@ class _StorePlanner:
                 copy = self._copy_of.get((self._port_reader, number), 0)
             of_bank[copy] = replace(of_bank[copy], shown=True)
             address = of_bank[copy].address
-            if address is not None and address.column is not None:
+            if address and address.column is not None:
                 self.placer.ask(address.column)
         own = self._rows.memories[number].own
         kind, uses = int(self._members[0]), self._all.uses
         words = [uses.words(kind, member) for member in members]
         depth = int(self._depth[members].max())
-        if not words[0]:
-            return Bank(tuple(members), size, depth, own, tuple(of_bank), (), ())
-        plans = [plan_choice(each, idles=self._idles, branched=False) for each in words]
+        plans = [plan_choice(each, idles=self._idles, branched=False) for each in words if each]
+        codes = [code for _, code in plans]
         return Bank(
             tuple(members),
             size,
@@ -530,12 +544,13 @@ class _StorePlanner:
             own,
             tuple(of_bank),
             tuple(Choice(inputs) for inputs, _ in plans),
-            tuple(self._arrivals(members, [codes for _, codes in plans], pitch, size)),
+            tuple(self._arrivals(members, codes, pitch, size) if plans else ()),
+            FlitRows(self._beat, 1 if own else max(pitch)),
         )
 
     def _address(
         self, values: IntArray, delays: MemberDelays, pitch: Delays, size: int, *, alike: bool
-    ) -> Address | None:
+    ) -> Address:
         """Return where an address comes from, given first addresses.
 
         Parameters
@@ -546,7 +561,7 @@ class _StorePlanner:
             True if all nodes have the same first addresses.
         """
         if size == 1:
-            return None
+            return Address(early=False)
         bits, most = (size - 1).bit_length(), self._rows.most_word(pitch)
         column = self.placer.address(values, delays, pitch, bits, alike=alike)
         if column is not None:
@@ -616,7 +631,7 @@ class _StorePlanner:
 
 
 def plan_stores(
-    rows: Rows, kinds: NodeKinds, columns: Columns, *, idles: bool, concurrent: bool
+    rows: Rows, kinds: NodeKinds, columns: Columns, *, idles: bool, concurrent: bool, beat: int
 ) -> list[Store]:
     """Plan the stores of all kinds of nodes.
 
@@ -626,10 +641,14 @@ def plan_stores(
         True if the word that changes nothing is 0.
     concurrent : bool
         True if the memory port reads and writes during runs.
+    beat : int
+        Flits that the memory port moves in a cycle.
     """
     all_kinds, found = StoreKinds(rows, kinds), []
     for members in all_kinds.families():
-        planner = _StorePlanner(all_kinds, columns, members, idles=idles, concurrent=concurrent)
+        planner = _StorePlanner(
+            all_kinds, columns, members, idles=idles, concurrent=concurrent, beat=beat
+        )
         family, shape = all_kinds.uses.family(members), planner.plan()
         found.append(Store(family, shape, planner.placer, all_kinds.injected[members]))
     return found

@@ -10,7 +10,8 @@ from amaranth.lib.wiring import In, Member, Out
 
 from ..endpoint import EndpointPorts, EndpointSettings, Reader
 from ..endpoint_builder import Copy, EndpointBuilder, asked
-from ..endpoint_shape import EndpointMemory, EndpointShape, FlitRows
+from ..endpoint_shape import EndpointMemory, EndpointShape
+from ..flit_rows import FlitRows
 from ..memories import ReadPort, WritePort, add_memory, memory_cell
 from ..multiplexer import bit_count, cascade, extended_cascade, keeper
 from .packets import KEPT
@@ -166,7 +167,7 @@ class _StreamSide:
         for number, reading in enumerate(memory.groups):
             of_copy = [readers[index] for index in reading]
             here = self.read(memory, of_copy, copy=number, early=False)
-            write = arriving if reading else received.written(arriving)
+            write = arriving if reading else received.write_flit(arriving)
             stored = self._part(memory, f"copy_{number}", here, write, self._section)
             if not reading:
                 yield Copy(memory, reading, stored, stored)
@@ -204,7 +205,7 @@ class _StreamSide:
         if memory.own is not None:
             port, section = self._loaded(memory), self._of_number("write_section")
         elif memory.sources:
-            port, section = rows.written(self._build.stored(memory)), self._section
+            port, section = rows.write_flit(self._build.stored(memory)), self._section
         else:
             return self._build.stored(memory)
         depth = rows.depth(memory.depth)

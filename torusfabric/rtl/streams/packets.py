@@ -14,15 +14,15 @@ import numpy as np
 
 from ...collective import NO_NODE
 from ...topology import BoolArray, IntArray
-from ..endpoint_shape import FlitRows
+from ..flit_rows import FlitRows, locate_blocks, received_pitch
 from ..memories import address_width
 
 if TYPE_CHECKING:
     from ...program import Program
     from ...program.address_map import AddressMap
 
-__all__ = ["KEPT", "NOWHERE", "Packets", "barrier_packets", "common_pitch", "number_bits",
-           "packet_counts", "packets_received", "packets_sent"]  # fmt: skip
+__all__ = ["KEPT", "NOWHERE", "Packets", "barrier_packets", "number_bits", "packet_counts",
+           "packets_received", "packets_sent"]  # fmt: skip
 
 
 #: Memory number of what a node gets from itself, word by word, and of what it does not get.
@@ -89,14 +89,6 @@ class Packets:
         row, _ = FlitRows(beat, self.pitch).split(self.base)
         base = np.where(self.memory == KEPT, self.base // beat, row)
         return replace(self, base=base, flits=-(-self.flits // beat))
-
-    def fits(self, beat: int) -> bool:
-        """Whether beats of so many flits begin with chunks, and each lies in a row of a memory."""
-        if beat == 1:
-            return True
-        there = self.base[(self.memory != KEPT) & (self.memory != NOWHERE)]
-        whole = self.chunks == 1 or self.flits % beat == 0
-        return self.pitch.bit_count() == 1 and whole and not (there // self.pitch % beat).any()
 
 
 def packet_counts(program: Program, form: int) -> tuple[int, int]:
@@ -171,9 +163,6 @@ def packets_received(program: Program, form: int) -> Packets:
     if numbers is not None and counts is not None:
         memory, base = (np.take_along_axis(v, numbers[..., None], axis=1) for v in (memory, base))
         there &= counts > 0
-    stored = np.unique(memory[there])
-    pitches = {of_form.loop.pitch_of(number) for number in stored.tolist() if number >= 0} or {1}
-    assert len(pitches) == 1, "words of a form lie as far apart in all memories"
     return Packets(
         count=count,
         there=there,
@@ -186,7 +175,7 @@ def packets_received(program: Program, form: int) -> Packets:
         by_root=by_root,
         flits=part.block_flits,
         in_turn=program.any_length,
-        pitch=pitches.pop(),
+        pitch=received_pitch(program, form),
         numbers=numbers,
         counts=counts,
     )
@@ -203,11 +192,6 @@ def _neighbours_first(part: Program) -> tuple[IntArray, IntArray] | None:
     if there.all():
         return None
     return np.argsort(~there, axis=1, kind="stable"), there.sum(axis=1)
-
-
-def common_pitch(program: Program) -> int:
-    """From the address of a flit of a block that is received to that of the next, in all forms."""
-    return max(packets_received(program, form).pitch for form in range(len(program.forms)))
 
 
 def barrier_packets(program: Program, memory: int) -> Packets:
@@ -240,9 +224,6 @@ def _located(
     program: Program, form: int, mapped: AddressMap, count: int
 ) -> tuple[IntArray, IntArray]:
     """Memory and base of each chunk of so many packets of each node."""
-    part = program.part(form)
-    number, chunk = np.arange(count)[:, None], np.arange(part.schedule.chunks)[None]
-    share, chunk = np.divmod(chunk, part.layout.part_chunks)
-    position = program.forms[form].groups.position[:, None, None]
-    memory, base = mapped.locate(position, number + share, chunk)
+    positions = program.forms[form].groups.position
+    memory, base = locate_blocks(program, form, mapped, positions, count)
     return np.where(base >= 0, memory, NOWHERE), np.maximum(base, 0)

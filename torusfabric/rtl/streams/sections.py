@@ -27,8 +27,9 @@ from amaranth.hdl import Cat, Const, Value
 
 from ...errors import InputError
 from ...toolchain.values import natural
+from ..flit_rows import beat_fault
 from ..host import merge_levels
-from .packets import packet_counts, packets_received, packets_sent
+from .packets import packet_counts
 
 if TYPE_CHECKING:
     from ...program import Program
@@ -199,11 +200,12 @@ def by_beats(program: Program, width: int, beat: int | str) -> tuple[int, Progra
     if flits < 1 or flits.bit_count() != 1:
         raise InputError(f"Beat must be auto or a power of two, not {beat}")
     reason = _too_wide(program, width, flits)
-    if reason is None:
-        program = program.by_beats(flits)
-        reason = _misfit(program, flits)
     if reason is not None:
         raise InputError(f"Beat must be {reason}, not {beat}")
+    program = program.by_beats(flits)
+    fault = beat_fault(program, flits)
+    if fault is not None:
+        raise InputError(fault)
     return flits, program
 
 
@@ -218,7 +220,7 @@ def _chosen(program: Program, width: int) -> tuple[int, Program]:
         if found[-1][0] <= ALIKE or _too_wide(program, width, beat):
             break
         wide = program.by_beats(beat)
-        if _misfit(wide, beat) is None:
+        if beat_fault(wide, beat) is None:
             found.append((_slowness(wide, beat, runs), beat, wide))
     least = min(slowness for slowness, _, _ in found)
     return next((beat, wide) for slowness, beat, wide in found if slowness <= ALIKE * least)
@@ -234,21 +236,6 @@ def _too_wide(program: Program, width: int, beat: int) -> str | None:
         return f"at most the {program.flits} flits of a message"
     if beat * width > MOST_BITS:
         return f"at most {max(MOST_BITS // width, 1)}, so that words have up to {MOST_BITS} bits"
-    return None
-
-
-def _misfit(program: Program, beat: int) -> str | None:
-    """What a beat would have to be, if it does not fit the memories of its program."""
-    forms = range(len(program.forms))
-    received = [packets_received(program, form) for form in forms]
-    if beat > 1 and len({each.pitch for each in received}) > 1:
-        return "1 for collectives that lie differently in memories"
-    if beat > 1 and (pitch := received[0].pitch).bit_count() > 1:
-        return f"1 for a program with received flits {pitch} addresses apart, no power of two"
-    for form, came in zip(forms, received, strict=True):
-        if not (came.fits(beat) and packets_sent(program, form).fits(beat)):
-            blocks = program.part(form).block_flits
-            return f"1, or what divides all blocks of messages, such as those of {blocks} flits"
     return None
 
 

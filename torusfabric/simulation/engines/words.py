@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...program.host_words import word_addresses
-from ...rtl.endpoint_shape import FlitRows
 from ...rtl.fabric import Fabric
-from ...rtl.streams.packets import common_pitch
+from ...rtl.flit_rows import FlitRows, received_pitch
 from ...topology import IntArray
 from .base import SAMPLE, Job, Messages
 
@@ -237,7 +236,7 @@ class Words:
         """Memories of flits, and rows, in place of memories and addresses; see `Cells`."""
         fabric = self._fabric
         own = np.array([each.own for each in fabric.program.memories])
-        pitches = 1, common_pitch(fabric.program)
+        pitches = 1, received_pitch(fabric.program, 0)
         sent, received = (FlitRows(self._beat, pitch).split(address) for pitch in pitches)
         row, flit = (np.where(own[memory], *each) for each in zip(sent, received, strict=True))
         return memory * self._beat + flit, np.where(address >= 0, row, -1)

@@ -270,7 +270,7 @@ class BoardSystem(System):
         """The netlist of a board."""
         fabric, cut = self.fabric, board_cut(self.boards, board)
         if fabric.core:
-            core = host_core(fabric.program, fabric.width, cut=cut)
+            core = host_core(fabric.program, fabric.width, beat=fabric.beat, cut=cut)
             add_board(core, fabric.form_layouts, self.plan)
             return core.build.done()
         build = FabricBuilder(fabric.program, fabric.placement, fabric.width, Top.HOST, cut=cut)

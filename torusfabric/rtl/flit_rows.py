@@ -1,0 +1,186 @@
+"""Rows of flits: the layout of memories that a port writes and reads several flits at a time.
+
+Successive flits of a block, a *beat*, lie side by side in a row::
+
+    row  | flit 3 | flit 2 | flit 1 | flit 0 |   of a memory with beat 4 and pitch 1
+    0    |      3 |      2 |      1 |      0 |   addresses
+    1    |      7 |      6 |      5 |      4 |
+
+A row must not hold flits of two blocks, so that the beat has to divide the blocks of a program; see
+`beat_fault`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from amaranth.hdl import Cat, Value
+
+from ..topology import IntArray
+from .memories import WritePort, fitting
+
+if TYPE_CHECKING:
+    from ..program import Program
+    from ..program.address_map import AddressMap, Located
+
+__all__ = ["FlitRows", "beat_fault", "locate_blocks", "received_pitch"]
+
+
+class FlitRows(NamedTuple):
+    """The layout of a memory whose rows are beats.
+
+    Parameters
+    ----------
+    beat : int
+        Flits of a row, a power of two.
+    pitch : int
+        Distance of the addresses of two successive flits of a block, a power of two if rows have
+        several flits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> row, flit = FlitRows(beat=4, pitch=4).split(np.array([0, 1, 4, 5, 16, 17]))
+    >>> row.tolist(), flit.tolist()
+    ([0, 1, 0, 1, 4, 5], [0, 0, 1, 1, 0, 0])
+    """
+
+    beat: int = 1
+    pitch: int = 1
+
+    @property
+    def bits(self) -> int:
+        """Number of bits that select a flit of a row."""
+        return self.beat.bit_length() - 1
+
+    def depth(self, words: int) -> int:
+        """Return the number of rows of a memory, given its flits."""
+        if self.beat == 1:
+            return words
+        return -(-words // (self.beat * self.pitch)) * self.pitch
+
+    def split(self, address: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the row of an address, and the number of the flit in the row."""
+        turn, low = address // self.pitch, address % self.pitch
+        return turn // self.beat * self.pitch + low, turn % self.beat
+
+    def split_signal(self, address: Value) -> tuple[Value, Value]:
+        """Return the row of an address, and the number of the flit; no bits if rows have one."""
+        if self.beat == 1:
+            return address, address[:0]
+        low = self.pitch.bit_length() - 1
+        address = fitting(address, max(len(address), low + self.bits + 1))
+        row = Cat(address[:low], address[low + self.bits :])
+        return row, address[low : low + self.bits]
+
+    def write_flit(self, port: WritePort) -> WritePort:
+        """Return the write port of rows, given that of flits: one enable for each flit of a row."""
+        if self.beat == 1:
+            return port
+        row, flit = self.split_signal(port.address)
+        enable = Cat(*(port.enable & (flit == k) for k in range(self.beat)))
+        return WritePort(row, port.data.replicate(self.beat), enable)
+
+
+def locate_blocks(
+    program: Program, form: int, mapped: AddressMap, positions: IntArray, parts: int
+) -> Located:
+    """Return memory and base of every block of a message.
+
+    Parameters
+    ----------
+    mapped : AddressMap
+        The address map of the form for words that are sent, or received.
+    positions : ndarray of int, shape (nodes,)
+        Positions of nodes in their groups.
+    parts : int
+        Number of origins, destinations or offsets.
+
+    Returns
+    -------
+    memory, base : ndarray of int, shape (nodes, parts, chunks)
+        The base is -1 where a node has no such block.
+    """
+    part = program.part(form)
+    number, chunk = np.arange(parts)[:, None], np.arange(part.schedule.chunks)[None]
+    share, chunk = np.divmod(chunk, part.layout.part_chunks)
+    return mapped.locate(positions[:, None, None], number + share, chunk)
+
+
+def received_pitch(program: Program, form: int) -> int:
+    """Return the distance of the addresses of two successive flits of a received block.
+
+    Forms of programs with beats of several flits have the same.
+    """
+    of_form = program.forms[form]
+    stored = of_form.receive_map.memories(np.arange(of_form.groups.size))
+    pitches = {of_form.loop.pitch_of(k) for k in stored if not program.memories[k].own} or {1}
+    assert len(pitches) == 1, "words of a form lie as far apart in all memories"
+    return pitches.pop()
+
+
+def _divisor(program: Program, form: int, pitch: int) -> int:
+    """Return the greatest common divisor of the flits of blocks and of their bases, in flits.
+
+    It is 0 if there is one block, at address 0.
+    """
+    of_form, part = program.forms[form], program.part(form)
+    blocks, collective = part.schedule.blocks, part.schedule.collective
+    positions = np.arange(of_form.groups.size)
+    by_root = of_form.any_root and collective.single_origin and collective.personal
+    own = np.array([each.own for each in program.memories])
+    divisor = part.block_flits if part.schedule.chunks > 1 else 0
+    for mapped, parts in (
+        (of_form.send_map, blocks.goals),
+        (of_form.receive_map, len(positions) if by_root else blocks.parts),
+    ):
+        memory, base = locate_blocks(program, form, mapped, positions, parts)
+        flits = np.where(own[memory], base, base // pitch)
+        divisor = int(np.gcd.reduce(flits[base >= 0], initial=divisor))
+    return divisor
+
+
+def beat_fault(program: Program, beat: int) -> str | None:
+    """Return the reason why blocks of a program do not consist of whole beats, or None.
+
+    Parameters
+    ----------
+    beat : int
+        Flits of a beat, a power of two.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("3x3", "alltoall"), flits=6)
+    >>> beat_fault(program, 2)
+    >>> print(beat_fault(program, 4))
+    Beat must be at most 2 for 6-flit blocks, not 4. Choose flits that make blocks a multiple \
+of 4, or max_flits.
+    """
+    if beat == 1:
+        return None
+    forms = range(len(program.forms))
+    pitches = {received_pitch(program, form) for form in forms}
+    if len(pitches) > 1:
+        return (
+            f"Beat must be 1 for collectives that lie differently in memories, not {beat}. "
+            "Build a fabric for each of them."
+        )
+    (pitch,) = pitches
+    if pitch.bit_count() > 1:
+        return (
+            f"Beat must be 1 for received flits {pitch} addresses apart, which is no power of two, "
+            f"not {beat}. Choose another algorithm."
+        )
+    for form in forms:
+        divisor = _divisor(program, form, pitch)
+        if divisor % beat:
+            advice = f"Choose flits that make blocks a multiple of {beat}, or max_flits."
+            if program.any_length:
+                advice = f"Use program.by_beats({beat})."
+            return (
+                f"Beat must be at most {divisor & -divisor} for "
+                f"{program.part(form).block_flits}-flit blocks, not {beat}. {advice}"
+            )
+    return None
