@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from .ports import Port
 from .registers import RegisterMap
 
 __all__ = ["Interface"]
 
 
-class Interface(ABC):
+class Interface:
     """The outermost ports of a fabric, for manifest, files, bench and proof.
+
+    An adapter says what it has; all else is empty.
 
     Attributes
     ----------
-    registers : RegisterMap
-        What lies at which address.
+    registers : RegisterMap or None
+        What lies at which address, if there are registers.
+    ports : mapping of str to Port
+        The purpose of each port, by its name; of a port of each node, without the node's number.
     """
 
-    registers: RegisterMap
+    registers: RegisterMap | None = None
+    ports: Mapping[str, Port] = MappingProxyType({})
 
-    @abstractmethod
     def facts(self) -> Mapping[str, Any]:
         """Return entries of the manifest."""
+        return {}
 
-    @abstractmethod
     def files(self, top: str, title: str) -> Mapping[str, str]:
         """Return the texts of files that describe the ports, by their names.
 
@@ -38,15 +43,18 @@ class Interface(ABC):
         title : str
             What the fabric is, in a line.
         """
+        del top, title
+        return {}
 
-    @abstractmethod
     def bench(self) -> Mapping[str, str | Path]:
         """Return the sources of files of the bench, as `Bench` has them."""
+        return {}
 
-    @abstractmethod
-    def harnesses(self, design: Any) -> Iterator[Any]:
-        """Yield the harnesses by which modules of the adapter are proved in a `Design`."""
+    def harnesses(self, design: Any) -> Iterable[Any]:
+        """Return the harnesses by which modules of the adapter are proved in a `Design`."""
+        del design
+        return ()
 
-    @abstractmethod
-    def assumptions(self) -> Iterator[str]:
-        """Yield what is not proved of the adapter, a sentence each."""
+    def assumptions(self) -> Iterable[str]:
+        """Return what is not proved of the adapter, a sentence each."""
+        return ()

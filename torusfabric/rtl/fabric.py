@@ -102,7 +102,7 @@ class Fabric(wiring.Component):
     Attributes
     ----------
     interface : Interface or None
-        What the adapter in front of the core says of its ports: the bus, if there is one.
+        What the adapter in front of the core says of its ports; None for streams without a bus.
     answer : int
         Cycles from a read at the inputs of a node to its word.
     core : Core or None
@@ -218,7 +218,9 @@ class Fabric(wiring.Component):
         if not self.core:
             self.placement, self.variant_of = build.placement, build.variant_of
         self.router_classes, self.read_latency, self._finders = self.add_top(build)
-        self.interface = self.add_bus(build, self.bus) if self.bus else None
+        self.interface = self.add_bus(build, self.bus) if self.bus else self._interface()
+        if self.interface:
+            build.declared |= self.interface.ports
         self.netlist = build.done()
         streams = stream_members(program, self.width, self.beat) if self.top is Top.STREAM else {}
         if self.bus and streams:  # whose registers stand for commands
@@ -339,6 +341,22 @@ class Fabric(wiring.Component):
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive those ports that do not stand behind the bus, in a design that has all of it."""
 
+    def _interface(self) -> Interface | None:
+        """Return what is said of the ports in front of the core, or of nodes; not of streams."""
+        found: Interface | None = None
+        if self.top is Top.HOST:
+            host = import_module("torusfabric.adapters.host.interface")
+            found = host.HostInterface(self.layouts, self._latencies)
+        elif self.top is Top.CORE:
+            bare = import_module("torusfabric.adapters.bare.interface")
+            found = bare.BareInterface(self.program, self.flits, self.read_latency)
+        return found
+
+    @property
+    def _latencies(self) -> dict[str, int]:
+        """Edges that a read and a write of the host port take."""
+        return {"read_latency": self.read_latency, "write_latency": self.write_latency}
+
     @property
     def register_map(self) -> RegisterMap | None:
         """What lies at which address of the bus, if there is one."""
@@ -359,7 +377,7 @@ class Fabric(wiring.Component):
             layouts,
             flits=self.flits,
             digest=self.digest,
-            latencies={"read_latency": self.read_latency, "write_latency": self.write_latency},
+            latencies=self._latencies,
             choices={} if of_host else hardware.command_choices(self.program),
         )
         return interface

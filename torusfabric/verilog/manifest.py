@@ -15,7 +15,6 @@ from ..collective import NO_NODE, OPERATORS, SIGNED, Operator
 from ..contract.bench import Bench
 from ..program import CyclePiece, Mode
 from ..program.mode import Range
-from ..program.timing import ADDRESS, LINK, SETTING
 from ..rtl.fabric import Fabric, Top
 from ..rtl.streams import needs_commands
 from ..rtl.streams.ports import COMMAND, LOAD, STATUS
@@ -25,17 +24,11 @@ from .flows import Flow, flow_files
 from .ports import port_facts
 from .templates import template_files
 
-__all__ = ["ADDRESS_MAP", "BENCH", "TOP", "as_json", "bench_files", "files_beside", "interface",
+__all__ = ["BENCH", "TOP", "as_json", "bench_files", "files_beside", "interface",
            "manifest"]  # fmt: skip
-
-#: The file that says which block of a core arrives, or lies, where.
-ADDRESS_MAP = "address_map.json"
 
 #: The name of the top module, after the prefix.
 TOP = "fabric"
-
-#: Of the host port, in edges: of windows where it is behind a bus.
-LATENCIES = ("read_latency", "write_latency")
 
 #: Counted up when a key changes its meaning or goes.
 MANIFEST_VERSION = 1
@@ -220,31 +213,10 @@ def interface(fabric: Fabric) -> dict[str, Any]:
     >>> interface(tf.Fabric(program, top="core"))["streams"]["receive"]
     ['+0', '-0', '+1', '-1']
     """
-    if fabric.interface:
-        streams = _axi_streams(fabric) if fabric.top is Top.STREAM else {}
-        beat, facts = _beat(fabric), fabric.interface.facts()
-        return {"stride": fabric.layout.flits, **beat, **streams, **facts}
-    if fabric.top is Top.HOST:
-        return _host(fabric)
-    if fabric.top is Top.STREAM:
-        return _axi_streams(fabric)
-    if fabric.streaming:
-        return {"streams": _streams(fabric)}
-    return {"memories": _memories(fabric), **_beat(fabric)}
-
-
-def _host(fabric: Fabric) -> dict[str, Any]:
-    """The addresses of the host port."""
-    layouts = fabric.layouts
-    return {
-        **_beat(fabric),
-        "stride": fabric.layout.flits,
-        "send_base": layouts[0].send_base,
-        "send_words": max(layout.send_words for layout in layouts),
-        "recv_base": layouts[0].recv_base,
-        "recv_words": max(layout.recv_words for layout in layouts),
-        **{name: getattr(fabric, name) for name in LATENCIES},
-    }
+    streams = _axi_streams(fabric) if fabric.top is Top.STREAM else {}
+    facts = fabric.interface.facts() if fabric.interface else {}
+    stride = {"stride": fabric.layout.flits} if fabric.bus else {}
+    return {**stride, **facts, **streams, **_beat(fabric)}
 
 
 def _beat(fabric: Fabric) -> dict[str, int]:
@@ -253,47 +225,12 @@ def _beat(fabric: Fabric) -> dict[str, int]:
 
 
 def _axi_streams(fabric: Fabric) -> dict[str, Any]:
-    """The words of commands and statuses, the mode that is a barrier, and flits of a word."""
-    beat = _beat(fabric)
+    """The words of commands and statuses, and the mode that is a barrier."""
     if not needs_commands(fabric.program):
-        return beat
+        return {}
     barrier = {"barrier": len(fabric.program.modes)} if fabric.program.barrier else {}
     load = {"load_mode": LOAD} if fabric.frame else {}
-    return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **beat, **load}
-
-
-def _streams(fabric: Fabric) -> dict[str, Any]:
-    """The words of the streams of a node, the least significant first, and their first cycles."""
-    program = fabric.program
-    setup = program.timing.run_setup
-    return {
-        "inject": list(range(program.schedule.chunks)),
-        "receive": list(program.topology.port_names),
-        "steps": program.schedule.round_count,
-        "block_flits": program.block_flits,
-        "part_flits": fabric.flits,
-        "tx_address_cycle": setup + ADDRESS,
-        "inject_cycle": setup + SETTING,
-        "receive_cycle": setup + LINK,
-        "address_map": ADDRESS_MAP,
-    }
-
-
-def _memories(fabric: Fabric) -> dict[str, Any]:
-    """The blocks and banks in the memories of a node, and the cycles that a read takes."""
-    program, layout = fabric.program, fabric.program.layout
-    return {
-        "send_parts": layout.send_parts,
-        "receive_parts": layout.recv_parts,
-        "part_flits": layout.part_flits(fabric.flits),
-        "part_chunks": layout.part_chunks,
-        "block_flits": program.block_flits,
-        "write_banks": sum(memory.own for memory in program.memories),
-        "read_banks": len(program.memories),
-        "read_bank_delay": 0,
-        "read_latency": fabric.read_latency,
-        "address_map": ADDRESS_MAP,
-    }
+    return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **load}
 
 
 #: Where the files are here, and in the folder of an export.
@@ -305,16 +242,11 @@ MAKEFILE = f"{BENCH}/Makefile"
 #: What all benches have.
 COMMON = ("Makefile", "collectives.py", "runs.py", "stalls.py", "test_fabric.py")
 
-#: What drives each interface.
-PORTS = {
-    "host": {"fabric_port.py": "ports/host.py", "direct_port.py": "direct_port.py"},
-    "stream": {
-        "test_fabric.py": "test_streams.py",
-        "stream_port.py": "stream_port.py",
-        "packets.py": "../packets.py",
-    },
-    "memories": {"fabric_port.py": "ports/memories.py", "direct_port.py": "direct_port.py"},
-    "streams": {"fabric_port.py": "ports/streams.py", "direct_port.py": "direct_port.py"},
+#: What drives streams.
+STREAMS = {
+    "test_fabric.py": "test_streams.py",
+    "stream_port.py": "stream_port.py",
+    "packets.py": "../packets.py",
 }
 
 
@@ -351,11 +283,7 @@ def files_beside(
 
 def _describing(fabric: Fabric, said: dict[str, Any], title: str) -> dict[str, str]:
     """The files that describe the interface, given the manifest."""
-    if fabric.interface:
-        return dict(fabric.interface.files(said["top"], title))
-    if fabric.top is Top.CORE:
-        return {ADDRESS_MAP: json.dumps(fabric.address_map()) + "\n"}  # long: on one line
-    return {}
+    return dict(fabric.interface.files(said["top"], title)) if fabric.interface else {}
 
 
 def bench_files(bench: Bench) -> dict[str, str]:
@@ -369,12 +297,8 @@ def bench_files(bench: Bench) -> dict[str, str]:
 
 def _bench(fabric: Fabric) -> dict[str, str | Path]:
     """The files of its bench that not all have, as of `bench_files`."""
-    if fabric.interface:
-        of_streams = PORTS["stream"] if fabric.top is Top.STREAM else {}
-        return {**of_streams, **fabric.interface.bench()}
-    if fabric.top is Top.CORE:
-        return {**PORTS["streams" if fabric.streaming else "memories"]}
-    return {**PORTS[fabric.top.value]}
+    of_streams = STREAMS if fabric.top is Top.STREAM else {}
+    return {**of_streams, **(fabric.interface.bench() if fabric.interface else {})}
 
 
 def as_json(value: object) -> str:

@@ -41,33 +41,6 @@ MEANINGS = grouped_ports(
             "stalled_sends": "while stalled, whether it has not sent; else it has not taken what "
             "it received",
         },
-        ("write", Protocol.MEMORY): {
-            "host_we": "writes host_wdata at host_addr of host_node; ignored with a start, "
-            "while busy, and past the words of a message; a run that is started while a word is on "
-            "its way begins when it is there",
-            "host_node": "the node that is written or read",
-            "host_addr": "the address in the memory of the node",
-            "host_wdata": "the word to write",
-            "write_bank": "the send memory to write",
-            "write_address": "the address in the bank to write",
-            "write_data": "the word to write",
-            "write_enable": "writes write_data",
-        },
-        ("read", Protocol.MEMORY): {
-            "host_rdata": "the word at an address, read_latency edges after it",
-            "read_bank": "the bank to read, a cycle after read_address",
-            "read_address": "the address in the bank to read",
-            "read_data": "the word read, two cycles after read_address",
-        },
-        ("data", Protocol.SCHEDULED): {
-            "inject": "flit tx_address of each chunk, a cycle after tx_address",
-            "receive": "the word at each in-port, while rx_enable",
-        },
-        ("status", Protocol.SCHEDULED): {
-            "tx_address": "the number of the flit to inject",
-            "rx_address": "counts flit * steps + step - 1 of what arrives",
-            "rx_enable": "high while something arrives",
-        },
     }
 )
 

@@ -5,4 +5,5 @@ Modules:
 - `memory_port`: the port to the memories of a node.
 - `direct`: the flit that nodes send and the count of words that arrive, in a core without memories.
 - `hardware`: the ports around a core.
+- `interface`: what manifest, files and bench are told.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,6 @@ BENCHES = {
 OF_STREAMS = {"command_registers.py": "command_registers.py"}
 
 
-@dataclass(frozen=True)
 class BusInterface(Interface):
     """A bus in front of a fabric.
 
@@ -46,10 +45,13 @@ class BusInterface(Interface):
         True if registers send commands to nodes with streams; there are no windows then.
     """
 
-    bus: Bus
     registers: RegisterMap
-    latencies: Mapping[str, int]
-    of_streams: bool
+
+    def __init__(
+        self, bus: Bus, registers: RegisterMap, latencies: Mapping[str, int], *, of_streams: bool
+    ) -> None:
+        self.bus, self.registers = bus, registers
+        self.latencies, self.of_streams = latencies, of_streams
 
     def facts(self) -> dict[str, Any]:
         """Return the protocol, registers and windows; offsets and strides count bytes."""

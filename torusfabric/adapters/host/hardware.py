@@ -19,6 +19,7 @@ from ...rtl.host import add_host, enable_numbers
 from ...rtl.netlist import Role, add_single
 from ...rtl.run_choices import RunChoices
 from ...rtl.top import Built
+from .interface import PORTS
 from .requests import Requests
 
 #: Nets of the run port whose names are not those of its members.
@@ -98,4 +99,5 @@ def add_host_fabric(core: Core, layouts: Sequence[HostLayout], outside: str = ""
     for name in ("busy", "done", "cycles", "error", "round"):
         if name in build.nets:
             build.add_output(name, build.nets[name])
+    build.declared |= PORTS
     return Built(routers, latency, finders)
