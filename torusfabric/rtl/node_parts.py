@@ -186,7 +186,7 @@ def add_routers(build: FabricBuilder) -> list[tuple[str, int]]:
             partial(
                 make,
                 plan.crossbar,
-                given=plan.given,
+                bits=plan.bits,
                 row_bits=plan.row_bits,
                 injections=plan.word_count,
             ),
