@@ -115,7 +115,7 @@ class EndpointBuilder:
         # What each reader finds in each memory, and what the host does.
         words: dict[tuple[int, int], Value] = {}
         for_host: dict[int, Value] = {}
-        for group in wide_memories(shape, private=self._settings.private):
+        for group in wide_memories(shape):
             for memory, reading, word, beat in self._outside.copies(group, readers):
                 words |= {(memory.number, index): word for index in reading}
                 if memory.host_reads:
@@ -221,14 +221,14 @@ class EndpointBuilder:
 
         A block RAM is slow to show a word, and has its own register for addresses. So the register
         in front of it goes behind it. What is stored could then not be read as soon, so that this
-        is for memories that a run only writes, and for those that it only reads, if what the host
-        wrote last is there in time. An unloader has a register behind its choice.
+        is for memories that a run only writes, and for those that it only reads: what was written
+        last is there in time. An unloader has a register behind its choice.
         """
         words = self._outside.depth(group[0].depth)
         large = words > 1 and self.width * len(group) * words >= BLOCK_RAM
         if not reading:
             return large and not self._shape.sectioned
-        return large and self._settings.spare and not any(memory.sources for memory in group)
+        return large and not any(memory.sources for memory in group)
 
     def _wide_write(self, writes: list[WritePort], first: EndpointMemory) -> WritePort:
         """The write port of a wide memory."""

@@ -213,8 +213,9 @@ class Fabric(wiring.Component):
         self.layout = self.layouts[0]
         self.core = self._core()
         build: Any = self.core.build if self.core else self.builder()
-        self.nodes, self.here, self.hold = build.nodes, [*map(int, build.here)], build.hold
-        self.answer, self.operator_unit = build.answer, build.operator_unit
+        self.nodes, self.answer, self.operator_unit = build.nodes, build.answer, build.operator_unit
+        self.here = self.cut.here if self.cut else [*range(self.nodes)]
+        self.hold = self.core.build.hold if self.core else 0
         if not self.core:
             self.placement, self.variant_of = build.placement, build.variant_of
         self.router_classes, self.read_latency, self._finders = self.add_top(build)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property, partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from .place import RowTables
 from .placement import Placement
 from .run_choices import RunChoices
 from .top import Top
-
-if TYPE_CHECKING:
-    from ..contract.cut import Cut
 
 __all__ = ["AddRows", "FabricBuilder", "add_row_roms"]
 
@@ -104,8 +101,6 @@ class FabricBuilder(NetlistBuilder):
     ----------
     width : int
         Bits of a flit.
-    cut : Cut, optional
-        The nodes that are built, if they are not all.
     resets : bool
         Whether an input ends runs early.
     add_rows : function
@@ -113,9 +108,6 @@ class FabricBuilder(NetlistBuilder):
 
     Attributes
     ----------
-    here : list of int
-        The nodes that are built. They are numbered anew, in this order: all other names and
-        numbers of nodes are those among them.
     variant_of : ndarray of int, shape (nodes,)
         With any root, that of the node at each offset from it.
     beat, word : int
@@ -135,23 +127,22 @@ class FabricBuilder(NetlistBuilder):
         width: int,
         top: Top,
         *,
-        cut: Cut | None = None,
         resets: bool = False,
         add_rows: AddRows = add_row_roms,
     ) -> None:
         super().__init__()
         self.program, self.placement, self.width, self.top = program, placement, width, top
-        self.cut, self.resets, self.add_rows = cut, resets, partial(add_rows, self)
+        self.resets, self.add_rows = resets, partial(add_rows, self)
         self.topology, self.sources = program.topology, program.loop.sources
         self.ports = self.topology.ports
-        self.here = cut.here if cut else [*range(self.topology.nodes)]
-        self.nodes = len(self.here)
-        self.variant_of: IntArray = program.variant_of[self.here]
+        self.nodes, self.variant_of = self.topology.nodes, program.variant_of
         self.beat = placement.endpoints.shapes[0].beat
         self.word = self.beat * width
         self.address_bits = address_width(int(program.depth.max()))
         self.sequenced: dict[str, tuple[Part, ...]] = {}
         self.from_host: list[str] = []
+        #: The net of the word read at each node.
+        self.read_net = "read_data_{}"
         self.distribution = Distribution(self, self.nodes)
 
     @property
@@ -167,16 +158,6 @@ class FabricBuilder(NetlistBuilder):
         """Cycles from a read at the inputs of a node to its word."""
         return self.placement.endpoints.answer
 
-    @property
-    def hold(self) -> int:
-        """Cycles after a write of the host in which no run may begin.
-
-        Blocks begin later than that anyway, after a start that closes the port.
-        """
-        if self.top is not Top.HOST or self.cut:
-            return 0
-        return max(form.timing.hold for form in self.program.forms)
-
     @cached_property
     def choices(self) -> RunChoices:
         """What is chosen at the start of a run."""
@@ -188,29 +169,19 @@ class FabricBuilder(NetlistBuilder):
     def senders(self) -> IntArray:
         """The node and the out-port from which words come by each in-port of each node.
 
-        Of an in-port that another block sends to, they are -1 and the number of the link port.
-
         Returns
         -------
         ndarray of int, shape (nodes, ports, 2)
         """
-        ends: IntArray = np.stack(self.topology.upstream, axis=2)[self.here]
-        number = np.full(self.topology.nodes + 1, -1)  # the last for where there is no node
-        number[self.here] = np.arange(self.nodes)
-        ends[..., 0] = number[ends[..., 0]]
-        for link, (node, port) in enumerate(self.cut.links if self.cut else ()):
-            ends[node, port] = -1, link
-        return ends
+        return np.stack(self.topology.upstream, axis=2)
 
     @cached_property
     def _arriving(self) -> Words:
         """The words at the in-ports of each node: what comes out of links."""
         there, port = np.moveaxis(self.senders, 2, 0)
-        nets = ["tx_{}", "link_rx_{}", *(f"arrived_{k}_{{}}" for k in range(self.ports))]
-        cycles = self.topology.cycles_of_arc[there, np.where(there < 0, 0, port)]
-        which = np.where(there < 0, 1, np.where(cycles > 1, 2 + port, 0))
-        index = np.where(there < 0, port, there)
-        return Words(nets, which, index, np.where(which == 0, port * self.width, 0))
+        nets = ["tx_{}", *(f"arrived_{k}_{{}}" for k in range(self.ports))]
+        which = np.where(self.topology.cycles_of_arc[there, port] > 1, 1 + port, 0)
+        return Words(nets, which, there, np.where(which == 0, port * self.width, 0))
 
     def arriving(self, nodes: IntArray) -> list[Slice | OneOf]:
         """The words at the in-ports of some nodes."""
@@ -260,16 +231,10 @@ class FabricBuilder(NetlistBuilder):
         read = {column for wires in every for column in wires.reads}
         return {"read": sorted(read), "store": sorted(store), "ends": sorted(ends)}
 
-    @property
-    def read_net(self) -> str:
-        """The net of the word read at each node."""
-        alone = self.nodes == 1 and self.top is Top.HOST
-        return "host_rdata" if alone else "read_data_{}"
-
     def offset(self, nodes: IntArray) -> tuple[Slice, ...]:
         """The offset of each node from the root of its group: one coordinate after the other."""
         groups = self.program.root_groups
-        coordinates = cayley(groups.torus).coordinates(groups.position[np.array(self.here)[nodes]])
+        coordinates = cayley(groups.torus).coordinates(groups.position[nodes])
         return tuple(
             Slice(f"offset_{axis}_{{}}", at, 0, self.nets[f"offset_{axis}_0"])
             for axis, at in enumerate(coordinates)

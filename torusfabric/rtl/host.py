@@ -105,8 +105,6 @@ class Host(Leaf):
         Cycles after a write in which no run may begin, see `program.timing.Timing.hold`.
     blocks : ndarray of int, shape (blocks, nodes), optional
         The nodes of each block, where a port serves one of several.
-    early : bool
-        True if several forms have their read address shown a cycle early, too.
 
     Members
     -------
@@ -131,8 +129,6 @@ class Host(Leaf):
         The root of the last run, where what is read depends on it.
     read_node, read_bank, read_address : Out
         A read. Its finders have members besides, see `Finder`.
-    next_read_address : Out
-        What `read_address` is a cycle later; if there are several forms, with `early`.
 
     Examples
     --------
@@ -143,7 +139,7 @@ class Host(Leaf):
     (True, 8)
     """
 
-    def __init__(  # noqa: PLR0913 (one property each)
+    def __init__(
         self,
         views: Sequence[Finder],
         writes: Sequence[Finder],
@@ -153,9 +149,8 @@ class Host(Leaf):
         answer: int,
         hold: int = 0,
         blocks: IntArray | None = None,
-        early: bool = True,
     ) -> None:
-        self._hold, self._early = hold, early
+        self._hold = hold
         self._views, self._writes, self._blocks = tuple(views), tuple(writes), blocks
         first = views[0].layout
         nodes = first.nodes if blocks is None else blocks.shape[1]
@@ -188,7 +183,6 @@ class Host(Leaf):
                 "block": In(0 if blocks is None else address_width(len(blocks))),
                 "form": In(address_width(len(views)) * self._choosing),
                 "sampled_root": In(first.root_bits * by_root),
-                "next_read_address": Out(address_bits * self._choosing * early),
                 "settling": Out(int(hold > 0)),
             }
             | {name: each for view in views for name, each in view.members.items()}
@@ -250,8 +244,6 @@ class Host(Leaf):
             # The sequencer may be far away, and nobody reads while the form changes.
             form = delayed(m, self.value("form"), 1)
             bank, address = (choose(of_forms, form) for of_forms in zip(*found, strict=True))
-            if self._early:
-                m.d.comb += self.next_read_address.eq(address)
         m.d.comb += [
             self.read_node.eq(delayed(m, self.value("host_node"), self._locating)),
             self.read_bank.eq(delayed(m, bank, self._choosing)),
@@ -335,11 +327,7 @@ def _is_below(value: Value, limit: int) -> Value:
 
 
 def add_host(
-    build: FabricBuilder | CoreBuilder,
-    layouts: Sequence[HostLayout],
-    outside: str = "",
-    *,
-    core: bool = False,
+    build: CoreBuilder, layouts: Sequence[HostLayout], outside: str = ""
 ) -> tuple[int, list[Finder]]:
     """Add the host port, and the tree that brings read data to it.
 
@@ -349,8 +337,6 @@ def add_host(
         Of each form.
     outside : str
         Prefix of the nets `start` and `busy` that close the port to writes.
-    core : bool
-        True for the nodes of a core: the port gives them whole addresses, and none of them early.
 
     Returns
     -------
@@ -365,7 +351,7 @@ def add_host(
     first = {program.forms[form].layout: form for form in reversed(forms)}
     sending = [first[layout] for layout in sorted(first)]
     views, writes = (
-        [finder_of(layouts[form], program, form, received=received, whole=core) for form in some]
+        [finder_of(layouts[form], program, form, received=received) for form in some]
         for some, received in ((forms, True), (sending, False))
     )
     given: dict[str, Parts] = {}
@@ -382,7 +368,6 @@ def add_host(
         answer=build.answer,
         hold=build.hold,
         blocks=build.cut.nodes if build.cut else None,
-        early=not core,
     )
     return add_host_port(build, make, given, outside), [*views, *writes]
 
@@ -399,8 +384,8 @@ def add_host_port(
         name: build.add_input(name, len(getattr(host, name))) for name in names
     }
     inputs |= {name: (Part(outside + name, 0, 1),) for name in ("start", "busy")}
-    if build.cut:
-        inputs["block"] = build.add_input("block", address_width(len(build.cut.nodes)))
+    if "block" in host.signature.members:
+        inputs["block"] = build.add_input("block", len(host.block))
     build.from_host.extend(add_single(build, "host", Role.HOST, make, {**inputs, **given}))
     add_read_tree(build)
     build.add_output("host_rdata", build.word)

@@ -86,16 +86,14 @@ class Link(Leaf):
 
 def add_links(build: FabricBuilder) -> None:
     """Add a module for each latency, and an instance behind each out-port with such a link."""
-    cut = set(build.cut.links) if build.cut else set()
     every = build.topology.cycles_of_arc
     for port in range(build.topology.ports):
         latencies = np.unique(every[:, port][every[:, port] > 1]).tolist()
-        uncut = np.array([(node, port) not in cut for node in range(build.nodes)])
         with build.together():
             for cycles in latencies:
                 module = f"link_{cycles}"
                 build.add_module(module, partial(Link, cycles, build.width), role=Role.LINK)
-                nodes = np.flatnonzero(uncut & (every[: build.nodes, port] == cycles))
+                nodes = np.flatnonzero(every[:, port] == cycles)
                 sent = Slice("tx_{}", nodes, port * build.width, build.width)
                 build.add_array(
                     f"link_from_{{}}_{port}",

@@ -1,14 +1,12 @@
 # amaranth: UnusedElaboratable=no
-"""Fabrics that are not made of a core, by their tops: the parts that there are once.
+"""The inside of a fabric that is not made of a core: nodes, links, and the root unit.
 
-The top with streams is in `torusfabric.rtl.streams.nodes`, those of loaded tables are in
-`torusfabric.rtl.loaded.top`.
+The tops around it are in `torusfabric.rtl.streams.nodes` and in `torusfabric.rtl.loaded.top`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable
 
 import numpy as np
 from amaranth.hdl import Const, Module, Signal
@@ -16,39 +14,11 @@ from amaranth.lib.wiring import In, Out
 
 from ..topology import CayleyGraph, cayley
 from .fabric_builder import FabricBuilder
-from .finders import HostLayout
-from .host import add_host
 from .memories import address_width, choose
-from .netlist import Fixed, Leaf, Parts, Role, add_single
-from .node_parts import add_combiners, add_endpoints, add_routers
-from .sequencer import Sequencer
-from .top import Built
+from .netlist import Leaf, Role, add_single
+from .node_parts import add_combiners, add_routers
 
-__all__ = ["RootUnit", "add_core_top", "add_host_top", "add_inside", "add_sequencer",
-           "add_status"]  # fmt: skip
-
-
-def add_sequencer(
-    build: FabricBuilder,
-    given: Mapping[str, Parts],
-    *,
-    soon: int = 0,
-    renamed: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Add the sequencer, given what drives inputs that depend on the top."""
-    make = lambda: Sequencer(
-        [form.timing for form in build.program.forms],
-        build.placement,
-        build.choices,
-        address_bits=build.address_bits,
-        soon=soon,
-        resets=build.resets,
-        holds=build.hold > 0,
-    )
-    starts = {name: build.low(name, bits) for name, bits in
-              {"start": 1, **build.choices.inputs}.items()}  # fmt: skip
-    inputs = {**starts, **given}
-    build.sequenced.update(add_single(build, "sequencer", Role.SEQUENCER, make, inputs, renamed))
+__all__ = ["RootUnit", "add_inside"]
 
 
 def add_root_unit(build: FabricBuilder) -> None:
@@ -111,31 +81,10 @@ class RootUnit(Leaf):
         return m
 
 
-def add_host_top(build: FabricBuilder, layouts: Sequence[HostLayout], outside: str = "") -> Built:
-    """One memory-mapped port serves all nodes; `outside` is that of `add_host`."""
-    add_starts(build)
-    latency, finders = add_host(build, layouts, outside)
-    # Of several forms, the sequencer takes it a cycle early.
-    idle = "next_read_address" if build.program.several else "read_address"
-    add_sequencer(build, {"idle_address": build.low(idle, build.address_bits)})
-    routers = add_inside(build, add_endpoints)
-    add_status(build)
-    return Built(routers, latency, finders)
-
-
-def add_core_top(build: FabricBuilder) -> Built:
-    """Every node has a port to its memories."""
-    add_starts(build)
-    add_sequencer(build, {"idle_address": (Fixed(0, build.address_bits),)})
-    routers = add_inside(build, add_endpoints)
-    add_status(build)
-    return Built(routers, 1 + build.placement.endpoints.answer)
-
-
 def add_inside(
     build: FabricBuilder, add_nodes: Callable[[FabricBuilder], None]
 ) -> list[tuple[str, int]]:
-    """What all tops stand around, once the sequencer is there; the modules of routers."""
+    """Add nodes, links and the root unit once the sequencer is there; return the router modules."""
     program = build.program
     if program.by_offset or any(form.part_is_root for form in program.forms):
         add_root_unit(build)
@@ -149,18 +98,3 @@ def add_inside(
         add_links(build)
     build.distribution.add()
     return routers
-
-
-def add_starts(build: FabricBuilder) -> None:
-    """The inputs that start a run, and say which."""
-    for name, bits in {"start": 1, **build.choices.inputs}.items():
-        build.add_input(name, bits)
-    if build.resets:
-        build.add_input("reset_run")
-
-
-def add_status(build: FabricBuilder) -> None:
-    """The outputs that say what became of it."""
-    for name in ("busy", "done", "cycles", "error", "round"):
-        if name in build.sequenced:
-            build.add_output(name, build.nets[name])

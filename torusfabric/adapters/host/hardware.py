@@ -94,7 +94,7 @@ def add_host_fabric(core: Core, layouts: Sequence[HostLayout], outside: str = ""
     if port.resets:
         build.add_input("reset_run")
     add_single(build, "requests", Role.SEQUENCER, lambda: Requests(program))
-    latency, finders = add_host(build, layouts, outside, core=True)
+    latency, finders = add_host(build, layouts, outside)
     routers = core.add(NETS)
     for name in ("busy", "done", "cycles", "error", "round"):
         if name in build.nets:

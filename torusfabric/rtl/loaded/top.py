@@ -12,7 +12,6 @@ import numpy as np
 
 from ...program.frame import Frame
 from ...topology import IntArray
-from .. import tops
 from ..arrays import Slice, Source
 from ..fabric_builder import FabricBuilder
 from ..finders import DirectFinder
@@ -27,6 +26,7 @@ from ..streams.commands import Commands
 from ..streams.endpoint import StreamEnds, sectioned
 from ..streams.ports import Clocks
 from ..top import Built
+from ..tops import add_inside
 from .host import BlockFinder, loaded_layout
 from .image import Image
 from .image_loader import WORDS, ImageLoader
@@ -143,7 +143,10 @@ class LoadedTables:
 def add_loaded_top(build: FabricBuilder, tables: LoadedTables) -> Built:
     """One memory-mapped port serves all nodes; another takes what is loaded."""
     layout = tables.layout
-    tops.add_starts(build)
+    for name, bits in {"start": 1, **build.choices.inputs}.items():
+        build.add_input(name, bits)
+    if build.resets:
+        build.add_input("reset_run")
     for name, bits in WORDS.items():
         build.add_input(name, bits)
     tables.add_loader(build, "loader")
@@ -155,9 +158,8 @@ def add_loaded_top(build: FabricBuilder, tables: LoadedTables) -> Built:
     )  # fmt: skip
     latency = add_host_port(build, host)
     tables.add_sequencer(build)
-    routers = tops.add_inside(build, add_endpoints)
-    tops.add_status(build)
-    for name in SHOWN:
+    routers = add_inside(build, add_endpoints)
+    for name in ("busy", "done", "cycles", "error", "round", *SHOWN):
         build.add_output(name, build.nets[name])
     return Built(routers, latency)
 

@@ -99,7 +99,8 @@ class Block(Fabric):
 
     def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
-        return add_board(self.core or build, self.form_layouts, self.plan, withdraws=True)
+        assert self.core is not None
+        return add_board(self.core, self.form_layouts, self.plan, withdraws=True)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Say which board it is, and loop the link ports back, or connect them."""
