@@ -179,7 +179,7 @@ class EndpointShape:
         """
         first = [{*m.groups[0]} if m.groups else set() for m in self.memories
                  if m.number in self.host_memories]  # fmt: skip
-        if len(first) < 2 or self.sectioned or self.beat > 1:
+        if len(first) < 2:
             return None
         return min(set.intersection(*first), default=None)
 

@@ -49,13 +49,9 @@ def short_digest(text: str) -> int:
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
-#: The adapter of each kind of fabric that is made of a core. Those with loaded tables, or streams,
-#: are made of older hardware.
-CORES = dict.fromkeys(
-    (f"host{part}{beats}{bus}" for part in ("", " part") for beats in ("", " beats")
-     for bus in ("", " bus")),
-    "host",
-) | {"core": "bare", "core beats": "bare"}  # fmt: skip
+#: The adapter of fabrics that are made of a core, by their tops. Those with loaded tables, or
+#: streams, are made of older hardware.
+CORES = {Top.HOST: "host", Top.CORE: "bare"}
 
 #: The package of the adapter that puts fabrics behind a bus.
 BUS = "torusfabric.adapters.bus"
@@ -266,22 +262,16 @@ class Fabric(wiring.Component):
             raise InputError(f"Beat must be 1 for {what}, not {beat}")
         return by_beats(program, self.width, beat)
 
-    @property
-    def kind(self) -> str:
-        """The kind of the fabric: its top, and its tables, bus, beat and cut if these matter."""
-        facts = {"loaded": self.frame, "part": self.cut, "beats": self.beat > 1, "bus": self.bus}
-        return " ".join([self.top.value, *(name for name, there in facts.items() if there)])
-
     def _of_adapter(self, name: str) -> Callable[..., Any]:
         """Return a function of the core's adapter; its name has {} in place of the adapter's."""
-        adapter = CORES[self.kind]
+        adapter = CORES[self.top]
         module = import_module(f"torusfabric.adapters.{adapter}.hardware")
         function: Callable[..., Any] = getattr(module, name.format(adapter))
         return function
 
     def _core(self) -> Core | None:
-        """Return the core with the choices of its adapter, if the fabric is of such a kind."""
-        if self.kind not in CORES:
+        """Return the core with the choices of its adapter, if the fabric is made of one."""
+        if self.frame or self.top not in CORES:
             return None
         choices: dict[str, Any] = {"beat": self.beat}
         if self.top is Top.HOST:

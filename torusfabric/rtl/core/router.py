@@ -186,13 +186,13 @@ class Operators(NodePart):
         made = [
             Const(0, width)
             if choice is None
-            else self._combined(arriving[port], choice, f"at_port_{port}")
+            else self.combined(arriving[port], choice, f"at_port_{port}")
             for port, choice in enumerate(self._choices)
         ]
         self.m.d.comb += self.made.eq(Cat(*made))
         self.m.d.sync += self.result.eq(self.made)
 
-    def _combined(self, word: Value, choice: Choice, name: str) -> Value:
+    def combined(self, word: Value, choice: Choice, name: str) -> Value:
         """Return the result of an arriving word and the operand that a choice passes."""
         unit = self.settings.unit
         assert unit is not None

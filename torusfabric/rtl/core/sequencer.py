@@ -149,7 +149,7 @@ class Sequencer(Leaf):
         self._lines = {("row", ()): [slots.row], ("valid", ()): [stages[0] & ~slots.pausing]}
         # Nothing of a run shows in the next, which may be of a form with longer delays.
         self._clears = last if rows.several else None
-        self._send()
+        self.send()
         if "round" in self._port.outputs:
             start = constant_at(rows.starts.tolist(), self._form)
             m.d.sync += self.round.eq(slots.row - delayed(m, start, 1))
@@ -258,7 +258,7 @@ class Sequencer(Leaf):
             return delayed(self._m, chosen, 1, name)
         return choose([self._line(name, age) for age in ages], self._form)
 
-    def _send(self) -> None:
+    def send(self) -> None:
         """Send everything that nodes are given, `DISTRIBUTION` cycles before it counts."""
         m, columns = self._m, self._columns
         word_stride = max(columns.word_bits, default=0)

@@ -176,7 +176,7 @@ class StoreModule(NodePart):
             self._add_bank(bank)
         read = [self._read(number, reader) for number, reader in enumerate(self.shape.readers)]
         for number, readers in enumerate(self.shape.injections):
-            word = self._combined([read[reader] for reader in readers], number)
+            word = self.combined([read[reader] for reader in readers], number)
             self.m.d.comb += self.inject.word_select(number, self.settings.width).eq(word)
         self._show(read)
 
@@ -357,7 +357,7 @@ class StoreModule(NodePart):
             code = Mux(self._busy, code, self._asked_code([[each] for each in memories]))
         return self.select_by(code, words, f"of_reader_{number}", branched=False)
 
-    def _combined(self, words: list[Value], injection: int) -> Value:
+    def combined(self, words: list[Value], injection: int) -> Value:
         """Return the word of an injection port: its readers' words, combined in a tree."""
         if not words:
             return Const(0, self.settings.width)
