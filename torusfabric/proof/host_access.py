@@ -73,7 +73,12 @@ class HostAccess(Access):
         """Reads of what nodes have received; at rest the sequencer passes addresses on."""
         memory, address = self.located(runs, partial(received_locations, self.program))
         memory = np.where(address >= 0, memory, -1)
-        ports = ["read_address", *self._passed]
+        # Of the ports of modules, which need not be called as the nets that pass addresses.
+        inputs = {
+            port for module in self.nodes for port in self.machine.groups[module].program.inputs
+        }
+        passed = sorted(port for port in inputs if port.removeprefix("read_").isdigit())
+        ports = ["read_address", *(passed if self._passed else [])]
         return Steps(
             len(address),
             {"read_bank": memory} | dict.fromkeys(ports, address),
