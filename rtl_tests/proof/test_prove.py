@@ -70,6 +70,11 @@ def test_modes_whose_nodes_call_addresses_differently_are_proved():
     assert proof_of("2x2", "allgather", "broadcast", max_flits=4).proved
 
 
+def test_strobes_end_with_the_run():
+    """Nothing of a run of one mode is on its way to nodes when a run of another begins."""
+    assert proof_of("2x2", "broadcast", "allgather", root="any", flits=2).proved
+
+
 def test_a_node_that_combines_nothing_is_proved():
     """Along a tree, a leaf gives its words to the node above, and adds none."""
     assert proof_of("2", "allreduce").proved

@@ -79,8 +79,8 @@ class Sequencer(Leaf):
         unit: OperatorUnit | None,
         bus: LoadBus | None = None,
         *,
-        by_root: bool = False,
-        shares: bool = True,
+        by_root: bool,
+        shares: bool,
     ) -> None:
         self._rows, self._port, self._columns, self._unit = rows, port, columns, unit
         self._bus = bus
@@ -147,8 +147,8 @@ class Sequencer(Leaf):
         m.d.comb += last.eq(self._ended(stages, 0))
         self._show_state(stages, last)
         self._lines = {("row", ()): [slots.row], ("valid", ()): [stages[0] & ~slots.pausing]}
-        # Nothing of a run shows in the next, which may be of a form with longer delays.
-        self._clears = last if rows.several else None
+        # No strobe of a run reaches nodes after its end, where other forms have longer delays.
+        self._clears = self._ended(stages, DISTRIBUTION) if rows.several else None
         self.send()
         if "round" in self._port.outputs:
             start = constant_at(rows.starts.tolist(), self._form)
