@@ -73,7 +73,7 @@ class HostAccess(Access):
         """Reads of what nodes have received; at rest the sequencer passes addresses on."""
         memory, address = self.located(runs, partial(received_locations, self.program))
         memory = np.where(address >= 0, memory, -1)
-        # Of the ports of modules, which need not be called as the nets that pass addresses.
+        # A module may call its port for an address otherwise than the net of the sequencer.
         inputs = {
             port for module in self.nodes for port in self.machine.groups[module].program.inputs
         }

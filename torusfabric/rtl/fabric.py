@@ -262,12 +262,10 @@ class Fabric(wiring.Component):
             raise InputError(f"Beat must be 1 for {what}, not {beat}")
         return by_beats(program, self.width, beat)
 
-    def _of_adapter(self, name: str) -> Callable[..., Any]:
-        """Return a function of the core's adapter; its name has {} in place of the adapter's."""
-        adapter = CORES[self.top]
-        module = import_module(f"torusfabric.adapters.{adapter}.hardware")
-        function: Callable[..., Any] = getattr(module, name.format(adapter))
-        return function
+    @property
+    def _adapter(self) -> Any:
+        """The module of the adapter that makes the core, and adds the ports in front of it."""
+        return import_module(f"torusfabric.adapters.{CORES[self.top]}.hardware")
 
     def _core(self) -> Core | None:
         """Return the core with the choices of its adapter, if the fabric is made of one."""
@@ -276,7 +274,7 @@ class Fabric(wiring.Component):
         choices: dict[str, Any] = {"beat": self.beat}
         if self.top is Top.HOST:
             choices |= {"resets": bool(self.bus and not self.cut), "cut": self.cut}
-        core: Core = self._of_adapter("{}_core")(self.program, self.width, **choices)
+        core: Core = self._adapter.make_core(self.program, self.width, **choices)
         return core
 
     def builder(self) -> FabricBuilder:
@@ -323,7 +321,7 @@ class Fabric(wiring.Component):
     def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
         if self.core:
-            built: Built = self._of_adapter("add_{}_fabric")(self.core, self.form_layouts)
+            built: Built = self._adapter.add_fabric(self.core, self.form_layouts)
             return built
         from .coreless import add_top  # a guest: the hardware before the core
 

@@ -27,13 +27,13 @@ from ..host.requests import Requests
 from .direct import DirectCount
 from .memory_port import BarePort
 
-__all__ = ["add_bare_fabric", "bare_core"]
+__all__ = ["add_fabric", "make_core"]
 
 #: Nets of the run port whose names are not those of its members, if there are requests.
 NETS = {"start": "accepted", "last_root": "sampled_root"}
 
 
-def bare_core(program: Program, width: int, *, beat: int = 1) -> Core:
+def make_core(program: Program, width: int, *, beat: int = 1) -> Core:
     """Return the core of a fabric whose nodes have ports of their own.
 
     Parameters
@@ -50,7 +50,7 @@ def bare_core(program: Program, width: int, *, beat: int = 1) -> Core:
     )
 
 
-def add_bare_fabric(core: Core, layouts: Sequence[HostLayout]) -> Built:
+def add_fabric(core: Core, layouts: Sequence[HostLayout]) -> Built:
     """Fill the netlist of a core whose ports are those of the fabric."""
     del layouts  # the address map says where words lie
     build, port = core.build, core.memory_port

@@ -19,7 +19,6 @@ from ...rtl.host import add_host, enable_numbers
 from ...rtl.netlist import Role, add_single
 from ...rtl.run_choices import RunChoices
 from ...rtl.top import Built
-from .interface import PORTS
 from .requests import Requests
 
 #: Nets of the run port whose names are not those of its members.
@@ -31,10 +30,10 @@ NETS = {
     "last_root": "sampled_root",
 }
 
-__all__ = ["add_host_fabric", "host_core"]
+__all__ = ["add_fabric", "make_core"]
 
 
-def host_core(
+def make_core(
     program: Program,
     width: int,
     *,
@@ -77,7 +76,7 @@ def host_core(
     return core
 
 
-def add_host_fabric(core: Core, layouts: Sequence[HostLayout], outside: str = "") -> Built:
+def add_fabric(core: Core, layouts: Sequence[HostLayout], outside: str = "") -> Built:
     """Fill the netlist of a core with a host port.
 
     Parameters
@@ -99,5 +98,4 @@ def add_host_fabric(core: Core, layouts: Sequence[HostLayout], outside: str = ""
     for name in ("busy", "done", "cycles", "error", "round"):
         if name in build.nets:
             build.add_output(name, build.nets[name])
-    build.declared |= PORTS
     return Built(routers, latency, finders)

@@ -32,7 +32,7 @@ from ..memories import (
     memory_cell,
 )
 from ..modules import apart, delayed
-from ..multiplexer import bit_count, extended, select_code
+from ..multiplexer import bit_count, continued_cascade, select_code
 from ..operator_unit import add_pair
 from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input
@@ -416,7 +416,7 @@ class StoreModule(NodePart):
         used, words = bit_count(len(first)), [self._shown[bank] for bank in first]
         held = self.select_by(code[:used], words, "read_of_first", branched=False, small=True)
         later = [delayed(self.m, self._shown_of(group), 1) for group in groups]
-        return extended(
+        return continued_cascade(
             self.m,
             delayed(self.m, held, 1),
             later,

@@ -18,7 +18,8 @@ from ....rtl.netlist import Fixed, Leaf, Part, Parts, Role, add_single
 from ....rtl.run_choices import RunChoices
 from ....rtl.top import Built
 from ....toolchain.public import public_class
-from ...host.hardware import add_host_fabric, host_core
+from ...host import hardware as host
+from ...host.interface import PORTS as HOST_PORTS
 from ..options import ADAPTER
 from .control import BoardControl
 from .link_plan import PARALLEL, START_TIMEOUT, LinkPlan, Phy
@@ -75,7 +76,7 @@ def add_board(
         Whether there is an input that takes back a start.
     """
     # Words may be written until the board is started; the run begins later, and may be repeated.
-    build, top = core.build, add_host_fabric(core, layouts, BOARD)
+    build, top = core.build, host.add_fabric(core, layouts, BOARD)
     inputs, outputs = build.enclose(
         {name: RUN + name for name in ("start", *plan.choices, *STATUS)}
         | {BOARD + name: name for name in ("start", "busy")}
@@ -88,7 +89,7 @@ def add_board(
         if name not in STATUS:
             build.add_output(name, width)
     build.outermost.add("board")
-    build.declared |= BOARD_PORTS
+    build.declared |= HOST_PORTS | BOARD_PORTS
     build.registers += REGISTERS
     make = partial(BoardControl, plan, error="error" in outputs, withdraws=withdraws)
     heard: dict[str, Parts] = {}
@@ -265,6 +266,6 @@ class BoardSystem(System):
     def _netlist(self, board: int) -> Netlist:
         """The netlist of a board."""
         fabric, cut = self.fabric, board_cut(self.boards, board)
-        core = host_core(fabric.program, fabric.width, beat=fabric.beat, cut=cut)
+        core = host.make_core(fabric.program, fabric.width, beat=fabric.beat, cut=cut)
         add_board(core, fabric.form_layouts, self.plan)
         return core.build.done()
