@@ -75,6 +75,11 @@ def test_strobes_end_with_the_run():
     assert proof_of("2x2", "broadcast", "allgather", root="any", flits=2).proved
 
 
+def test_words_that_go_round_at_rest_are_proved():
+    """Routers at rest may pass words on in a circle, which comes to no rest and harms nothing."""
+    assert proof_of("3x2x2", "alltoall", "reduce-scatter", root="any", flits=2).proved
+
+
 def test_a_node_that_combines_nothing_is_proved():
     """Along a tree, a leaf gives its words to the node above, and adds none."""
     assert proof_of("2", "allreduce").proved
