@@ -9,8 +9,8 @@ the cycle in which it is given. A read takes some cycles more::
 
 A node that shows many memories chooses the word in two stages, and `read_data` comes a cycle later.
 
-Why: a read that is asked for with a start, or in the last cycle before it, reaches the memories
-before the addresses of the run do, and so does a read in the cycle of `done` after them.
+The registers of the node keep wires from its user to its memories short. A read that is asked for
+with a start reaches the memories before the addresses of the run do.
 """
 
 from __future__ import annotations
