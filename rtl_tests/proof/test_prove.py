@@ -65,6 +65,21 @@ def test_a_table_is_proved():
     assert all(module.properties for module in proof.modules)
 
 
+def test_modes_whose_nodes_call_addresses_differently_are_proved():
+    """An address that the sequencer passes on has another name at the root of a broadcast."""
+    assert proof_of("2x2", "allgather", "broadcast", max_flits=4).proved
+
+
+def test_strobes_end_with_the_run():
+    """Nothing of a run of one mode is on its way to nodes when a run of another begins."""
+    assert proof_of("2x2", "broadcast", "allgather", root="any", flits=2).proved
+
+
+def test_words_that_go_round_at_rest_are_proved():
+    """Routers at rest may pass words on in a circle, which comes to no rest and harms nothing."""
+    assert proof_of("3x2x2", "alltoall", "reduce-scatter", root="any", flits=2).proved
+
+
 def test_a_node_that_combines_nothing_is_proved():
     """Along a tree, a leaf gives its words to the node above, and adds none."""
     assert proof_of("2", "allreduce").proved

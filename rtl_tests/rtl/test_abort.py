@@ -5,7 +5,7 @@ from fabrics import build_fabric, choose_jobs, draw_words
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.adapters.host.hardware import host_core
+from torusfabric.adapters.host.hardware import make_core
 from torusfabric.simulation.engines import AmaranthEngine
 from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 
@@ -29,10 +29,10 @@ class Resettable(tf.Fabric):
     """A fabric with the input that the bus has for the register `abort`."""
 
     def _core(self):
-        return super()._core() and host_core(self.program, self.width, resets=True)
+        return super()._core() and make_core(self.program, self.width, resets=True)
 
-    def _builder(self):
-        build = super()._builder()
+    def builder(self):
+        build = super().builder()
         build.resets = True
         return build
 

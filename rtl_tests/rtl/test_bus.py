@@ -9,9 +9,9 @@ from bus_scenario import BusScenario
 from helpers import few, simulated
 
 import torusfabric as tf
-from torusfabric.rtl.bus import attach
-from torusfabric.rtl.bus.register_map import IDENTIFICATION
-from torusfabric.rtl.bus.register_map import REGISTERS as ALL_REGISTERS
+from torusfabric.adapters.bus import hardware as attach
+from torusfabric.adapters.bus.register_map import REGISTERS as ALL_REGISTERS
+from torusfabric.contract.registers import IDENTIFICATION
 from torusfabric.verilog import manifest
 
 MASTERS = {"wishbone": WishboneMaster, "axi-lite": AxiLiteMaster}

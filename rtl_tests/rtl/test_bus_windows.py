@@ -6,8 +6,9 @@ import pytest
 from helpers import simulated
 
 import torusfabric as tf
-from torusfabric.rtl.bus import attach, windows
-from torusfabric.rtl.bus.windows import Windows
+from torusfabric.adapters.bus import hardware as attach
+from torusfabric.adapters.bus import windows
+from torusfabric.adapters.bus.windows import Windows
 
 FIXED, INCR, WRAP = range(3)
 

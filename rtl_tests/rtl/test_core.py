@@ -1,7 +1,8 @@
 """Cores: every node has a port of its own, and the address map lists where each block lies."""
 
 import pytest
-from helpers import fabric_of
+from core_bench import read_as_early_as_may_be
+from helpers import fabric_of, random_messages
 from verilog_bench import check_silent
 
 from torusfabric import verilog
@@ -27,6 +28,20 @@ def test_linters_accept_a_core_and_its_address_map_lists_all_blocks(
     assert [len(row) for row in blocks["sent"]] == [sent] * 9
     for row in blocks["received"]:
         assert len({entry and tuple(entry) for entry in row}) == len(row) == received
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm", "options"),
+    [("allgather", "matching", {}), ("alltoall", "matching", {"flits": 2}),
+     ("allreduce", "matching", {"flits": 9}), ("broadcast", "max-flow", {"flits": 4})],
+)  # fmt: skip
+def test_words_are_read_in_the_cycle_of_done_and_in_that_of_a_start(collective, algorithm, options):
+    """A read meets the addresses of no run, be it the one before or the one after."""
+    fabric = fabric_of("3x3", collective, algorithm, top="core", **options)
+    messages = random_messages(fabric, 1)
+    words, receives = fabric.delivered(messages)
+    for found in read_as_early_as_may_be(fabric, messages):
+        assert (found[receives] == words[receives]).all()
 
 
 def test_numbers_of_what_arrives_fit():

@@ -12,7 +12,7 @@ from helpers import fabric_of, few
 import torusfabric
 import torusfabric as tf
 from torusfabric.program import address_map
-from torusfabric.rtl.fabric_builder import Distribution
+from torusfabric.rtl.distribution import Distribution
 from torusfabric.rtl.netlist import Part, Role
 
 PACKAGE = Path(torusfabric.__file__).parent
@@ -60,7 +60,7 @@ def test_registers_on_the_way_to_nodes(tmp_path, registers):
     few(3, [
         ({"DISTRIBUTION": 1}, "groups of nodes have a register, and nodes have one"),
         ({"LINK": "SETTING + 2"}, "a router has one register"),
-        ({"SETTING": "ADDRESS + 2"}, "words that are read, and settings, are there at once"),
+        ({"SETTING": "ADDRESS + 2"}, "a word is there a cycle after its address"),
         ({"COMBINE": 2}, "a result has one register"),
         ({"WRITE": "3 + DISTRIBUTION"}, "a write is in a memory when a run may read it"),
         ({"RUN_SETUP": 2}, "a register holds what a run follows"),

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 import torusfabric as tf
 from torusfabric.program.timing import division_cycles
 from torusfabric.rtl.division import divide
+from torusfabric.rtl.lengths import divided
 from torusfabric.rtl.links import MOST_REGISTERS, Link
 from torusfabric.rtl.memories import ReadPort, WritePort, add_memory, memory_cell
-from torusfabric.rtl.run_length import divided
 from torusfabric.simulation.engines.amaranth_engine import wide_values
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from helpers import expected_words, random_messages, simulated
 
-__all__ = ["check_core", "run_core", "run_stream_core"]
+__all__ = ["check_core", "read_as_early_as_may_be", "run_core", "run_stream_core"]
 
 
 def check_core(fabric, *, root=None):
@@ -32,27 +32,30 @@ def block_and_flit(fabric, word):
     return part * layout.part_chunks + chunk, flit
 
 
+async def _write(ctx, fabric, messages, address_map):
+    """Write what all nodes send, a word of each node in a cycle."""
+    nodes = range(fabric.nodes)
+    for k in range(fabric.layout.send_words):
+        for node in nodes:
+            number, flit = block_and_flit(fabric, k)
+            bank, first = address_map["sent"][node][number]
+            # A node with a single bank to write has no port to choose it.
+            ports = fabric.node[node]
+            if bank or hasattr(ports, "write_bank"):
+                ctx.set(ports.write_bank, bank)
+            ctx.set(ports.write_address, first + flit)
+            ctx.set(ports.write_data, int(messages[node][k]))
+            ctx.set(ports.write_enable, 1)
+        await ctx.tick()
+    for node in nodes:
+        ctx.set(fabric.node[node].write_enable, 0)
+
+
 def run_core(fabric, messages, *, starts=1, root=None):
     """Write all send memories at once, run, and read all blocks; returns words and cycles."""
     address_map = fabric.address_map()
     nodes = range(fabric.nodes)
     found: list[list] = [[] for _ in nodes]
-
-    async def write(ctx):
-        for k in range(fabric.layout.send_words):
-            for node in nodes:
-                number, flit = block_and_flit(fabric, k)
-                bank, first = address_map["sent"][node][number]
-                # A node with a single bank to write has no port to choose it.
-                ports = fabric.node[node]
-                if bank or hasattr(ports, "write_bank"):
-                    ctx.set(ports.write_bank, bank)
-                ctx.set(ports.write_address, first + flit)
-                ctx.set(ports.write_data, int(messages[node][k]))
-                ctx.set(ports.write_enable, 1)
-            await ctx.tick()
-        for node in nodes:
-            ctx.set(fabric.node[node].write_enable, 0)
 
     async def read(ctx):
         for k in range(fabric.layout.recv_words):
@@ -67,7 +70,7 @@ def run_core(fabric, messages, *, starts=1, root=None):
                 found[node].append(ctx.get(fabric.node[node].read_data))
 
     async def testbench(ctx):
-        await write(ctx)
+        await _write(ctx, fabric, messages, address_map)
         if root is not None:
             ctx.set(fabric.root, root)
         for _ in range(starts):
@@ -84,6 +87,55 @@ def run_core(fabric, messages, *, starts=1, root=None):
 
     simulated(fabric, testbench)
     return np.array(found, np.uint64)
+
+
+def read_as_early_as_may_be(fabric, messages):
+    """Run once for each word, and read it in the cycle of `done` and in that of the next start.
+
+    Returns
+    -------
+    at_done, at_start : ndarray, shape (nodes, words)
+    """
+    address_map, nodes = fabric.address_map(), range(fabric.nodes)
+    words = fabric.layout.recv_words
+    found = np.zeros((2, fabric.nodes, words), np.uint64)
+
+    def ask(ctx, word):
+        number, flit = block_and_flit(fabric, word)
+        for node in nodes:
+            entry = address_map["received"][node][number]
+            if entry is not None:
+                ctx.set(fabric.node[node].read_bank, entry[0])
+                ctx.set(fabric.node[node].read_address, entry[1] + flit)
+
+    async def answer(ctx, edges, of_words):
+        await ctx.tick().repeat(edges)
+        of_words[:] = [ctx.get(fabric.node[node].read_data) for node in nodes]
+
+    async def testbench(ctx):
+        await _write(ctx, fabric, messages, address_map)
+        for word in range(words):
+            ctx.set(fabric.start, 1)
+            await ctx.tick()
+            ctx.set(fabric.start, 0)
+            while not ctx.get(fabric.done):
+                await ctx.tick()
+            ask(ctx, word)
+            await answer(ctx, fabric.read_latency, found[0, :, word])
+            # Something else is asked for before the start, and after it.
+            ask(ctx, (word + 1) % words)
+            await ctx.tick().repeat(fabric.read_latency)
+            ask(ctx, word)
+            ctx.set(fabric.start, 1)
+            await ctx.tick()
+            ctx.set(fabric.start, 0)
+            ask(ctx, (word + 1) % words)
+            await answer(ctx, fabric.read_latency - 1, found[1, :, word])
+            while not ctx.get(fabric.done):
+                await ctx.tick()
+
+    simulated(fabric, testbench)
+    return found
 
 
 def run_stream_core(fabric, messages):

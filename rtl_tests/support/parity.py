@@ -21,16 +21,16 @@ from torusfabric.rtl.netlist import Instance, Leaf, Part, Role
 __all__ = ["CASES", "compiled"]
 
 #: A table, a pattern, long circuits, circuits that are held longer than they are read for, sums by
-#: the step, groups of nodes, and trees: topology, collectives, options of
+#: the step, groups of nodes, trees and others in one fabric: topology, collectives, options of
 #: `compile`.
 CASES = [
-    ("2x2", ["allgather:matching"], {"flits": 2}),
-    ("2x2", ["allgather:hamiltonian"], {"flits": 2}),
-    ("2x3", ["broadcast:max-flow"], {"flits": 3}),
-    ("5", ["gather:max-flow"], {"flits": 3}),
-    ("3", ["allreduce:matching"], {"flits": 6}),
+    ("3x3", ["allgather:matching"], {"flits": 2}),
+    ("3x3", ["allgather:hamiltonian"], {"flits": 2}),
+    ("4x4", ["broadcast:max-flow"], {"flits": 3}),
+    ("3x3", ["gather:max-flow"], {"flits": 3}),
+    ("2x3", ["allreduce:matching"], {"flits": 6}),
     ("2x3", ["allgather@1"], {"flits": 2}),
-    ("3", ["broadcast:spanning-tree"], {"flits": 3}),
+    ("3", ["alltoall", "allreduce:matching", "broadcast:spanning-tree"], {"max_flits": 3}),
 ]
 
 
@@ -59,17 +59,18 @@ class Links(Leaf):
 def with_links(fabric):
     """The netlist of a fabric with such links in front of all in-ports."""
     net, width, ports = fabric.netlist, fabric.width, fabric.ports
-    sent = {router.node: router.inputs["rx"] for router in net.having(Role.ROUTER)}
+    sent = {router.node: router.inputs["arriving"] for router in net.having(Role.ROUTER)}
 
     def behind_them(instance):
-        if "rx" not in instance.inputs:
-            return instance
         faulty = {
             part: Part(f"faulty_{instance.node}", port * width, width)
-            for port, part in enumerate(sent[instance.node])
+            for port, part in enumerate(sent.get(instance.node, ()))
         }
-        words = tuple(faulty.get(part, part) for part in instance.inputs["rx"])
-        return replace(instance, inputs=instance.inputs | {"rx": words})
+        inputs = {
+            name: tuple(faulty.get(part, part) for part in parts)
+            for name, parts in instance.inputs.items()
+        }
+        return replace(instance, inputs=inputs)
 
     flip = (Part("flip", 0, ports),)
     links = (
@@ -104,7 +105,7 @@ def carried(program):
 
 def reports(program):
     """Of each mode: what is reported of faults by each in-port in each cycle, and without any."""
-    design = Assembly(with_links(tf.Fabric(program, width=4, top="core")))
+    design = Assembly(with_links(tf.Fabric(program, width=4)))
     m = Module()
     m.domains.sync = clock = ClockDomain()
     m.submodules.design = design

@@ -60,6 +60,29 @@ def test_system_rdl_says_what_the_manifest_says(tmp_path, width, lengths):
         assert memory.get_property("sw").name == window["access"][0]
 
 
+#: The prefix of the ports of each bus, those for data, and those that enable bytes.
+DATA = {
+    "wishbone": [("wb_", ("dat_w", "dat_r"), "sel")],
+    "axi-lite": [("s_axil_", ("wdata", "rdata"), "wstrb")],
+    "axi4": [("s_axil_", ("wdata", "rdata"), "wstrb"), ("s_axi_", ("wdata", "rdata"), "wstrb")],
+}
+
+
+@pytest.mark.parametrize("bus", DATA)
+@pytest.mark.parametrize("width", [7, 32, 80])
+def test_buses_have_an_enable_for_each_byte(tmp_path, bus, width):
+    manifest = written(tmp_path, width=width, bus=bus)
+    ports = manifest["ports"]
+    widths = []
+    for prefix, data, enables in DATA[bus]:
+        (bits,) = {ports[prefix + name]["width"] for name in data}
+        assert ports[prefix + enables]["width"] == bits // 8
+        widths.append(bits)
+    assert widths == [32, *([manifest["bus"]["beat_width"]] if bus == "axi4" else [])]
+    if bus == "axi4":
+        assert ports["s_axi_awaddr"]["width"] == ports["s_axil_awaddr"]["width"]
+
+
 def test_peakrdl_makes_files_of_it(tmp_path):
     peakrdl = shutil.which("peakrdl") or pytest.skip("peakrdl is not installed")
     bus = written(tmp_path)["bus"]

@@ -10,7 +10,7 @@ from helpers import as_executed, fabric_of, few
 from verilog_bench import have_icarus, run_icarus
 
 from torusfabric.errors import WorkFailed
-from torusfabric.rtl.combiner import ChosenSum
+from torusfabric.rtl.chosen_sum import ChosenSum
 from torusfabric.rtl.modules import Leaf, Use
 from torusfabric.rtl.multiplexer import SLICE, Multiplexer, branch_bits, select_bits
 from torusfabric.rtl.netlist import NetlistBuilder

@@ -10,7 +10,7 @@ from ..collective import Operator, split_names
 from ..errors import InputError
 from ..planning import compile, require_hardware
 from ..rtl import Fabric
-from ..rtl.tops import check_prefix
+from ..rtl.top import check_prefix
 from ..toolchain.progress import progress_bar
 from ..topology import Topology, faults_within, shared_network
 from .choose import Chosen, PlanFor, choose_schedules, operators_of

@@ -7,6 +7,7 @@ import argparse
 from functools import cache
 from typing import Any
 
+from ..adapters.bus import options as bus
 from ..collective import COLLECTIVES, OPERATORS, SIGNED
 from ..contract.options import (
     Option,
@@ -115,7 +116,6 @@ PORTS = """
 --timeout CYCLES: with --top stream, name a node that has not sent, or not taken what it received,
     so many cycles after no run is under way (default never)
 """
-BUS = "--bus: put the host port behind a bus: registers, and windows onto the memories\n"
 PREFIX = "--prefix NAME: what the names of all modules begin with (default nothing)\n"
 
 #: Tables that are loaded, and a fabric that has them.
@@ -131,6 +131,7 @@ FABRIC_FILE = "--fabric MANIFEST: manifest.json of a fabric with --tables ram th
 
 #: The reader of each option that is not text, or all values that it has, and its default.
 SETTINGS: dict[str, Any] = {
+    **bus.SETTINGS,
     "objective": {"choices": OBJECTIVES, "default": OBJECTIVES[0]},
     "costs": constants,
     "root": node_or_any,
@@ -152,7 +153,6 @@ SETTINGS: dict[str, Any] = {
     "clocks": {"choices": ("one", "per-node"), "default": "one"},
     "beat": (positive_or_auto, "auto"),
     "timeout": (natural, 0),
-    "bus": {"choices": ("wishbone", "axi-lite", "axi4")},
     "prefix": {"default": ""},
     "tables": {"choices": ("rom", "ram"), "default": "rom"},
     "rows": positive,
@@ -171,8 +171,8 @@ def fabric_options() -> dict[str, Option]:
 @cache
 def _own_options() -> dict[str, Option]:
     """The options of fabrics without an adapter."""
-    texts = (CHOICE, OPTIONS, WIDTH, FLITS, MAX_FLITS, FORMS, OPERATORS_TEXT, PORTS, BUS, PREFIX,
-             TABLES)  # fmt: skip
+    texts = (CHOICE, OPTIONS, WIDTH, FLITS, MAX_FLITS, FORMS, OPERATORS_TEXT, PORTS, bus.OPTION,
+             PREFIX, TABLES)  # fmt: skip
     names = ("topology", "collective", "--plan")
     found = {name.strip("-"): Option((name,), "", {}) for name in names}
     return found | options_of(*texts, **SETTINGS)
@@ -232,7 +232,7 @@ def add_flits_option(group: Any, *, ranges: bool = False) -> None:
 
 def add_bus_option(parser: argparse.ArgumentParser) -> None:
     """Add the argument that puts a fabric behind a bus."""
-    add_options(parser.add_argument_group("ports"), BUS, **SETTINGS)
+    add_options(parser.add_argument_group("ports"), bus.OPTION, **SETTINGS)
 
 
 def add_prefix_option(group: Any) -> None:

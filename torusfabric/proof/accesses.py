@@ -41,8 +41,6 @@ class Steps:
         By port, what each node is given in all steps.
     otherwise : dict of str to int
         By port, what all nodes are given before the first step and after the last.
-    known : dict of str to ndarray of int, shape (runs,)
-        How many bits of some ports are known.
     """
 
     count: int
@@ -50,7 +48,6 @@ class Steps:
     words: Mapping[str, IntArray] = field(default_factory=dict)
     always: Mapping[str, IntArray] = field(default_factory=dict)
     otherwise: Mapping[str, int] = field(default_factory=dict)
-    known: Mapping[str, IntArray] = field(default_factory=dict)
 
 
 def side_by_side(steps: Steps, first: int, count: int) -> Steps:
@@ -63,7 +60,6 @@ def side_by_side(steps: Steps, first: int, count: int) -> Steps:
         steps,
         count=1,
         numbers={port: columns(values) for port, values in steps.numbers.items()},
-        known={port: np.repeat(known, count) for port, known in steps.known.items()},
     )
 
 
@@ -165,11 +161,7 @@ class Access:
                 given[port] = self.bits(module, port, np.full((1, 1), value))
             return given
         for port, values in steps.numbers.items():
-            bits = self.bits(module, port, values[step][nodes])
-            if port in steps.known:
-                beyond = np.arange(len(bits))[:, None, None] >= steps.known[port]
-                bits = np.where(beyond, UNKNOWN, bits)
-            given[port] = bits
+            given[port] = self.bits(module, port, values[step][nodes])
         inputs = self.machine.groups[module].program.inputs
         for port, words in steps.words.items():
             of_beat = np.array(inputs.get(port, []), int) // self._width
@@ -202,7 +194,7 @@ class CoreAccess(Access):
 
     def __init__(self, fabric: Fabric, machine: Machine) -> None:
         super().__init__(fabric, machine)
-        self.answer = 1 + fabric.answer
+        self.answer = fabric.read_latency
         self._map = fabric.address_map()
 
     def idle(self) -> dict[str, IntArray]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..program.timing import DISTRIBUTION
 from ..rtl.arrays import NodeGroups
-from ..rtl.fabric_builder import is_by_group
+from ..rtl.distribution import is_by_group
 from ..rtl.host import enable_numbers, merge_levels, suffix
 from ..topology import IntArray
 from .gate_program import GateProgram
@@ -43,7 +43,6 @@ class _Access(NamedTuple):
 
     inputs: dict[str, IntArray]
     outputs: dict[str, IntArray]  # -1 where it does not matter; the group of what is by group
-    bits: int  # how many bits of addresses matter
 
 
 def check_host(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> int:
@@ -55,8 +54,6 @@ def check_host(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> in
     locating = fabric.read_latency - behind
     writes = leaf.write_cycles
     ages = dict.fromkeys(("read_node", "read_bank", "read_address"), locating)
-    if "next_read_address" in module.outputs:
-        ages["next_read_address"] = locating - 1
     ages |= {name: writes for name in module.outputs if name.startswith("write_")}
     ages["write_data"] = writes + 1
     _check_ages(module, ages)
@@ -72,8 +69,7 @@ def check_host(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> in
         size = len(next(iter(access.inputs.values())))
         for start in range(0, size, AT_ONCE):
             part = slice(start, start + AT_ONCE)
-            inputs, outputs = ({n: v[part] for n, v in d.items()} for d in access[:2])
-            _compare(function, inputs, outputs, access.bits)
+            _compare(function, *({n: v[part] for n, v in d.items()} for d in access))
         count += size
     return count
 
@@ -149,19 +145,17 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
     base |= {} if ports.block is None else {"block": ports.block}
     for number, form in enumerate(program.forms):
         chosen = base | {"form": number}
-        by_root = form.part_is_root or (fabric.core is not None and form.by_offset)
+        by_root = form.part_is_root or form.by_offset
         for root in range(form.groups.size if by_root else 1):
             run = Run(0, program.flits, root)
-            place = received_locations(program, run, number, whole=fabric.core is not None)
+            place = received_locations(program, run, number)
             place = place.of_beats(program.flits, beat)
             address = place.address[served]
             memory = np.where(address < 0, -1, place.memory[served])
             yield _access(
                 chosen | {"sampled_root": root},
                 (fabric.layout.recv_base, nodes),
-                {"read_node": nodes[:, None], "read_bank": memory}
-                | dict.fromkeys(("read_address", "next_read_address"), address),
-                place.bits,
+                {"read_node": nodes[:, None], "read_bank": memory, "read_address": address},
             )
         place = sent_locations(program, Run(0, program.flits), number).of_beats(program.flits, beat)
         layout = form.layout
@@ -206,7 +200,6 @@ def _access(
     chosen: Mapping[str, int],
     where: tuple[int, IntArray],
     wanted: dict[str, IntArray],
-    bits: int = 64,
 ) -> _Access:
     """Accesses to consecutive addresses from one on, at all nodes."""
     base, nodes = where
@@ -217,14 +210,13 @@ def _access(
         "host_node": spread(nodes[:, None]),
         "host_addr": spread(base + np.arange(shape[1])[None]),
     }
-    return _Access(inputs, {name: spread(values) for name, values in wanted.items()}, bits)
+    return _Access(inputs, {name: spread(values) for name, values in wanted.items()})
 
 
 def _compare(
     function: GateProgram,
     inputs: Mapping[str, IntArray],
     outputs: Mapping[str, IntArray],
-    count: int,
 ) -> None:
     """Compare accesses with what they are to lead to."""
     size = len(next(iter(inputs.values())))
@@ -235,9 +227,7 @@ def _compare(
     }
     v = function.values(function.unknown(size), given)
     for name, wanted in outputs.items():
-        if name not in function.outputs:  # not of all ports
-            continue
-        bits = function.outputs_of(v, name)[: count if name.endswith("read_address") else None]
+        bits = function.outputs_of(v, name)
         numbers = np.arange(len(bits))[:, None]
         expected = numbers == wanted if is_by_group(name) else wanted >> numbers & 1
         wrong = ((bits != expected).any(axis=0)) & (wanted >= 0)

@@ -34,7 +34,7 @@ class HostAccess(Access):
         super().__init__(fabric, machine)
         self._ports, self._loaded = ports, fabric.frame is not None
         self._enables = write_enables(fabric.program)
-        self.answer, self._whole = fabric.answer, fabric.core is not None
+        self.answer = fabric.answer
         # Writes wait for the registers of the host port, and data for one more.
         self.overlap = fabric.netlist.modules["host"]().write_cycles + 2 - fabric.hold
         self.hold = fabric.hold if ports.holds else 0
@@ -71,17 +71,18 @@ class HostAccess(Access):
 
     def reads(self, runs: Sequence[Run]) -> Steps:
         """Reads of what nodes have received; at rest the sequencer passes addresses on."""
-        locations = partial(received_locations, self.program, whole=self._whole)
-        places = [locations(run) for run in runs]
-        memory, address = self.located(runs, locations)
+        memory, address = self.located(runs, partial(received_locations, self.program))
         memory = np.where(address >= 0, memory, -1)
-        ports = ["read_address", *self._passed]
-        known = np.array([place.bits for place in places])
+        # A module may call its port for an address otherwise than the net of the sequencer.
+        inputs = {
+            port for module in self.nodes for port in self.machine.groups[module].program.inputs
+        }
+        passed = sorted(port for port in inputs if port.removeprefix("read_").isdigit())
+        ports = ["read_address", *(passed if self._passed else [])]
         return Steps(
             len(address),
             {"read_bank": memory} | dict.fromkeys(ports, address),
             always={"read_node": self._ports.number},
-            known=dict.fromkeys(ports, known),
         )
 
     @property
@@ -102,14 +103,10 @@ class HostAccess(Access):
         """Check, and count, bits of addresses that a port gives and that pass."""
         machine, count = self.machine, 0
         machine.prepare(1)
-        # Of several forms, the address comes a cycle early, and the sequencer has a register.
-        several = f"next_read_address{name}" in machine.text.nets
-        given = ("next_read_address" if several else "read_address") + name
+        given = f"read_address{name}"
         address = word(np.arange(len(machine.text.nets.get(given, []))))[:, None]
         now = spread(rest, 1)
         machine.settle(now, self.given() | {given: address})
-        if several:
-            machine.settle(machine.after(now), self.given())
         for port in self._passed:
             shown = machine.shown(port + name)
             count += len(shown)

@@ -46,21 +46,16 @@ class Locations:
     ----------
     memory, address : ndarray of int, shape (nodes, words)
         The address is -1 where a word lies nowhere.
-    bits : int
-        How many bits of the address the host gives: a node of which others can be the root finds
-        out by itself whether it shows what it sends or what it has received.
     """
 
     memory: IntArray
     address: IntArray
-    bits: int = 64
 
     def of_beats(self, flits: int, beat: int) -> Locations:
         """Where beats lie, by the first word of each."""
-        memory, address = (
-            in_beats(values, flits, beat)[..., 0] for values in (self.memory, self.address)
+        return Locations(
+            *(in_beats(values, flits, beat)[..., 0] for values in (self.memory, self.address))
         )
-        return Locations(memory, address, self.bits)
 
 
 def in_beats(values: IntArray, flits: int, beat: int) -> IntArray:
@@ -124,23 +119,14 @@ def sent_locations(program: Program, run: Run, form: int | None = None) -> Locat
     return Locations(*asked_addresses(program, number, run.length, run.root, received=False))
 
 
-def received_locations(
-    program: Program, run: Run, form: int | None = None, *, whole: bool = False
-) -> Locations:
-    """Return where the address map says that what a node has received lies, as the host asks.
-
-    Parameters
-    ----------
-    whole : bool
-        True if the host, rather than the node, adds the upper half; see `MapFinder`.
-    """
+def received_locations(program: Program, run: Run, form: int | None = None) -> Locations:
+    """Return where the address map says that what a node has received lies, as the host asks."""
     number = run.form(program) if form is None else form
     memory, address = asked_addresses(program, number, run.length, run.root, received=True)
     half, groups = program.forms[number].upper_half, program.forms[number].groups
-    if half and whole:
-        sent = (groups.position == run.root)[:, None] & (address >= 0)
-        return Locations(memory, address - half * sent)
-    return Locations(memory, address, bits=(half - 1).bit_length() if half else Locations.bits)
+    if half:
+        address = address - half * ((groups.position == run.root)[:, None] & (address >= 0))
+    return Locations(memory, address)
 
 
 def own_numbers(program: Program, layout: int) -> IntArray:

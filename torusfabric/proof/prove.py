@@ -16,7 +16,6 @@ from ..toolchain import tools
 from ..toolchain.cache import Cache
 from ..toolchain.public import public
 from ..verilog import emit
-from .bridges import bridge_harness
 from .gates import read_gates
 from .lemmas import Steps, of_modules, of_top, of_words, whole_runs
 from .report import ModuleProof, Proof, Refuted, refuted
@@ -133,8 +132,8 @@ def _by_induction(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """What is proved by the solver."""
     yield from operator_harnesses(fabric, design)
     yield from link_harnesses(fabric, design)
-    if fabric.bus:
-        yield bridge_harness(design, fabric.bus)
+    if fabric.interface:
+        yield from fabric.interface.harnesses(design)
     if fabric.top is Top.STREAM:
         yield from stream_harnesses(fabric, design)
 
@@ -150,12 +149,8 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
             yield "The host port finds by the table of blocks what the address map says."
     if "reset_run" in fabric.netlist.single_nets:
         yield "Nobody ends a run early."
-    if fabric.bus and fabric.top is Top.STREAM:
-        yield "The registers behind the bus give commands, and take statuses, as streams do."
-    elif fabric.bus:
-        yield "The registers behind the bus do with the host port what each access asks for."
-    if fabric.bus and fabric.bus.bursts and fabric.top is not Top.STREAM:
-        yield "The windows behind the bus do with the host port what each burst asks for."
+    if fabric.interface:
+        yield from fabric.interface.assumptions()
     if fabric.top is Top.STREAM:
         yield (
             "The rows of the ROMs of loaders and unloaders are those of the address map; loaders, "

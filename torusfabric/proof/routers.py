@@ -11,7 +11,6 @@ from ..rtl.core.part import NEUTRAL_WORD, Choice
 from ..rtl.core.places import Place
 from ..rtl.core.router import Router
 from ..rtl.netlist import Role
-from ..rtl.place import columns_of
 from .gate_program import GateProgram
 from .report import refuted
 from .symbols import UNKNOWN, word
@@ -181,10 +180,10 @@ def _select_bits(plan: RouterPlan, output: Output, number: int) -> InputBits | N
     A select bit is the `or` of a column and of a bit of the table; where there is a column, the
     table need not give 1. None if there are no such values, because others share these bits.
     """
-    columns, found = columns_of(plan.given), dict[tuple[str, int], int]()
+    found = dict[tuple[str, int], int]()
     code, wanted = output.code(number), []
     for at, value in zip((plan.bits[bit] for bit in output.bits), code, strict=True):
-        column = None if at.column is None else ("select", columns.index(at.column))
+        column = None if at.column is None else ("select", at.column)
         table = None if at.start is None else ("setting", at.start)
         for bit, given in ((column, value), (table, value and column is None)):
             if bit is not None:

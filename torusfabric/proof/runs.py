@@ -17,7 +17,7 @@ import numpy as np
 
 from ..topology import BoolArray, IntArray
 from .report import Counterexample, Refuted, refuted
-from .snapshot import Snapshot, picked, same
+from .snapshot import Snapshot, picked, same, without_moving_words
 from .starts import Starts
 from .symbols import UNKNOWN, named
 
@@ -31,8 +31,9 @@ __all__ = ["AT_ONCE", "Meanwhile", "Runs", "Variant", "run_refuted"]
 #: Nodes times runs that are carried out at once.
 AT_ONCE = 4096
 
-#: Cycles within which nothing changes any more after a run.
-RESTING = 100
+#: Cycles within which nothing changes any more after a run, and after which words that still move
+#: go round in circles.
+RESTING, CIRCLING = 100, 50
 
 
 def run_refuted(
@@ -161,14 +162,18 @@ class Runs(ABC):
                 raise run_refuted(runs[at], edge, name, message)
 
     def rested(self, now: Snapshot) -> Snapshot:
-        """The state once nothing changes any more but in nodes; what links carry is forgotten."""
+        """Return the state once nothing changes any more but in nodes.
+
+        Words on links are forgotten. So are words that routers at rest pass on in circles, which
+        harm nothing: what is known later holds whichever register has them.
+        """
         machine = self.machine
-        for _ in range(RESTING):
+        for cycle in range(RESTING):
             machine.settle(now, self.access.given())
             shown, later = machine.nets.copy(), machine.after(now)
             machine.settle(later, self.access.given())
             if (shown == machine.nets).all() and same(now, later):
                 return later
-            now = later
+            now = without_moving_words(now, later) if cycle >= CIRCLING else later
         message = f"A fabric that is done must come to rest within {RESTING} cycles, not go on"
         raise refuted("whole runs", "busy", message)

@@ -14,7 +14,7 @@ from .symbols import STANDS, UNKNOWN, joined, word
 
 __all__ = ["Snapshot", "arrays", "copied", "forgetful", "holds_words", "of_all", "picked",
            "repeated", "same", "spread", "unchanged", "with_arrays", "with_either",
-           "with_numbers"]  # fmt: skip
+           "with_numbers", "without_moving_words"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,17 @@ def unchanged(now: Snapshot, before: Snapshot) -> Snapshot:
         lambda new, old: np.where(new == old, new, UNKNOWN),
         now,
         before,
+    )
+
+
+def without_moving_words(before: Snapshot, now: Snapshot) -> Snapshot:
+    """Return a state with nothing known of registers whose words have changed."""
+    return with_arrays(
+        now,
+        [
+            np.where((new != old) & ((new > 1) | (old > 1)), UNKNOWN, new)
+            for old, new in zip(arrays(before), arrays(now), strict=True)
+        ],
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..rtl.fabric_builder import is_by_group
+from ..rtl.distribution import is_by_group
 from ..rtl.host import merge_levels
 from ..rtl.netlist import Fixed, Role
 from .gate_program import GateProgram

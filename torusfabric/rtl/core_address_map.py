@@ -9,7 +9,7 @@ import numpy as np
 from ..program import AddressMap, Program
 from ..schedule import Listed
 from ..topology import IntArray
-from .fabric_builder import is_direct
+from .top import is_direct
 
 __all__ = ["core_address_map"]
 

@@ -13,7 +13,8 @@ from functools import cached_property
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
-from .endpoint_shape import Bank, EndpointReader, EndpointShape, banks_of
+from .core.store import CellBits
+from .endpoint_shape import EndpointReader, EndpointShape, bank_name
 from .memories import Cell, address_width, constant_at, memory_cell
 from .modules import delayed
 from .multiplexer import select_code
@@ -34,24 +35,8 @@ class EndpointSettings:
         Cycles by which all words leave later for operators in front of injection ports.
     width : int
         Bits of a flit.
-    write_bits : int
-        The low bits of the number of a node by which writes choose among those that are enabled.
-    memories : int
-        Memories of the program.
-    own : tuple of int
-        Memories that the host writes by each send map.
-    enables : tuple of int
-        The number of the write enable of each send map, as `torusfabric.rtl.host.enable_numbers`
-        says.
     skip_bits : int
         Bits of what pointers of memories may skip behind a block.
-    private : bool
-        Whether every node has a read address of its own, instead of one from the host.
-    gathered : bool
-        Whether the words read at all nodes are combined on their way to the host, so that a node
-        that is not asked shows 0.
-    host_stages : int
-        Cycles from the words read for the host to the one of the memory that it asks for.
     halves : tuple of int
         Of each form, with any root: the address of what is received, above what the node would
         send. Else 0.
@@ -59,8 +44,6 @@ class EndpointSettings:
         With any root: bits of the offset of a node from it.
     unit : OperatorUnit or None
         How the words of the readers of an injection port are combined.
-    spare : bool
-        Whether what was written last is there a cycle before the first read of any run.
     pitch : int
         From the address of a flit of a block that is received to that of the next, where beats of
         several flits are written and read.
@@ -71,20 +54,11 @@ class EndpointSettings:
     injection_delay: int
     forms: int
     width: int
-    nodes: int
-    write_bits: int
     address_bits: int
-    memories: int
-    own: tuple[int, ...]
-    enables: tuple[int, ...]
     skip_bits: int
-    private: bool = False
-    gathered: bool = False
-    host_stages: int = 1
     halves: tuple[int, ...] = ()
     offset_bits: int = 0
     unit: OperatorUnit | None = None
-    spare: bool = False
     pitch: int = 1
     late: bool = False
     links: int = 1
@@ -127,27 +101,16 @@ class EndpointPorts(Leaf):
         Where nodes store by strobes of their own at addresses of the sequencer: whether the words
         of a row arrive while others pass, so that what the table says counts some cycles later;
         else it counts until all have arrived.
-    write_node, write_bank, write_address, write_data, write_enable : In
-        Writes a word into one of the memories for what the node sends, if `write_node` is the low
-        bits of `node`, and where there are several send maps into one of the memories of each:
-        ``write_bank_k`` and ``write_address_k``, enabled by ``write_enable_k`` where maps are of
-        other numbers of words. `write_data` is given a cycle later than the
-        others, unless private.
-    read_node, read_bank, read_address : In
-        Reads a word; `read_bank` chooses the memory. It is there after as many cycles as
-        `EndpointPlan.answer` says, or one more where private.
     offset : In
-        With any root: the offset of the node from it; only the root shows the host what it sends.
+        With any root: the offset of the node from it.
     read_data : Out
-        A beat, as `write_data` is.
-    node : In
-        The number of this node.
+        What is read from outside.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching"))
-    >>> fabric = tf.Fabric(program, width=8, top="core")
+    >>> fabric = tf.Fabric(program, width=8, top="stream")
     >>> endpoint = fabric.netlist.modules["endpoint_0"]()
     >>> len(endpoint.inject), len(endpoint.rx), [memory.depth for memory in endpoint.shape.memories]
     (8, 32, [4, 4, 3, 4, 1])
@@ -161,19 +124,24 @@ class EndpointPorts(Leaf):
         self.read_data = Signal(outside["read_data"].shape, reset_less=True, name="read_data")
 
     @cached_property
-    def banks(self) -> dict[int, list[Bank]]:
-        """Where the words of each memory are; none of memories in sections."""
+    def banks(self) -> dict[int, list[CellBits]]:
+        """Where the words of each memory are, in all copies; none of memories in sections."""
         if self.shape.sectioned:
             return {}
-        settings = self.settings
-        return banks_of(self.shape, settings.width, private=settings.private, pitch=settings.pitch)
+        return {
+            memory.number: [
+                CellBits(bank_name(memory.number, copy), 0, self.settings.width, memory.depth)
+                for copy in range(len(memory.groups) or 1)
+            ]
+            for memory in self.shape.memories
+        }
 
     @cached_property
     def cells(self) -> dict[str, Cell]:
         """What holds the words of banks, by name."""
         named = {bank.name: bank for banks in self.banks.values() for bank in banks}
         return {
-            name: memory_cell(name, width=bank.width, depth=bank.depth, parts=bank.parts)
+            name: memory_cell(name, width=bank.width, depth=bank.depth)
             for name, bank in named.items()
         }
 

@@ -45,12 +45,11 @@ BLOCK_RAM = 2048
 
 
 class Copy(NamedTuple):
-    """A copy of a memory, the readers that it serves, and the flit and the beat read from it."""
+    """A copy of a memory, the readers that it serves, and the word read from it."""
 
     memory: EndpointMemory
     readers: tuple[int, ...]
     word: Value
-    beat: Value
 
 
 class Outside(Protocol):
@@ -115,11 +114,11 @@ class EndpointBuilder:
         # What each reader finds in each memory, and what the host does.
         words: dict[tuple[int, int], Value] = {}
         for_host: dict[int, Value] = {}
-        for group in wide_memories(shape, private=self._settings.private):
-            for memory, reading, word, beat in self._outside.copies(group, readers):
+        for group in wide_memories(shape):
+            for memory, reading, word in self._outside.copies(group, readers):
                 words |= {(memory.number, index): word for index in reading}
                 if memory.host_reads:
-                    for_host.setdefault(memory.number, beat)
+                    for_host.setdefault(memory.number, word)
         waiting = [k for k, reader in enumerate(shape.readers) if NEUTRAL in reader.memories]
         if waiting:
             words |= dict.fromkeys(((NEUTRAL, index) for index in waiting), self._neutral())
@@ -165,23 +164,13 @@ class EndpointBuilder:
                 many=self._settings.forms > 1,
             )
             if len(flit):
-                copy = Copy(first, reading, word, word)
-                yield self._read_of(copy, flit, name, early=early)
+                word = self.flit(word, flit)
+                yield Copy(first, reading, delayed(self.m, word, int(early), f"{name}_flit"))
                 continue
-            if early:
-                word = delayed(self.m, word, 1)
+            word = delayed(self.m, word, int(early))
             size = rows.beat * self.width
             for k, (memory, indices) in enumerate(zip(group, served, strict=True)):
-                part = word[k * size : (k + 1) * size]
-                yield Copy(memory, indices, part, part)
-
-    def _read_of(self, copy: Copy, flit: Value, name: str, *, early: bool) -> Copy:
-        """A copy with rows of several flits, given which of them is read."""
-        word, beat = self.flit(copy.word, flit), copy.beat
-        if early:
-            word = delayed(self.m, word, 1, f"{name}_flit") if copy.readers else word
-            beat = delayed(self.m, beat, 1, f"{name}_beat") if copy.memory.host_reads else beat
-        return copy._replace(word=word, beat=beat)
+                yield Copy(memory, indices, word[k * size : (k + 1) * size])
 
     def rows(self, memory: EndpointMemory, copy: int) -> FlitRows:
         """How flits lie in a copy of a memory: by beats if it is written or read from outside."""
@@ -196,7 +185,7 @@ class EndpointBuilder:
 
         An unloader counts rows.
         """
-        if rows.beat == 1 or (self._shape.sectioned and memory.own is None):
+        if rows.beat == 1 or memory.own is None:
             return read, Const(0, 0)
         row, number = rows.split_signal(read.address)
         flit = Signal(rows.bits, name=f"flit_{memory.number}_{copy}", reset_less=True)
@@ -221,14 +210,14 @@ class EndpointBuilder:
 
         A block RAM is slow to show a word, and has its own register for addresses. So the register
         in front of it goes behind it. What is stored could then not be read as soon, so that this
-        is for memories that a run only writes, and for those that it only reads, if what the host
-        wrote last is there in time. An unloader has a register behind its choice.
+        is for memories that a run only writes, and for those that it only reads: what was written
+        last is there in time. An unloader has a register behind its choice.
         """
         words = self._outside.depth(group[0].depth)
         large = words > 1 and self.width * len(group) * words >= BLOCK_RAM
         if not reading:
             return large and not self._shape.sectioned
-        return large and self._settings.spare and not any(memory.sources for memory in group)
+        return large and not any(memory.sources for memory in group)
 
     def _wide_write(self, writes: list[WritePort], first: EndpointMemory) -> WritePort:
         """The write port of a wide memory."""

@@ -10,14 +10,13 @@ not those of the program; see `torusfabric.rtl.endpoint_wires`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ..program.fields import NEUTRAL
 from .flit_rows import FlitRows
 from .place import Location
 
-__all__ = ["STAGE_INPUTS", "Bank", "EndpointMemory", "EndpointReader", "EndpointShape",
-           "bank_name", "banks_of", "wide_memories"]  # fmt: skip
+__all__ = ["STAGE_INPUTS", "EndpointMemory", "EndpointReader", "EndpointShape", "bank_name",
+           "wide_memories"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ class EndpointShape:
         """
         first = [{*m.groups[0]} if m.groups else set() for m in self.memories
                  if m.number in self.host_memories]  # fmt: skip
-        if len(first) < 2 or self.sectioned or self.beat > 1:
+        if len(first) < 2:
             return None
         return min(set.intersection(*first), default=None)
 
@@ -210,79 +209,7 @@ def bank_name(number: int, copy: int) -> str:
     return f"bank_{number}" + (f"_copy_{copy}" if copy else "")
 
 
-class Bank(NamedTuple):
-    """Where the words of a memory are in a module: bits of the words of what has this name.
-
-    Parameters
-    ----------
-    low : int
-        The first of the bits.
-    width, depth : int
-        Bits of a word there, those of other memories included, and number of words.
-    parts : int
-        Parts of a word that are written one by one.
-    """
-
-    name: str
-    low: int
-    width: int
-    depth: int
-    parts: int
-
-
-def banks_of(
-    shape: EndpointShape, width: int, *, private: bool, pitch: int = 1
-) -> dict[int, list[Bank]]:
-    """Where the words of each memory are, in each of its copies; the host reads the first.
-
-    Where rows have R flits, flit k of those of memory m are what ``m * R + k`` has, and copies of
-    single flits are left out.
-
-    Parameters
-    ----------
-    width : int
-        Bits of a flit.
-    private : bool
-        Whether every node has a read address of its own.
-    pitch : int
-        See `FlitRows`, of what is received.
-
-    Examples
-    --------
-    Copies of the memory of an in-port, one for each group of readers.
-
-    >>> import torusfabric as tf
-    >>> program = tf.compile(tf.plan("3", "allgather"), max_flits=1)
-    >>> fabric = tf.Fabric(program, width=8, top="stream", tables="ram")
-    >>> shape = fabric.netlist.modules["endpoint_0"]().shape
-    >>> [bank.name for bank in banks_of(shape, 8, private=False)[1]]
-    ['bank_1', 'bank_1_copy_1', 'bank_1_copy_2']
-    """
-    found: dict[int, list[Bank]] = {}
-    for group in wide_memories(shape, private=private):
-        first, beat = group[0], shape.beat
-        if beat > 1:
-            copies = first.groups or [()] * first.host_reads
-            depth = first.rows(beat, pitch).depth(first.depth)
-            parts = beat if first.sources or first.own is None else 1
-            names = [bank_name(first.number, copy) for copy in range(len(copies))
-                     if first.in_rows(copy)]  # fmt: skip
-            for flit in range(beat):
-                found[first.number * beat + flit] = [
-                    Bank(name, flit * width, beat * width, depth, parts) for name in names
-                ]
-            continue
-        parts = len(group) if first.own is not None else 1
-        for place, memory in enumerate(group):
-            found[memory.number] = [
-                Bank(bank_name(first.number, copy), place * width, len(group) * width,
-                     first.depth, parts)
-                for copy in range(len(first.groups or [()] * first.host_reads))
-            ]  # fmt: skip
-    return found
-
-
-def wide_memories(shape: EndpointShape, *, private: bool) -> list[list[EndpointMemory]]:
+def wide_memories(shape: EndpointShape) -> list[list[EndpointMemory]]:
     """Memories in groups that are always written, and read, at the same address.
 
     One wide memory takes less block RAM than several narrow ones.
@@ -293,8 +220,7 @@ def wide_memories(shape: EndpointShape, *, private: bool) -> list[list[EndpointM
             continue
         readers = [shape.readers[index] for group in memory.groups for index in group]
         alone = (
-            private
-            or shape.beat > 1
+            shape.beat > 1
             or len(readers) > 1
             or any(reader.address.at_node for reader in readers)
             or any(reader.code is not None for reader in readers)

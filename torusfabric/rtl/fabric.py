@@ -20,23 +20,24 @@ from ..program import Program
 from ..program.program import require_width
 from ..program.timing import WRITE
 from ..toolchain.public import public_class
-from ..toolchain.values import flag, natural, of_type
+from ..toolchain.values import Choice, flag, natural, of_type, shown
 from .assembly import Assembly
 from .core_address_map import core_address_map
-from .fabric_builder import FabricBuilder, Top, is_direct
 from .finders import HostLayout
 from .inventory import Origins, tag_cost
-from .placement import place
 from .streams import Clocks
 from .streams.ports import connect_streams, is_stream, stream_members
 from .streams.sections import AUTO, by_beats
-from .tops import Built, add_core_top, add_host_top, check_prefix, check_top, loaded_tables
+from .top import Built, Top, check_prefix, check_top, is_direct
 
 if TYPE_CHECKING:
     from ..contract.cut import Cut
+    from ..contract.interface import Interface
+    from ..contract.registers import RegisterMap
     from ..program.frame import Frame
-    from .bus import Bus, RegisterMap
+    from ..program.loadable import LoadableMode
     from .core.core import Core, CoreBuilder
+    from .fabric_builder import FabricBuilder
     from .loaded.image import Image
     from .loaded.top import LoadedTables
 
@@ -48,22 +49,12 @@ def short_digest(text: str) -> int:
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
-def _bus(bus: Bus | str) -> Bus:
-    """What the host port stands behind."""
-    from .bus import Bus  # a guest
+#: The adapter of fabrics that are made of a core, by their tops. Those with loaded tables are made
+#: of older hardware.
+CORES = {Top.HOST: "host", Top.CORE: "bare", Top.STREAM: "streams"}
 
-    return Bus(bus)
-
-
-#: The kinds of fabrics that are made of a core, and the module that adds its adapter. Those of
-#: other kinds are made of the hardware before it.
-CORES = dict.fromkeys(
-    (f"host{part}{beats}{bus}" for part in ("", " part") for beats in ("", " beats")
-     for bus in ("", " bus")),
-    "torusfabric.adapters.host.hardware",
-) | dict.fromkeys(
-    (f"stream{beats}{bus}" for beats in ("", " beats") for bus in ("", " bus")),
-    "torusfabric.adapters.streams.hardware")  # fmt: skip
+#: The package of the adapter that puts fabrics behind a bus.
+BUS = "torusfabric.adapters.bus"
 
 #: Cycles of the longest timeout: a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1
@@ -87,7 +78,7 @@ class Fabric(wiring.Component):
     prefix : str
         What the names of all modules begin with in Verilog, up to 64 letters, digits and
         underscores. Fabrics with different prefixes can be parts of one design.
-    bus : {"wishbone", "axi-lite", "axi4"} or Bus, optional
+    bus : {"wishbone", "axi-lite", "axi4"}, optional
         What the host port stands behind; with streams, what shows how runs go and sends commands.
     clocks : {"one", "per-node"} or Clocks
         Of the streams of nodes: that of the fabric, or each node one of its own; stream top only.
@@ -106,8 +97,8 @@ class Fabric(wiring.Component):
 
     Attributes
     ----------
-    register_map : RegisterMap or None
-        What lies at which address of the bus, if there is one.
+    interface : Interface or None
+        What the adapter in front of the core says of its ports; None for streams without a bus.
     answer : int
         Cycles from a read at the inputs of a node to its word.
     core : Core or None
@@ -183,7 +174,7 @@ class Fabric(wiring.Component):
         width: int = 32,
         top: Top | str = Top.HOST,
         prefix: str = "",
-        bus: Bus | str | None = None,
+        bus: str | None = None,
         clocks: Clocks | str = Clocks.ONE,
         beat: int | str = AUTO,
         timeout: int | str = 0,
@@ -199,7 +190,10 @@ class Fabric(wiring.Component):
         self.width, self.prefix = require_width(width, program.operators), prefix
         check_prefix(prefix)
         self.program, self.flits, self.top = program, program.flits, Top(top)
-        self.bus, self.clocks = None if bus is None else _bus(bus), Clocks(clocks)
+        self.bus: Choice | None = None
+        if bus is not None:
+            self.bus = import_module(f"{BUS}.options").Bus(bus)
+        self.clocks = Clocks(clocks)
         self.timeout = natural("Timeout", timeout, most=MOST_TIMEOUT)
         check_top(program, self.top, bus=bool(self.bus), clocks=self.clocks, timeout=self.timeout)
         self.frame, self.loadable = loaded_tables(program, tables, self.top, bus=bool(self.bus))
@@ -214,13 +208,16 @@ class Fabric(wiring.Component):
         self.layouts = tuple(self.form_layouts[mode.first] for mode in program.modes)
         self.layout = self.layouts[0]
         self.core = self._core()
-        build = self.core.build if self.core else self._builder()
-        self.nodes, self.here, self.hold = build.nodes, [*map(int, build.here)], build.hold
-        self.answer, self.operator_unit = build.answer, build.operator_unit
-        if isinstance(build, FabricBuilder):
+        build: Any = self.core.build if self.core else self.builder()
+        self.nodes, self.answer, self.operator_unit = build.nodes, build.answer, build.operator_unit
+        self.here = self.cut.here if self.cut else [*range(self.nodes)]
+        self.hold = self.core.build.hold if self.core else 0
+        if not self.core:
             self.placement, self.variant_of = build.placement, build.variant_of
         self.router_classes, self.read_latency, self._finders = self.add_top(build)
-        self.register_map = self.add_bus(build, self.bus) if self.bus else None
+        self.interface = self.add_bus(build, self.bus) if self.bus else self._interface()
+        if self.interface:
+            build.declared |= self.interface.ports
         self.netlist = build.done()
         streams = stream_members(program, self.width, self.beat) if self.top is Top.STREAM else {}
         if self.bus and streams:  # whose registers stand for commands
@@ -243,12 +240,12 @@ class Fabric(wiring.Component):
         return same
 
     @classmethod
-    def holding(cls, image: Image, *, bus: Bus | str | None = None, empty: bool = False) -> Fabric:
+    def holding(cls, image: Image, *, bus: str | None = None, empty: bool = False) -> Fabric:
         """The fabric that an image is for, which holds it or, if empty, is to be loaded with it."""
         top = Top.STREAM if image.frame.streams else Top.HOST
         return cls(image.program, width=image.width, top=top, bus=bus, tables=image, empty=empty)
 
-    def behind(self, bus: Bus | str | None) -> Fabric:
+    def behind(self, bus: str | None) -> Fabric:
         """What carries out the same behind another bus, or none."""
         how: dict[str, Any] = {"tables": self.image, "empty": self.empty} if self.frame else {}
         return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
@@ -266,32 +263,28 @@ class Fabric(wiring.Component):
         return by_beats(program, self.width, beat)
 
     @property
-    def kind(self) -> str:
-        """The kind of the fabric: its top, and its tables, bus, beat and cut if these matter."""
-        facts = {"loaded": self.frame, "part": self.cut, "beats": self.beat > 1, "bus": self.bus}
-        return " ".join([self.top.value, *(name for name, there in facts.items() if there)])
+    def _adapter(self) -> Any:
+        """The module of the adapter that makes the core, and adds the ports in front of it."""
+        return import_module(f"torusfabric.adapters.{CORES[self.top]}.hardware")
 
     def _core(self) -> Core | None:
-        """Return the core with the host port's choices, if the fabric is of such a kind."""
-        if self.kind not in CORES:
+        """Return the core with the choices of its adapter, if the fabric is made of one."""
+        if self.frame or self.top not in CORES:
             return None
-        core: Core = import_module(CORES[self.kind]).make_core(self)
+        choices: dict[str, Any] = {"beat": self.beat}
+        if self.top is Top.HOST:
+            choices |= {"resets": bool(self.bus and not self.cut), "cut": self.cut}
+        core: Core = self._adapter.make_core(self.program, self.width, **choices)
         return core
 
-    def _builder(self) -> FabricBuilder:
-        """What takes the parts of the netlist."""
-        make = partial(FabricBuilder, self.program, width=self.width, top=self.top)
-        if self.cut:
-            return make(place(self.program, self.beat), cut=self.cut)
-        # Nobody may take back words that streams have passed on.
-        resets = self.bus is not None and self.top is Top.HOST
-        if self._tables:
-            placement = self._tables.layout.of_node.placement(self.program)
-            return make(placement, add_rows=self._tables.add_rows, resets=resets)
-        return make(place(self.program, self.beat), resets=resets)
+    def builder(self) -> FabricBuilder:
+        """Return what takes the parts of a netlist that is not made of a core."""
+        from .coreless import builder_of  # a guest: the hardware before the core
+
+        return builder_of(self)
 
     @cached_property
-    def _tables(self) -> LoadedTables | None:
+    def tables(self) -> LoadedTables | None:
         """The tables that are loaded, if they are."""
         if not self.frame:
             return None
@@ -328,44 +321,56 @@ class Fabric(wiring.Component):
     def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
         if self.core:
-            built: Built = import_module(CORES[self.kind]).add_fabric(self, self.core)
+            facts = (self.clocks, self.timeout) if self.top is Top.STREAM else (self.form_layouts,)
+            built: Built = self._adapter.add_fabric(self.core, *facts)
             return built
-        if self._tables:
-            from .loaded.top import add_loaded_stream_top, add_loaded_top  # a guest
+        from .coreless import add_top  # a guest: the hardware before the core
 
-            if self.top is Top.STREAM:
-                return add_loaded_stream_top(build, self._tables, self.clocks, self.timeout)
-            return add_loaded_top(build, self._tables)
-        if self.top is Top.HOST:
-            return add_host_top(build, self.form_layouts)
-        if self.top is Top.CORE:
-            return add_core_top(build)
-        from .streams.nodes import add_stream_top  # a guest
-
-        return add_stream_top(build, self.clocks, self.timeout)
+        return add_top(self, build)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive those ports that do not stand behind the bus, in a design that has all of it."""
 
-    def add_bus(self, build: FabricBuilder | CoreBuilder, bus: Bus) -> RegisterMap:
-        """Put the host port behind a bus."""
-        from .bus.attach import add_bus, command_choices  # a guest
+    def _interface(self) -> Interface | None:
+        """Return what is said of the ports in front of the core, or of nodes; not of streams."""
+        found: Interface | None = None
+        if self.top is Top.HOST:
+            host = import_module("torusfabric.adapters.host.interface")
+            found = host.HostInterface(self.layouts, self._latencies)
+        elif self.top is Top.CORE:
+            bare = import_module("torusfabric.adapters.bare.interface")
+            found = bare.BareInterface(self.program, self.flits, self.read_latency)
+        return found
 
+    @property
+    def _latencies(self) -> dict[str, int]:
+        """Edges that a read and a write of the host port take."""
+        return {"read_latency": self.read_latency, "write_latency": self.write_latency}
+
+    @property
+    def register_map(self) -> RegisterMap | None:
+        """What lies at which address of the bus, if there is one."""
+        return self.interface.registers if self.interface else None
+
+    def add_bus(self, build: FabricBuilder | CoreBuilder, bus: Choice) -> Interface:
+        """Put the host port, or commands and statuses, behind a bus."""
+        hardware = import_module(f"{BUS}.hardware")
         of_host = self.top is Top.HOST
         layouts: Sequence[HostLayout] = self.layouts if of_host else ()
         if self.frame:
             from .loaded.host import loaded_layout  # a guest
 
             layouts = (loaded_layout(self.frame),)
-        return add_bus(
+        interface: Interface = hardware.add_bus(
             build,
             bus,
             layouts,
             flits=self.flits,
             digest=self.digest,
-            latencies={"read_latency": self.read_latency, "write_latency": self.write_latency},
-            choices={} if of_host else command_choices(self.program),
+            latencies=self._latencies,
+            choices={} if of_host else hardware.command_choices(self.program),
         )
+        return interface
 
     @property
     def runs_alone(self) -> bool:
@@ -442,3 +447,39 @@ class Fabric(wiring.Component):
     def address_map(self) -> dict[str, Any]:
         """Where each block arrives, or lies, in a core; see `torusfabric.rtl.core_address_map`."""
         return core_address_map(self.program)
+
+
+def loaded_tables(
+    program: Program, tables: Frame | Image | str, top: Top, *, bus: bool
+) -> tuple[Frame | None, Sequence[LoadableMode]]:
+    """What may be loaded, and what is; nothing where tables are fixed.
+
+    Raises
+    ------
+    InputError
+        If tables are not loaded with the top, or with what else is wanted.
+    """
+    if isinstance(tables, str) and tables == "rom":
+        return None, ()
+    if isinstance(tables, str) and tables != "ram":
+        raise InputError(f"Tables must be rom or ram, not {shown(tables)}")
+    if top is Top.CORE:
+        raise InputError(f"Tables must be rom for a fabric with the top {top}, not ram")
+    if top is Top.STREAM and bus:
+        raise InputError("Bus must be left out for streams with loaded tables, not given")
+    from ..program.fitting import loadable_modes  # a guest
+    from ..program.frame import Frame
+    from .loaded.image import Image
+
+    if not isinstance(tables, str | Frame | Image):
+        raise InputError(f"Tables must be rom, ram, a Frame or an Image, not {shown(tables)}")
+    streams = top is Top.STREAM
+    given = tables.frame if isinstance(tables, Image) else tables
+    frame = given if isinstance(given, Frame) else None
+    if frame and frame.streams is not streams:
+        of = "streams" if streams else "a host port"
+        raise InputError(f"Tables must be those of a fabric with {of}, not another")
+    if isinstance(tables, Image):
+        return tables.frame, tables.modes
+    modes = loadable_modes(program, frame)
+    return frame or Frame.of(modes, streams=streams), modes

@@ -1,222 +1,30 @@
-"""Building the netlist of a fabric: what its builders share, and the registers near nodes."""
+"""The netlist of a fabric that is not made of a core, as it is built."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import cached_property, partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from amaranth.hdl import Cat, Module, Signal
-from amaranth.lib.wiring import In, Out
 
 from ..program import Program
-from ..program.fields import Order
-from ..program.timing import DISTRIBUTION
-from ..toolchain.values import Choice
 from ..topology import IntArray, cayley
-from .arrays import NodeGroups, OneOf, Slice
+from .arrays import OneOf, Slice
+from .distribution import Distribution, Words
 from .memories import address_width
-from .modules import APART, Leaf
-from .netlist import NetlistBuilder, Part, Parts, Role
+from .netlist import NetlistBuilder, Part
 from .operator_unit import OperatorUnit
 from .place import RowTables
 from .placement import Placement
 from .run_choices import RunChoices
+from .top import Top
 
-if TYPE_CHECKING:
-    from ..contract.cut import Cut
-
-__all__ = ["AddRows", "ControlStage", "Distribution", "FabricBuilder", "Top", "Words",
-           "add_row_roms", "is_by_group", "is_direct"]  # fmt: skip
+__all__ = ["AddRows", "FabricBuilder", "add_row_roms"]
 
 #: What adds tables of rows at nodes, as `add_row_roms`.
 AddRows: TypeAlias = "Callable[[FabricBuilder, str, IntArray, str, int, RowTables], None]"
-
-#: What changes a state of nodes that stays, so that nothing may be left of it after a reset.
-STROBES = frozenset({"run_begins", "run_ends", "load_valid", "message_valid"})
-
-#: Nets with a bit for each group of nodes; the nodes of a group are given that of theirs.
-BY_GROUP = re.compile(r"write_enable(_\d+)?")
-
-assert DISTRIBUTION >= 2, "groups of nodes have a register, and nodes have one"
-
-#: The reset of nodes: they start as after one.
-RESET = "clear"
-
-
-class Top(Choice):
-    """The interface of a fabric."""
-
-    #: One memory-mapped port serves all nodes.
-    HOST = "host"
-    #: Every node has ports of its own.
-    CORE = "core"
-    #: Every node has a stream of what it sends, and one of what it receives.
-    STREAM = "stream"
-
-
-def is_by_group(net: str) -> bool:
-    """True if a net from the host port has a bit for each group of nodes.
-
-    Examples
-    --------
-    >>> is_by_group("write_enable_1"), is_by_group("write_node")
-    (True, False)
-    """
-    return BY_GROUP.fullmatch(net) is not None
-
-
-def is_direct(program: Program) -> bool:
-    """Whether nodes of a core have ports for what they send and receive, in place of memories."""
-    by_routes = program.form.receive_map.otherwise is not None
-    return by_routes and program.loop.order is Order.FLIT
-
-
-class Words(NamedTuple):
-    """Words of nodes, one column for each place in an input.
-
-    Parameters
-    ----------
-    which, number, start : ndarray of int, shape (nodes, words)
-        The net of each word, the number that stands in its name, and the lowest bit.
-    """
-
-    nets: list[str]
-    which: IntArray
-    number: IntArray
-    start: IntArray
-
-    def slices(self, width: int) -> list[Slice | OneOf]:
-        """Each column as a slice, or one of several."""
-        found: list[Slice | OneOf] = []
-        for which, number, start in zip(self.which.T, self.number.T, self.start.T, strict=True):
-            used, of_each = np.unique(which, return_inverse=True)
-            slices = tuple(Slice.made(self.nets[k], number, start, width) for k in used.tolist())
-            found.append(slices[0] if len(slices) == 1 else OneOf(slices, of_each.ravel()))
-        return found
-
-
-class ControlStage(Leaf):
-    """Registers what is given to a group of nodes.
-
-    Parameters
-    ----------
-    widths : dict of str to int
-        Bits of everything that is passed on.
-
-    Members
-    -------
-    NAME : In
-    NAME_near : Out
-        The same one cycle later.
-    """
-
-    def __init__(self, widths: Mapping[str, int]) -> None:
-        self._names = tuple(widths)
-        super().__init__(
-            {name: In(width) for name, width in widths.items()}
-            | {f"{name}_near": Out(width) for name, width in widths.items()}
-        )
-        for name, width in widths.items():
-            # Other groups hold the same.
-            near = Signal(
-                width,
-                name=f"{name}_near",
-                init=int(name == RESET),
-                reset_less=name not in STROBES,
-                attrs=APART,
-            )
-            setattr(self, f"{name}_near", near)
-
-    def elaborate(self, platform: object) -> Module:
-        """Build the registers."""
-        m = Module()
-        near = Cat(getattr(self, f"{name}_near") for name in self._names)
-        m.d.sync += near.eq(Cat(self.value(name) for name in self._names))
-        return m
-
-
-class Distribution:
-    """The registers between what a fabric has once and its nodes.
-
-    The sequencer and the host port are in one place, the nodes are everywhere. So whatever they
-    give to all nodes is registered once for each group of nodes, and decoded and registered again
-    in every node. It comes `program.timing.DISTRIBUTION` cycles later; where these are more than
-    two, groups have as many registers more. Nodes are grouped by the upper half of the bits of
-    their numbers, so that no register has a large fan-out, and the group of a node that the host
-    writes is decoded in front of the first: a node tells itself from its group only.
-
-    Attributes
-    ----------
-    groups : NodeGroups
-
-    Examples
-    --------
-    >>> netlist = NetlistBuilder()
-    >>> distribution = Distribution(netlist, 16)
-    >>> _ = netlist.add_input("write_enable", distribution.groups.count)
-    >>> distribution.near("write_enable", 5)
-    (Part(net='write_enable_near_1', start=0, width=1),)
-    >>> distribution.add()
-    >>> netlist.done().instances[1].inputs
-    {'write_enable': (Part(net='write_enable', start=1, width=1),)}
-    """
-
-    def __init__(self, netlist: NetlistBuilder, nodes: int) -> None:
-        self._netlist, self.groups = netlist, NodeGroups(nodes)
-        self._widths: dict[str, int] = {}
-
-    def near(self, net: str, node: int, width: int | None = None) -> Parts:
-        """A net of what is there once, or its low bits, as a node is given it: one cycle later.
-
-        Of a net by group, as of `is_by_group`, that is the bit of the node's group.
-        """
-        whole = self._whole(net)
-        return (Part(f"{net}_near_{self.groups.of(node)}", 0, width or whole),)
-
-    def near_each(self, net: str, nodes: IntArray, width: int | None = None) -> Slice:
-        """The same for some nodes."""
-        return self.one_near([net], nodes, width)[0]
-
-    def one_near(
-        self, nets: Sequence[str], nodes: IntArray, width: int | None = None
-    ) -> tuple[Slice, ...]:
-        """The same of each of some nets."""
-        groups = self.groups.of(nodes)
-        return tuple(
-            Slice(f"{net}_near_{{}}", groups, 0, width or whole)
-            for net, whole in zip(nets, map(self._whole, nets), strict=True)
-        )
-
-    def _whole(self, net: str) -> int:
-        """The bits of a net that nodes are given."""
-        return self._widths.setdefault(net, 1 if is_by_group(net) else self._netlist.nets[net])
-
-    def add(self) -> None:
-        """Add the registers for all that nodes are given: a chain for each group of nodes."""
-        net, widths, groups = self._netlist, self._widths, np.arange(self.groups.count)
-        net.add_module("control_stage", partial(ControlStage, widths), role=Role.CONTROL)
-        given = {
-            name: (Slice(name, None, groups if is_by_group(name) else 0, width),)
-            for name, width in widths.items()
-        }
-        with net.together():
-            # The last register is that in the node.
-            for left in reversed(range(1, DISTRIBUTION)):
-                number = "{}" if left == 1 else f"{{}}_before_{left - 1}"
-                nets = {name: f"{name}_near_{number}" for name in widths}
-                net.add_array(
-                    f"control_stage_{number}",
-                    "control_stage",
-                    groups,
-                    inputs=given,
-                    outputs={f"{name}_near": (nets[name], widths[name]) for name in widths},
-                    scope="group",
-                )
-                given = {name: (Slice(nets[name], groups, 0, widths[name]),) for name in widths}
 
 
 def add_row_roms(
@@ -293,8 +101,6 @@ class FabricBuilder(NetlistBuilder):
     ----------
     width : int
         Bits of a flit.
-    cut : Cut, optional
-        The nodes that are built, if they are not all.
     resets : bool
         Whether an input ends runs early.
     add_rows : function
@@ -302,15 +108,10 @@ class FabricBuilder(NetlistBuilder):
 
     Attributes
     ----------
-    here : list of int
-        The nodes that are built. They are numbered anew, in this order: all other names and
-        numbers of nodes are those among them.
     variant_of : ndarray of int, shape (nodes,)
         With any root, that of the node at each offset from it.
     beat, word : int
         Flits that nodes are given, and show, at a time; bits of as many.
-    streaming : bool
-        Whether nodes have ports for what they send and receive, in place of endpoints.
     sequenced : dict of str to tuple of Part
         What the sequencer gives, by the name of its output, once it is there.
     from_host : list of str
@@ -326,24 +127,22 @@ class FabricBuilder(NetlistBuilder):
         width: int,
         top: Top,
         *,
-        cut: Cut | None = None,
         resets: bool = False,
         add_rows: AddRows = add_row_roms,
     ) -> None:
         super().__init__()
         self.program, self.placement, self.width, self.top = program, placement, width, top
-        self.cut, self.resets, self.add_rows = cut, resets, partial(add_rows, self)
+        self.resets, self.add_rows = resets, partial(add_rows, self)
         self.topology, self.sources = program.topology, program.loop.sources
         self.ports = self.topology.ports
-        self.here = cut.here if cut else [*range(self.topology.nodes)]
-        self.nodes = len(self.here)
-        self.variant_of: IntArray = program.variant_of[self.here]
+        self.nodes, self.variant_of = self.topology.nodes, program.variant_of
         self.beat = placement.endpoints.shapes[0].beat
         self.word = self.beat * width
         self.address_bits = address_width(int(program.depth.max()))
-        self.streaming = top is Top.CORE and is_direct(program)
         self.sequenced: dict[str, tuple[Part, ...]] = {}
         self.from_host: list[str] = []
+        #: The net of the word read at each node.
+        self.read_net = "read_data_{}"
         self.distribution = Distribution(self, self.nodes)
 
     @property
@@ -359,16 +158,6 @@ class FabricBuilder(NetlistBuilder):
         """Cycles from a read at the inputs of a node to its word."""
         return self.placement.endpoints.answer
 
-    @property
-    def hold(self) -> int:
-        """Cycles after a write of the host in which no run may begin.
-
-        Blocks begin later than that anyway, after a start that closes the port.
-        """
-        if self.top is not Top.HOST or self.cut:
-            return 0
-        return max(form.timing.hold for form in self.program.forms)
-
     @cached_property
     def choices(self) -> RunChoices:
         """What is chosen at the start of a run."""
@@ -380,29 +169,19 @@ class FabricBuilder(NetlistBuilder):
     def senders(self) -> IntArray:
         """The node and the out-port from which words come by each in-port of each node.
 
-        Of an in-port that another block sends to, they are -1 and the number of the link port.
-
         Returns
         -------
         ndarray of int, shape (nodes, ports, 2)
         """
-        ends: IntArray = np.stack(self.topology.upstream, axis=2)[self.here]
-        number = np.full(self.topology.nodes + 1, -1)  # the last for where there is no node
-        number[self.here] = np.arange(self.nodes)
-        ends[..., 0] = number[ends[..., 0]]
-        for link, (node, port) in enumerate(self.cut.links if self.cut else ()):
-            ends[node, port] = -1, link
-        return ends
+        return np.stack(self.topology.upstream, axis=2)
 
     @cached_property
     def _arriving(self) -> Words:
         """The words at the in-ports of each node: what comes out of links."""
         there, port = np.moveaxis(self.senders, 2, 0)
-        nets = ["tx_{}", "link_rx_{}", *(f"arrived_{k}_{{}}" for k in range(self.ports))]
-        cycles = self.topology.cycles_of_arc[there, np.where(there < 0, 0, port)]
-        which = np.where(there < 0, 1, np.where(cycles > 1, 2 + port, 0))
-        index = np.where(there < 0, port, there)
-        return Words(nets, which, index, np.where(which == 0, port * self.width, 0))
+        nets = ["tx_{}", *(f"arrived_{k}_{{}}" for k in range(self.ports))]
+        which = np.where(self.topology.cycles_of_arc[there, port] > 1, 1 + port, 0)
+        return Words(nets, which, there, np.where(which == 0, port * self.width, 0))
 
     def arriving(self, nodes: IntArray) -> list[Slice | OneOf]:
         """The words at the in-ports of some nodes."""
@@ -421,7 +200,7 @@ class FabricBuilder(NetlistBuilder):
         stage = np.searchsorted(first, chosen, side="right") - 1
         number = chosen - first[stage]
         injected = chosen >= sources.first_injection
-        if injected.any() and not self.streaming:
+        if injected.any():
             different, which = np.unique(self.variant_of[nodes], return_inverse=True)
             place = np.zeros((len(different), len(sources.injections)), int)
             for row, variant in enumerate(different.tolist()):
@@ -452,16 +231,10 @@ class FabricBuilder(NetlistBuilder):
         read = {column for wires in every for column in wires.reads}
         return {"read": sorted(read), "store": sorted(store), "ends": sorted(ends)}
 
-    @property
-    def read_net(self) -> str:
-        """The net of the word read at each node."""
-        alone = self.nodes == 1 and self.top is Top.HOST
-        return "host_rdata" if alone else "read_data_{}"
-
     def offset(self, nodes: IntArray) -> tuple[Slice, ...]:
         """The offset of each node from the root of its group: one coordinate after the other."""
         groups = self.program.root_groups
-        coordinates = cayley(groups.torus).coordinates(groups.position[np.array(self.here)[nodes]])
+        coordinates = cayley(groups.torus).coordinates(groups.position[nodes])
         return tuple(
             Slice(f"offset_{axis}_{{}}", at, 0, self.nets[f"offset_{axis}_0"])
             for axis, at in enumerate(coordinates)

@@ -222,22 +222,14 @@ class DirectFinder(Finder):
         return chunk, flit
 
 
-def finder_of(
-    layout: HostLayout, program: Program, form: int, *, received: bool, whole: bool = False
-) -> Finder:
-    """Return the finder of what nodes have received in a form, or of what they send.
-
-    Parameters
-    ----------
-    whole : bool
-        True for the upper half of memories, too; nodes add it otherwise. See `MapFinder`.
-    """
+def finder_of(layout: HostLayout, program: Program, form: int, *, received: bool) -> Finder:
+    """Return the finder of what nodes have received in a form, or of what they send."""
     part = program.part(form)
     sent, lengths = part.form.send_map, (part.flits, part.block_flits)
     direct = sent.by_chunk or sent.is_direct(part.layout, *lengths, any_length=part.any_length)
     if direct and not received:
         return DirectFinder(layout, by_chunk=sent.by_chunk)
-    return MapFinder(layout, program, form, received=received, whole=whole)
+    return MapFinder(layout, program, form, received=received)
 
 
 class MapFinder(Finder):
@@ -257,15 +249,11 @@ class MapFinder(Finder):
     ----------
     received : bool
         True for the blocks that nodes have received, which lie in any memory. The memories of those
-        that they send are counted from the first one that the host writes.
-    whole : bool
-        True where the finder adds the upper half to addresses of received words; the root shows
-        what it sends in the lower half.
+        that they send are counted from the first one that the host writes. Received words of a
+        broadcast from any root lie in the upper half; the root shows what it sends in the lower.
     """
 
-    def __init__(
-        self, layout: HostLayout, program: Program, form: int, *, received: bool, whole: bool
-    ) -> None:
+    def __init__(self, layout: HostLayout, program: Program, form: int, *, received: bool) -> None:
         part, merged = program.part(form), program.forms[form]
         own = [number for number, memory in enumerate(part.memories) if memory.own]
         if received:
@@ -285,7 +273,7 @@ class MapFinder(Finder):
             self._flit_bits = 0
         self.part_is_root = received and merged.part_is_root
         #: Where the upper half begins.
-        self._half = merged.upper_half if received and whole else 0
+        self._half = merged.upper_half if received else 0
         self.by_root = self.part_is_root or bool(self._half)
         nodes, chunks = part.groups.size, part.layout.part_chunks
         #: Bits of node, part, chunk and flit.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial, reduce
 from itertools import groupby
 from operator import or_
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Signal, Value
@@ -14,13 +16,18 @@ from amaranth.lib.wiring import In, Out
 from ..program.fields import number_equal
 from ..program.timing import DISTRIBUTION, STORE, WRITE
 from ..topology import IntArray
-from .arrays import NodeGroups
-from .finders import ENTRY, Finder
+from .arrays import NodeGroups, Slice
+from .finders import ENTRY, Finder, HostLayout, finder_of
 from .memories import address_width, choose, look_up
 from .modules import delayed, pulsed
-from .netlist import Leaf
+from .netlist import Leaf, Part, Parts, Role, add_single
 
-__all__ = ["RADIX", "enable_numbers", "Host", "ReadMerge", "merge_levels", "suffix"]
+if TYPE_CHECKING:
+    from .core.core import CoreBuilder
+    from .fabric_builder import FabricBuilder
+
+__all__ = ["RADIX", "Host", "ReadMerge", "add_host", "add_host_port", "add_read_tree",
+           "enable_numbers", "merge_levels", "suffix"]  # fmt: skip
 
 
 assert WRITE == ENTRY + DISTRIBUTION + STORE, "a write is in a memory when a run may read it"
@@ -98,8 +105,6 @@ class Host(Leaf):
         Cycles after a write in which no run may begin, see `program.timing.Timing.hold`.
     blocks : ndarray of int, shape (blocks, nodes), optional
         The nodes of each block, where a port serves one of several.
-    early : bool
-        True if several forms have their read address shown a cycle early, too.
 
     Members
     -------
@@ -124,8 +129,6 @@ class Host(Leaf):
         The root of the last run, where what is read depends on it.
     read_node, read_bank, read_address : Out
         A read. Its finders have members besides, see `Finder`.
-    next_read_address : Out
-        What `read_address` is a cycle later; if there are several forms, with `early`.
 
     Examples
     --------
@@ -136,7 +139,7 @@ class Host(Leaf):
     (True, 8)
     """
 
-    def __init__(  # noqa: PLR0913 (one property each)
+    def __init__(
         self,
         views: Sequence[Finder],
         writes: Sequence[Finder],
@@ -146,9 +149,8 @@ class Host(Leaf):
         answer: int,
         hold: int = 0,
         blocks: IntArray | None = None,
-        early: bool = True,
     ) -> None:
-        self._hold, self._early = hold, early
+        self._hold = hold
         self._views, self._writes, self._blocks = tuple(views), tuple(writes), blocks
         first = views[0].layout
         nodes = first.nodes if blocks is None else blocks.shape[1]
@@ -181,7 +183,6 @@ class Host(Leaf):
                 "block": In(0 if blocks is None else address_width(len(blocks))),
                 "form": In(address_width(len(views)) * self._choosing),
                 "sampled_root": In(first.root_bits * by_root),
-                "next_read_address": Out(address_bits * self._choosing * early),
                 "settling": Out(int(hold > 0)),
             }
             | {name: each for view in views for name, each in view.members.items()}
@@ -243,8 +244,6 @@ class Host(Leaf):
             # The sequencer may be far away, and nobody reads while the form changes.
             form = delayed(m, self.value("form"), 1)
             bank, address = (choose(of_forms, form) for of_forms in zip(*found, strict=True))
-            if self._early:
-                m.d.comb += self.next_read_address.eq(address)
         m.d.comb += [
             self.read_node.eq(delayed(m, self.value("host_node"), self._locating)),
             self.read_bank.eq(delayed(m, bank, self._choosing)),
@@ -325,3 +324,94 @@ def _is_below(value: Value, limit: int) -> Value:
         below = (part != 2 ** len(part) - 1) | below if bit else (part == 0) & below
         low += len(part)
     return below
+
+
+def add_host(
+    build: CoreBuilder, layouts: Sequence[HostLayout], outside: str = ""
+) -> tuple[int, list[Finder]]:
+    """Add the host port, and the tree that brings read data to it.
+
+    Parameters
+    ----------
+    layouts : sequence of HostLayout
+        Of each form.
+    outside : str
+        Prefix of the nets `start` and `busy` that close the port to writes.
+
+    Returns
+    -------
+    read_latency : int
+        Edges from an address to its data.
+    finders : list of Finder
+        Those of what is received in each form, and of what is sent by each send map.
+    """
+    program = build.program
+    forms = range(len(program.forms))
+    #: The first form of each send map.
+    first = {program.forms[form].layout: form for form in reversed(forms)}
+    sending = [first[layout] for layout in sorted(first)]
+    views, writes = (
+        [finder_of(layouts[form], program, form, received=received) for form in some]
+        for some, received in ((forms, True), (sending, False))
+    )
+    given: dict[str, Parts] = {}
+    if any(view.by_root for view in views):
+        given["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)
+    if program.several:
+        given["form"] = (Part("run_form", 0, address_width(len(forms))),)
+    make = partial(
+        Host,
+        views,
+        writes,
+        width=build.word,
+        address_bits=build.address_bits,
+        answer=build.answer,
+        hold=build.hold,
+        blocks=build.cut.nodes if build.cut else None,
+    )
+    return add_host_port(build, make, given, outside), [*views, *writes]
+
+
+def add_host_port(
+    build: FabricBuilder | CoreBuilder,
+    make: Callable[[], Host],
+    given: Mapping[str, Parts] = MappingProxyType({}),
+    outside: str = "",
+) -> int:
+    """Add a host port and what brings it read data; the edges from an address to its data."""
+    host, names = make(), ("host_we", "host_node", "host_addr", "host_wdata")
+    inputs: dict[str, Parts] = {
+        name: build.add_input(name, len(getattr(host, name))) for name in names
+    }
+    inputs |= {name: (Part(outside + name, 0, 1),) for name in ("start", "busy")}
+    if "block" in host.signature.members:
+        inputs["block"] = build.add_input("block", len(host.block))
+    build.from_host.extend(add_single(build, "host", Role.HOST, make, {**inputs, **given}))
+    add_read_tree(build)
+    build.add_output("host_rdata", build.word)
+    return host.read_latency
+
+
+def add_read_tree(build: FabricBuilder | CoreBuilder) -> None:
+    """Brings the word read at a node to `host_rdata`, level by level."""
+    width, words = build.word, build.nodes
+    net, levels = build.read_net, len(merge_levels(build.nodes))
+    for level in range(levels):
+        whole, rest = divmod(words, RADIX)
+        last = level == levels - 1
+        name = "host_rdata" if last else f"read_{level}_{{}}"
+        for size, numbers in ((RADIX, np.arange(whole)), (rest, np.array([whole]))):
+            if not size or not len(numbers):
+                continue
+            module = f"read_merge_{size}"
+            build.add_module(module, partial(ReadMerge, size, width), role=Role.READ_TREE)
+            data = tuple(Slice(net, numbers * RADIX + k, 0, width) for k in range(size))
+            build.add_array(
+                f"read_merge_{level}_{{}}",
+                module,
+                numbers,
+                inputs={"data": data},
+                outputs={"word": (name, width)},
+                scope=f"tree_{level}",
+            )
+        net, words = name, whole + (rest > 0)

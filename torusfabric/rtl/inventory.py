@@ -12,7 +12,6 @@ import numpy as np
 
 from ..program import Form, Program
 from .netlist import Netlist, Role
-from .place import Loops
 
 __all__ = ["Inventory", "Origins", "tag_cost", "take_inventory"]
 
@@ -135,12 +134,12 @@ def tag_cost(program: Program) -> tuple[int, int]:
     >>> tag_cost(tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching")))[0]
     144
     """
-    topology, loops = program.topology, Loops.of(program)
+    topology, selects = program.topology, [form.loop.select for form in program.forms]
     tag = max(map(_tag_bits, program.forms))
-    ordered = np.sort(loops.joined([loop.select for loop in loops.loops]), axis=0)
+    ordered = np.sort(np.concatenate(selects), axis=0)
     changes = np.diff(ordered, axis=0, prepend=-1) > 0
     inputs = (changes & (ordered >= 0)).sum(axis=0)
-    nodes = np.bincount(program.variant_of, minlength=loops.variants)
+    nodes = np.bincount(program.variant_of, minlength=program.loop.variants)
     multiplexers = np.maximum(inputs - 1, 0).sum(axis=1) @ nodes
     return tag * topology.nodes * topology.ports, tag * int(multiplexers)
 

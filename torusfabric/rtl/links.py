@@ -8,16 +8,19 @@ placement spreads along the wire, or where they are many a delay line in a memor
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from .arrays import Slice
-from .fabric_builder import FabricBuilder
 from .memories import ReadPort, WritePort, add_memory, address_width, memory_cell
 from .modules import APART, Leaf
 from .netlist import Role
+
+if TYPE_CHECKING:
+    from .fabric_builder import FabricBuilder
 
 __all__ = ["MOST_REGISTERS", "Link", "add_links"]
 
@@ -83,16 +86,14 @@ class Link(Leaf):
 
 def add_links(build: FabricBuilder) -> None:
     """Add a module for each latency, and an instance behind each out-port with such a link."""
-    cut = set(build.cut.links) if build.cut else set()
     every = build.topology.cycles_of_arc
     for port in range(build.topology.ports):
         latencies = np.unique(every[:, port][every[:, port] > 1]).tolist()
-        uncut = np.array([(node, port) not in cut for node in range(build.nodes)])
         with build.together():
             for cycles in latencies:
                 module = f"link_{cycles}"
                 build.add_module(module, partial(Link, cycles, build.width), role=Role.LINK)
-                nodes = np.flatnonzero(uncut & (every[: build.nodes, port] == cycles))
+                nodes = np.flatnonzero(every[:, port] == cycles)
                 sent = Slice("tx_{}", nodes, port * build.width, build.width)
                 build.add_array(
                     f"link_from_{{}}_{port}",

@@ -42,7 +42,7 @@ from amaranth.hdl import Cat, ClockSignal, Const, Module, Mux, Signal, Value
 from .modules import SharedModule, Use, apart
 
 __all__ = ["SLICE", "Keep", "Multiplexer", "bit_count", "branch_bits", "branch_luts",
-           "branched_cascade", "branches", "cascade", "extended", "extended_cascade",
+           "branched_cascade", "branches", "cascade", "continued_cascade", "extended_cascade",
            "held_slices", "keeper", "lut_count", "multiplexed", "select_bits", "select_code",
            "slice_bounds"]  # fmt: skip
 
@@ -382,7 +382,7 @@ def _sliced(
     return Cat(*passed)
 
 
-def extended(
+def continued_cascade(
     m: Module,
     held: Value,
     words: Sequence[Value],
@@ -391,14 +391,14 @@ def extended(
     name: str,
     sliced: bool,
 ) -> Value:
-    """Return the word of a cascade whose first stages have a register behind them.
+    """Return the word of a cascade, given the word behind its first stages, from a register.
 
     Parameters
     ----------
     held : Value
         The word in that register.
     words : sequence of Value
-        The words of the further stages, two a stage, at least one.
+        The words of the further stages, two a stage; perhaps none.
     select : Value
         The select bits of the further stages, a cycle before they count.
     name : str

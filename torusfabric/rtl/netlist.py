@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from amaranth.lib.wiring import In, Member
+from amaranth.lib.wiring import In, Member, Out
 
 from ..contract.ports import Port
 from ..contract.registers import Register
@@ -43,6 +43,7 @@ __all__ = [
     "Part",
     "Parts",
     "Role",
+    "add_single",
 ]
 
 #: The name of the one module of all ROMs.
@@ -433,3 +434,29 @@ class NetlistBuilder:
             twice = net.format(np.flatnonzero(times > 1)[0])
             raise ValueError(f"Net {twice} must be driven once, not by two instances")
         self._members[net], self.nets[net] = times > 0, width
+
+
+def add_single(
+    build: NetlistBuilder,
+    name: str,
+    role: Role,
+    make: Callable[[], Leaf],
+    inputs: Mapping[str, Parts] = MappingProxyType({}),
+    renamed: Mapping[str, str] = MappingProxyType({}),
+    instance: str = "",
+) -> dict[str, tuple[Part, ...]]:
+    """An instance of a module, by default the only one; returns its outputs.
+
+    Members are joined to nets of their own names, or of the names that some of them are given, as
+    far as `inputs` does not say what drives them.
+    """
+    build.add_module(name, make, role=role)
+    leaf, given, outputs = make(), dict[str, Parts](), dict[str, tuple[str, int]]()
+    for member, each in leaf.signature.members.items():
+        net, bits = renamed.get(member, member), len(getattr(leaf, member))
+        if each.flow is Out:
+            outputs[member] = net, bits
+        elif member not in inputs:
+            given[member] = (Part(net, 0, bits),)
+    build.add(instance or f"the_{name}", name, inputs={**inputs, **given}, outputs=outputs)
+    return {member: build.whole(net) for member, (net, _) in outputs.items()}

@@ -1,8 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""What every node of a fabric has: endpoint, router, operators, and their ROMs.
-
-In a core without memories it has ports in place of the endpoint.
-"""
+"""What every node of a fabric has: endpoint, router, operators, and their ROMs."""
 
 from __future__ import annotations
 
@@ -13,71 +10,30 @@ from typing import NamedTuple
 import numpy as np
 from amaranth.lib.wiring import Out
 
-from ..program.timing import DISTRIBUTION
 from ..topology import IntArray, cayley
-from .arrays import Fixed, Numbers, OneOf, Parts, Role, Slice, Source
+from .arrays import Numbers, OneOf, Role, Slice, Source
 from .combiner import Combiner
 from .endpoint import EndpointPorts, EndpointSettings
 from .endpoint_host import Endpoint
-from .fabric_builder import ControlStage, FabricBuilder, Top
+from .fabric_builder import FabricBuilder
 from .flit_rows import received_pitch
-from .host import enable_numbers
 from .memories import address_width
 from .modules import Leaf
 from .placement import RouterPlan, combiner_name
 from .router import Router
 
 __all__ = ["add_combiners", "add_endpoint_array", "add_endpoint_module", "add_endpoints",
-           "add_routers", "add_streams", "endpoint_settings"]  # fmt: skip
-
-
-def add_streams(build: FabricBuilder) -> None:
-    """Ports for every node of a core: the words it sends, and those that arrive.
-
-    A cycle after ``tx_address`` shows a number w, ``inject_N`` is to be flit w of each chunk of
-    node N. While ``rx_enable``, ``receive_N`` is what arrives at each in-port, and ``rx_address``
-    counts wave * steps + step - 1.
-    """
-    injections = len(build.sources.injections)
-    every = np.arange(build.nodes)
-    arriving = (each.parts(build.nodes) for each in build.arriving(every))
-    for node, words in enumerate(zip(*arriving, strict=True)):
-        build.add_input("inject", injections * build.width, node=node)
-        build.wire_output("receive", words, node=node)
-    steps, flits = build.program.loop.rows, build.program.loop.flits
-    for name, source, bits in (
-        ("tx_address", "read_0", address_width(flits)),
-        ("rx_enable", "store_0", 1),
-        ("rx_address", "write_0", address_width(steps * flits)),
-    ):
-        # As late as what routers are given.
-        given: Parts = build.low(source, bits)
-        build.add_module(f"{name}_stage", partial(ControlStage, {"next": bits}), role=Role.CONTROL)
-        for k in range(DISTRIBUTION):
-            later = f"{name}_{'early' if k + 1 < DISTRIBUTION else 'now'}"
-            stage = f"{name}_stage_{k}"
-            build.add(stage, f"{name}_stage", inputs={"next": given},
-                    outputs={"next_near": (later, bits)})  # fmt: skip
-            given = build.whole(later)
-        build.wire_output(name, build.whole(later))
+           "add_routers", "endpoint_settings"]  # fmt: skip
 
 
 def add_endpoints(build: FabricBuilder) -> None:
-    """Add one endpoint a node, one module a shape."""
-    endpoints, settings = build.placement.endpoints, endpoint_settings(build)
-    one = build.program.by_offset
-    number_of = endpoints.shape_of[np.zeros_like(build.variant_of) if one else build.variant_of]
-    ports = [
-        add_endpoint_module(build, number, partial(Endpoint, shape, settings))
-        for number, shape in enumerate(endpoints.shapes)
-    ]
-    if build.top is Top.CORE:
-        for node, number in enumerate(number_of.tolist()):
-            _add_ports(build, node, ports[number])
-    with build.together():
-        for number, bits in enumerate(ports):
-            if len(nodes := np.flatnonzero(number_of == number)):
-                add_endpoint_array(build, number, bits, nodes, *_outside(build, nodes, bits))
+    """Add one endpoint a node that the host writes and reads, all of one module."""
+    (shape,) = build.placement.endpoints.shapes
+    make = partial(Endpoint, shape, endpoint_settings(build), build.nodes)
+    bits, nodes = add_endpoint_module(build, 0, make), np.arange(build.nodes)
+    inputs = {"node": (Numbers(nodes, address_width(build.nodes)),)}
+    outputs = {"read_data": (build.read_net, build.word)}
+    add_endpoint_array(build, 0, bits, nodes, inputs, outputs)
 
 
 def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
@@ -86,35 +42,15 @@ def endpoint_settings(build: FabricBuilder) -> EndpointSettings:
     halves = tuple(form.upper_half for form in program.forms)
     offsets = cayley(program.root_groups.torus).moduli if any(halves) else ()
     adds = any(len(readers) > 1 for readers in build.sources.injections)
-    # A run begins some cycles after a message was loaded; but in the cycle after a write of a core.
-    spare = build.top is Top.STREAM
-    if build.top is Top.HOST:
-        spare = all(form.timing.spare for form in program.forms)
-    private, groups = build.top is Top.CORE, build.distribution.groups
-    maps = range(1 + max(form.layout for form in program.forms))
-    of_map = [form.layout for form in program.forms].index
-    words = [program.part(of_map(layout)).send_words for layout in maps]
     return EndpointSettings(
         injection_delay=build.sources.injection_delay,
         forms=len(program.forms),
         width=build.width,
-        nodes=build.nodes,
-        write_bits=address_width(build.nodes) if private else groups.place_bits,
         address_bits=build.address_bits,
-        memories=len(program.memories),
-        own=tuple(
-            sum(memory.own and memory.layout == layout for memory in program.memories)
-            for layout in maps
-        ),
-        enables=enable_numbers(words),
         skip_bits=build.placement.endpoints.skip_bits,
-        private=private,
-        gathered=build.top is Top.HOST and build.nodes > 1,
-        host_stages=build.placement.endpoints.read_stages,
         halves=halves,
         offset_bits=sum(map(address_width, offsets)),
         unit=build.operator_unit if adds else None,
-        spare=spare,
         pitch=received_pitch(program, 0) if build.beat > 1 else 1,
         late=bool(build.placement.frame and build.placement.frame.late),
         links=build.topology.longest_link,
@@ -156,7 +92,7 @@ def add_endpoint_array(
     # What is the same for all nodes. A row is read from a ROM, and of addresses each node has its
     # own.
     common = [name for name in build.sequenced if name != "row" and not name.startswith("read_")]
-    common += build.from_host if build.top is Top.HOST else []
+    common += build.from_host
     for name in common:
         if name in bits:
             inputs[name] = (near(name, nodes, bits[name]),)
@@ -196,35 +132,6 @@ def _column(
     used = build.columns[name]
     slices = build.distribution.one_near([f"{name}_{k}" for k in used], nodes, bits)
     return OneOf(slices, np.searchsorted(used, columns))
-
-
-def _outside(
-    build: FabricBuilder, nodes: IntArray, bits: Mapping[str, int]
-) -> tuple[dict[str, Sequence[Source]], dict[str, tuple[str, int]]]:
-    """By what the memories of nodes are written and read: the host port, or ports of their own."""
-    number = (Numbers(nodes, address_width(build.nodes)),)
-    inputs: dict[str, Sequence[Source]] = {"node": number}
-    outputs = {"read_data": (build.read_net, build.word)}
-    if build.top is Top.CORE:
-        inputs["write_bank"] = (Fixed(0, 1),)
-        for name in _own_ports(build):
-            inputs[name] = (Slice(f"{name}_{{}}", nodes, 0, bits[name]),)
-        inputs |= {"write_node": number, "read_node": number}
-    return inputs, outputs
-
-
-def _own_ports(build: FabricBuilder) -> list[str]:
-    """The inputs by which a node writes its send memory, and reads its memories."""
-    names = ["write_address", "write_data", "write_enable", "read_bank", "read_address"]
-    several = sum(memory.own for memory in build.program.memories) > 1
-    return ["write_bank"] * several + names
-
-
-def _add_ports(build: FabricBuilder, node: int, bits: Mapping[str, int]) -> None:
-    """Add the ports of a node of its own."""
-    for name in _own_ports(build):
-        build.add_input(name, bits[name], node=node)
-    build.add_output("read_data", build.word, node=node)
 
 
 class _Shape(NamedTuple):
@@ -279,7 +186,7 @@ def add_routers(build: FabricBuilder) -> list[tuple[str, int]]:
             partial(
                 make,
                 plan.crossbar,
-                given=plan.given,
+                bits=plan.bits,
                 row_bits=plan.row_bits,
                 injections=plan.word_count,
             ),

@@ -10,7 +10,7 @@ equal is one.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -18,11 +18,10 @@ from typing import TypeAlias
 import numpy as np
 
 from ..program import Program
-from ..program.fields import ACTIONS, Action, Holder, Loop, Point
+from ..program.fields import Loop, Point
 from ..topology import BoolArray, IntArray
 
-__all__ = ["Column", "ColumnSet", "Delays", "Location", "Loops", "RowTables", "Shown", "Table",
-           "columns_of"]  # fmt: skip
+__all__ = ["Column", "ColumnSet", "Delays", "Location", "Loops", "RowTables", "Shown", "Table"]
 
 
 class Loops:
@@ -82,13 +81,6 @@ class Loops:
         """The rows of each loop among all."""
         starts = zip(self.loops, self.starts, strict=True)
         return tuple(slice(start, start + loop.rows) for loop, start in starts)
-
-    def points(self, holder: Holder) -> list[Point]:
-        """The control points of a part of a node, in the order of actions and of their numbers."""
-        order = list(Action)
-        found = {field.point for loop in self.loops for field in loop.fields
-                 if ACTIONS[field.point.action].holder is holder}  # fmt: skip
-        return sorted(found, key=lambda point: (order.index(point.action), point.number))
 
     def values(self, point: Point) -> IntArray:
         """The values of a control point in the rows of all loops, shape (rows, variants)."""
@@ -218,8 +210,6 @@ class Location:
         The first of its bits in the table at the node.
     column : int or None
         Of the sequencer.
-    strobe : int or None
-        The column that says when bits of the table count; else they always do.
     shift : int or None
         Of a first address, how many zeros follow its bits, with no word count of the column ever
         beyond them; None where both have to be added.
@@ -231,7 +221,6 @@ class Location:
     constants: tuple[int, ...]
     start: int | None = None
     column: int | None = None
-    strobe: int | None = None
     shift: int | None = None
     joins: bool = False
 
@@ -241,19 +230,9 @@ class Location:
         return self.start is not None or any(self.constants)
 
     @property
-    def columns(self) -> frozenset[int]:
-        """The columns of the sequencer that it takes."""
-        return frozenset(k for k in (self.column, self.strobe) if k is not None)
-
-    @property
     def by_form(self) -> bool:
         """Whether it depends on the form."""
         return len(set(self.constants)) > 1
-
-
-def columns_of(given: Mapping[str, Sequence[Location]]) -> tuple[int, ...]:
-    """The columns of the sequencer that a module is given, which has bits of several names."""
-    return tuple(sorted(frozenset().union(*(at.columns for bits in given.values() for at in bits))))
 
 
 class Table:

@@ -10,7 +10,7 @@ writers.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ..program import Program
-from ..program.fields import ACTIONS, IDLE, Action, Holder, Point, Sources, number_equal
+from ..program.fields import IDLE, Action, Point, Sources, number_equal
 from ..program.timing import ADDRESS, SETTING
 from ..topology import IntArray
 from .endpoint_plan import EndpointPlan, plan_endpoints
 from .endpoint_points import known, of_each
-from .place import Column, ColumnSet, Delays, Location, Loops, RowTables, Shown, Table
+from .place import Column, ColumnSet, Delays, Location, Loops, RowTables, Table
 from .router import Crossbar, plan_crossbar
 
 if TYPE_CHECKING:
@@ -47,10 +47,8 @@ class RouterPlan:
         nothing.
     words : dict of int to (tuple of int)
         Of each variant of this shape, the source of the program that each of these words is.
-    given : dict of str to (tuple of Location)
-        Where bits lie that it is given: as ``select`` those of select registers, and by the name of
-        each other control point, such as ``action_0``, those of its value. Columns are numbered
-        from 0 on.
+    bits : tuple of Location
+        Where the value of each select register lies. Columns are numbered from 0 on.
     columns : dict of int to (tuple of int)
         Of each variant, which columns of the sequencer these are.
     row_bits : int
@@ -59,7 +57,7 @@ class RouterPlan:
 
     crossbar: Crossbar
     words: dict[int, tuple[int, ...]]
-    given: dict[str, tuple[Location, ...]]
+    bits: tuple[Location, ...]
     columns: dict[int, tuple[int, ...]]
     row_bits: int
 
@@ -72,11 +70,6 @@ class RouterPlan:
     def column_count(self) -> int:
         """Columns that it is given."""
         return len(next(iter(self.columns.values())))
-
-    @property
-    def bits(self) -> tuple[Location, ...]:
-        """Where the value of each select register lies."""
-        return self.given["select"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,50 +316,27 @@ class _Shape(Table):
         wanted = np.frombuffer(rows, np.int8)[:, None]
         return bool((values == wanted).all(axis=1).any(axis=1).all())
 
-    def _bit(
-        self,
-        values: IntArray,
-        delays: Delays,
-        given: Sequence[bool],
-        shown: Shown = Shown.VALUE,
-    ) -> Location:
+    def _bit(self, values: IntArray, delays: Delays, given: Sequence[bool]) -> Location:
         """Find a place for a bit, given its values by member and row; `given` as of `place`."""
         column = None
         if any(given):
-            column = self._column(np.where(self.rows_of(given), values, 0), delays, shown)
+            column = self._column(np.where(self.rows_of(given), values, 0), delays)
         at = self.place(values, column=column, given=given)
         looked_up = [delay for delay, whole in zip(delays, given, strict=True) if not whole]
         assert at.start is None or {*looked_up} <= {self._setting, None}, "one delay for all tables"
         return at
 
-    def _column(self, values: IntArray, delays: Delays, shown: Shown) -> int:
+    def _column(self, values: IntArray, delays: Delays) -> int:
         """The number of the column that gives each member its values."""
         which, first = number_equal(rows.tobytes() for rows in values)
-        numbers = [self._columns.add(Column(values[k], delays, shown)) for k in first]
+        numbers = [self._columns.add(Column(values[k], delays)) for k in first]
         of_each = tuple(numbers[k] for k in which.tolist())
         if of_each not in self.given:
             self.given.append(of_each)
         return self.given.index(of_each)
 
-    def _point(self, point: Point) -> tuple[Location, ...]:
-        """Find a place for each bit of the value of a control point; 0 where it does nothing."""
-        loops, acts = self.loops, ACTIONS[point.action].acts
-        values, delays = loops.values(point), loops.delays(point)
-        shown, idle = (Shown.STROBE, 0) if acts else (Shown.VALUE, IDLE)
-        found = []
-        for k in range(max(int(values.max()), 0).bit_length()):
-            bit = np.where(values >= 0, values >> k & 1, idle)
-            given = [bool((bit[span] == bit[span, :1]).all()) for span in loops.spans]
-            at = self._bit(bit[:, self.members].T, delays, given, shown)
-            if acts and at.start is not None:
-                anywhere = np.any(values > 0, axis=1).astype(int)
-                strobe = np.tile(anywhere, (len(self.members), 1))
-                at = replace(at, strobe=self._column(strobe, delays, shown))
-            found.append(at)
-        return tuple(found)
-
-    def plan(self, given: Sequence[Sequence[bool]], points: Sequence[Point] = ()) -> RouterPlan:
-        """The module, with a place for what each select register holds, and other points.
+    def plan(self, given: Sequence[Sequence[bool]]) -> RouterPlan:
+        """The module, with a place for what each select register holds.
 
         Parameters
         ----------
@@ -374,17 +344,12 @@ class _Shape(Table):
             Of each select register, in which forms the sequencer gives it.
         """
         every = zip(self.delays, given, strict=True)
-        places = {
-            "select": tuple(self._bit(self.values[:, :, k], *each) for k, each in enumerate(every))
-        }
-        for point in points:
-            if bits := self._point(point):
-                places[f"{point.action.value}_{point.number}"] = bits
+        bits = tuple(self._bit(self.values[:, :, k], *each) for k, each in enumerate(every))
         columns = {
             variant: tuple(column[number] for column in self.given)
             for number, variant in enumerate(self.members)
         }
-        return RouterPlan(self._crossbar, self._words, places, columns, self.width)
+        return RouterPlan(self._crossbar, self._words, bits, columns, self.width)
 
 
 def _common_bits(shapes: Sequence[_Shape], uniform: Sequence[bool]) -> set[Bit]:
@@ -413,8 +378,7 @@ def _router(shape: _Shape, common: set[Bit], uniform: Sequence[bool], *, one: bo
         [whole or shared(k, number) for number, whole in enumerate(uniform)]
         for k in range(len(shape.delays))
     ]
-    points = shape.loops.points(Holder.ROUTER)
-    return shape.plan(given, [point for point in points if point.action is not Action.SELECT])
+    return shape.plan(given)
 
 
 def _operands(loops: Loops, selects: ColumnSet) -> tuple[tuple[RouterPlan, ...], IntArray]:

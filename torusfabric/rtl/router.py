@@ -25,7 +25,7 @@ from .modules import apart
 from .multiplexer import branch_bits, branch_luts, lut_count, multiplexed, select_bits
 from .netlist import Leaf
 from .operator_unit import OperatorUnit
-from .place import Delays, Location, columns_of
+from .place import Delays, Location
 
 __all__ = ["Crossbar", "Output", "Router", "plan_crossbar", "select_registers"]
 
@@ -232,9 +232,8 @@ class Router(Leaf):
     crossbar : Crossbar
         Its inputs are the in-ports, then the registers behind some of them, then what the node
         makes and injects, then the word that changes nothing.
-    given : mapping of str to (sequence of Location), optional
-        Where what it is given bit by bit lies, `select` for the select registers: by default in a
-        column for each.
+    bits : sequence of Location, optional
+        Where the value of each select register lies: by default in a column for each.
     row_bits : int
         Bits of a row of the node's table.
     delayed : sequence of int
@@ -280,7 +279,7 @@ class Router(Leaf):
         self,
         crossbar: Crossbar,
         *,
-        given: Mapping[str, Sequence[Location]] | None = None,
+        bits: Sequence[Location] | None = None,
         row_bits: int = 0,
         delayed: Sequence[int] = (),
         injections: int = 0,
@@ -290,15 +289,15 @@ class Router(Leaf):
         ports = len(crossbar.outputs)
         registers = range(crossbar.rom.shape[1])
         self.crossbar = crossbar
-        self._given = given or {"select": [Location(1, (0,), column=k) for k in registers]}
-        self._columns = columns_of(self._given)
+        self._bits = bits or [Location(1, (0,), column=k) for k in registers]
+        columns = {at.column for at in self._bits} - {None}
         self._delayed, self._injections, self._width = delayed, injections, width
         known = ports + len(delayed) + injections
         self._unit = unit if any(known in output.sources for output in crossbar.outputs) else None
         super().__init__(
             {
                 "operator_code": In(self._unit.identity_bits(width) if self._unit else 0),
-                "select": In(len(self._columns)),
+                "select": In(len(columns)),
                 "setting": In(row_bits),
                 "inject": In(injections * width),
                 "enable": In(1),
@@ -324,7 +323,7 @@ class Router(Leaf):
         if self._unit:
             words.append(self._unit.identity(self._code(m), width))
         outputs = self.crossbar.outputs
-        selects = select_registers(m, outputs, self.given("select"), alone=self.alone)
+        selects = select_registers(m, outputs, [*map(self._bit, self._bits)], alone=self.alone)
         out = []
         for port, (output, select) in enumerate(zip(outputs, selects, strict=True)):
             inputs = [words[source] for source in output.words]
@@ -337,23 +336,14 @@ class Router(Leaf):
             ]
         return m
 
-    def given(self, name: str) -> list[Value]:
-        """What it is given by a name, bit by bit, a cycle before it is to be in a register."""
-        return [self._given_bit(at) for at in self._given[name]]
-
-    def _given_bit(self, at: Location) -> Value:
-        """A bit: of the sequencer, of the table, or of either."""
+    def _bit(self, at: Location) -> Value:
+        """A select bit: of the sequencer, of the table, or of either."""
         bits: list[Value] = []
         if at.column is not None:
-            bits.append(self._column(at.column))
+            bits.append(self.value("select")[at.column])
         if at.start is not None:
-            bit = self.value("setting")[at.start]
-            bits.append(bit if at.strobe is None else bit & self._column(at.strobe))
+            bits.append(self.value("setting")[at.start])
         return reduce(or_, bits) if bits else Const(0)
-
-    def _column(self, number: int) -> Value:
-        """What a column of the sequencer shows."""
-        return self.value("select")[self._columns.index(number)]
 
     def _code(self, m: Module) -> Value:
         """The control bits of the operator, where the word that changes nothing needs them."""

@@ -14,10 +14,10 @@ from amaranth.lib.wiring import In, Member, Out
 
 from ..program import Program
 from ..program.mode import Range
+from .lengths import Lengths
 from .memories import address_width, choose, look_up
 from .modules import Leaf, pulsed
 from .operator_unit import OperatorUnit
-from .run_length import Lengths
 
 if TYPE_CHECKING:
     from ..program.frame import Frame
@@ -170,7 +170,7 @@ class RunChoices:
     def add_begin(
         self, m: Module, leaf: Leaf, last: Value, *, soon: int, most: int,
         refusals: Sequence[tuple[RunError, Value]] = (),
-    ) -> tuple[Signal, Value]:  # fmt: skip
+    ) -> Signal:  # fmt: skip
         """Add what begins runs, and shows whether one is under way, and its cycles.
 
         The leaf has those members of `Sequencer` that this takes; `last` is high in the last cycle
@@ -178,14 +178,11 @@ class RunChoices:
 
         Returns
         -------
-        accepted : Signal
+        Signal
             High in the cycle in which a start is accepted.
-        begins : Value
-            High in the cycle in which the run begins: that one, unless the run is held.
         """
         free = leaf.idle if soon else ~leaf.busy
         begin = self.accepted(m, leaf, [*refusals, (RunError.BUSY, ~free)])
-        waits, begins = self._hold(m, leaf, begin)
         if "accepted" in leaf.signature.members:
             m.d.comb += leaf.accepted.eq(begin)
         if self.operators:
@@ -193,24 +190,13 @@ class RunChoices:
         # Where one run follows another it is shown a cycle later. A longer chain of carries than is
         # needed would limit the clock.
         late, count = int(soon > 0), leaf.cycles[: most.bit_length()]
-        with m.If(pulsed(m, waits, late, name="begun")):
+        with m.If(pulsed(m, begin, late, name="begun")):
             m.d.sync += [leaf.busy.eq(1), leaf.done.eq(0), count.eq(late)]
         with m.Elif(leaf.busy):
             m.d.sync += count.eq(count + 1)
             with m.If(last):
                 m.d.sync += [leaf.busy.eq(0), leaf.done.eq(1)]
-        return begin, begins
-
-    @staticmethod
-    def _hold(m: Module, leaf: Leaf, accepted: Value) -> tuple[Value, Value]:
-        """High from an accepted start until its run begins, and in the cycle in which it does."""
-        if "settling" not in leaf.signature.members:
-            return accepted, accepted
-        held, waits = Signal(name="held"), Signal(name="waits")
-        settling = leaf.value("settling")
-        m.d.comb += waits.eq(accepted | held)
-        m.d.sync += held.eq(waits & settling)
-        return waits, waits & ~settling
+        return begin
 
     def accepted(self, m: Module, leaf: Leaf, others: Sequence[tuple[RunError, Value]]) -> Signal:
         """High in the cycle in which a start is carried out; else the error tells why it was not.

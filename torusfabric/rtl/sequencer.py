@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ..program.fields import Loop, Order
@@ -65,20 +65,12 @@ class Sequencer(Leaf):
     timings : sequence of Timing
         Of each form.
     soon : int
-        Where a run may begin in the last cycle of another: the cycles before that one in which its
-        end is said; else 0.
-    resets : bool
-        Whether an input ends runs early.
-    holds : bool
-        Whether a start may have to wait for words that were written just before.
+        Cycles before the last one of a run in which its end is said.
 
     Members
     -------
     start : In(1)
         Starts a run, unless one is under way.
-    settling : In(1)
-        Holds a run that is started: it begins in the first cycle in which this is low; only with
-        `holds`.
     mode, length, root, operation : In
         What is sampled with the start, if there is a choice; see `RunChoices`.
     idle_address : In
@@ -109,19 +101,15 @@ class Sequencer(Leaf):
     write_k, store_k, ends_k : Out
         Where, and whether, to store what arrives, and whether that is the last word of its block.
     over : In(1)
-        High for a cycle when a run has ended in which nodes do nothing. This and the following are
-        there if runs may begin in the last cycle of another. In that cycle `busy` is low, and
-        `done` is high; `cycles` are those of the run that has ended.
+        High for a cycle when a run has ended in which nodes do nothing. A run may begin in the last
+        cycle of another. In that cycle `busy` is low, and `done` is high; `cycles` are those of the
+        run that has ended.
     idle : Out(1)
         Whether a start is accepted: no run is under way, or it is the last cycle of one.
     ending : Out(1)
         High in the cycle before the last one of a run.
     run_ends : Out(1)
         High for a cycle when such a run has ended, and `soon` cycles before the last of another.
-
-    reset_run : In(1)
-        Resets the sequencer with the next edge, which ends the run that is under way; only with
-        `resets`. Strobes on their way to the nodes arrive before any of the next run.
 
     Examples
     --------
@@ -130,7 +118,7 @@ class Sequencer(Leaf):
     >>> from torusfabric.rtl.run_choices import RunChoices
     >>> program = tf.compile(tf.plan(tf.Torus(4, 4), "allgather", algorithm="matching"))
     >>> choices = RunChoices.of(program)
-    >>> sequencer = Sequencer([program.timing], place(program), choices, address_bits=4)
+    >>> sequencer = Sequencer([program.timing], place(program), choices, address_bits=4, soon=3)
     >>> len(sequencer.read_0), len(sequencer.cycles)
     (4, 32)
     """
@@ -142,11 +130,8 @@ class Sequencer(Leaf):
         choices: RunChoices,
         *,
         address_bits: int,
-        soon: int = 0,
-        resets: bool = False,
-        holds: bool = False,
+        soon: int,
     ) -> None:
-        self._resets = resets
         self._timings, self._placement = tuple(timings), placement
         self._loops = Loops([timing.loop for timing in timings])
         self._bits, self._choices, self._soon = address_bits, choices, soon
@@ -164,7 +149,6 @@ class Sequencer(Leaf):
         super().__init__(
             {
                 "start": In(1),
-                "settling": In(int(holds)),
                 "idle_address": In(address_bits),
                 "busy": Out(1),
                 "done": Out(1),
@@ -176,13 +160,11 @@ class Sequencer(Leaf):
                 name: Out(address_bits if column.shown is Shown.ADDRESS else column.bits)
                 for name, column in placement.columns.items()
             }
-            | (FOLLOWED if soon else {})
-            | {"reset_run": In(int(resets))}
+            | FOLLOWED
         )
-        if soon:
-            self.idle = Signal(init=1, name="idle")
+        self.idle = Signal(init=1, name="idle")
 
-    def elaborate(self, platform: object) -> Elaboratable:
+    def elaborate(self, platform: object) -> Module:
         """Build the pipeline of a slot.
 
         The counters are a cycle ahead of their slot. From then on everything is delayed to the
@@ -191,9 +173,9 @@ class Sequencer(Leaf):
         m = Module()
         last = Signal(name="last")
         most = max(timing.cycles for timing in self._timings)
-        begin, opens = self._choices.add_begin(m, self, last, soon=self._soon, most=most)
+        begin = self._choices.add_begin(m, self, last, soon=self._soon, most=most)
         (setup,) = {timing.run_setup for timing in self._timings}
-        slot, form = self.slot(m, begin, pulsed(m, opens, setup, name="goes"))
+        slot, form = self.slot(m, begin, pulsed(m, begin, setup, name="goes"))
         stages = self._stages(m, last, slot.goes_on)
         outputs = Outputs(m, self._loops, form, slot, stages, self.busy, self._bits)
         add_end(m, self, begin, last, partial(self._ended, outputs), self._soon)
@@ -204,7 +186,7 @@ class Sequencer(Leaf):
             idle = self.value("idle_address") if name.startswith("read_") else None
             m.d.comb += getattr(self, name).eq(outputs.leaving(column, name, idle))
         slot.rom.build(m, "table", alone=self.alone)
-        return ResetInserter(self.value("reset_run"))(m) if self._resets else m
+        return m
 
     def slot(self, m: Module, begin: Value, go: Value) -> tuple[Slot, Value]:
         """What the slot under way is, and the form of the run; `go` is high before the first."""

@@ -1,4 +1,7 @@
-"""The way of a word through the hardware: in each cycle what has it, and which code makes that."""
+"""The path of a word through a core: the holder of the word in each cycle, and the code of each.
+
+Fabrics with streams or loaded tables take the same cycles.
+"""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -12,12 +15,13 @@ from ..program.follow import Holder, Moment, follow
 from ..program.timing import ADDRESS, DISTRIBUTION, SETTING
 from ..toolchain.public import public
 from ..topology import IntArray
-from .combiner import Combiner
-from .endpoint_builder import EndpointBuilder
-from .fabric_builder import ControlStage
+from .core.part import NodePart
+from .core.router import Operators, Router
+from .core.sequencer import Sequencer
+from .core.slots import Slots
+from .core.store import StoreModule
+from .distribution import ControlStage
 from .memories import add_memory
-from .router import Router, select_registers
-from .sequencer import Outputs, Sequencer
 
 __all__ = ["Stage", "code_of", "word_path"]
 
@@ -99,7 +103,7 @@ def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str,
         cycle, holder, node, number = moment
         if holder is Holder.LINK and _selects(program, node, number):
             what = f"select register of {_name(program, moment)} is set"
-            yield cycle - 1, what, node, -1, select_registers
+            yield cycle - 1, what, node, -1, NodePart.select_by
         if holder is Holder.MEMORY:
             last = moment is moments[-1]
             what = f"{'the receive' if last else 'a'} memory of node {node} has stored it"
@@ -108,13 +112,13 @@ def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str,
             yield cycle, f"a memory of node {node} gives the word", node, -1, add_memory
             if number in shared:
                 what = f"an operator of node {node} combines what it reads"
-                yield cycle, what, node, -1, EndpointBuilder.combined
+                yield cycle, what, node, -1, StoreModule.combined
         elif holder is Holder.LINK:
             if _made(program, node, number):
                 what = f"an operator of node {node} combines it on its way to the out-port"
-                yield cycle - 1, what, node, -1, Combiner.combined
+                yield cycle - 1, what, node, -1, Operators.combined
             what = f"{_name(program, moment)} has it"
-            yield cycle, what, node, number, Router.elaborate
+            yield cycle, what, node, number, Router.build
         else:
             yield cycle, *_behind_port(program, moment)
 
@@ -122,12 +126,12 @@ def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str,
 def _control(slot: int, node: int) -> Iterator[tuple[int, str, int, int, Code]]:
     """What leads to the read of a word in a slot."""
     given = slot + ADDRESS - DISTRIBUTION
-    yield slot, "the sequencer shows the row of its slot", -1, -1, Sequencer.slot
-    yield given, "the sequencer sends the address", -1, -1, Outputs.leaving
+    yield slot, "the sequencer shows the row of its slot", -1, -1, Slots.build
+    yield given, "the sequencer sends the address", -1, -1, Sequencer.send
     what = "a register near the group of the node has it"
     yield slot + ADDRESS - 1, what, -1, -1, ControlStage.elaborate
     what = f"a register of node {node} has it"
-    yield slot + ADDRESS, what, node, -1, EndpointBuilder.held
+    yield slot + ADDRESS, what, node, -1, NodePart.here
 
 
 def _behind_port(program: Program, moment: Moment) -> tuple[str, int, int, Code]:
@@ -135,11 +139,11 @@ def _behind_port(program: Program, moment: Moment) -> tuple[str, int, int, Code]
     _, holder, node, number = moment
     where = f"in-port {program.topology.port_names[number]} of node {node}"
     if holder is Holder.RESULT:
-        return f"the operator at {where} has combined it", node, -1, Combiner.combined
+        return f"the operator at {where} has combined it", node, -1, Operators.combined
     if holder is Holder.LATER:
-        return f"a register behind {where} has it", node, -1, Router.elaborate
+        return f"a register behind {where} has it", node, -1, NodePart.word
     what = f"a register behind the operator at {where} has it"
-    return what, node, -1, Combiner.elaborate
+    return what, node, -1, NodePart.word
 
 
 def _name(program: Program, moment: Moment) -> str:

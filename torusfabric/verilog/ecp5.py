@@ -19,7 +19,7 @@ c = d = 0 say; that is the bit of the word if nothing is added in these.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..rtl.combiner import ChosenSum
+from ..rtl.chosen_sum import ChosenSum
 from ..rtl.multiplexer import Multiplexer, branch_bits, branches
 
 __all__ = ["ECP5", "multiplexer_body", "sum_body"]

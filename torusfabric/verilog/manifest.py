@@ -6,7 +6,6 @@ edge that takes the start pulse is edge 0.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,8 @@ import numpy as np
 
 from ..collective import NO_NODE, OPERATORS, SIGNED, Operator
 from ..contract.bench import Bench
-from ..contract.registers import Field, Register
 from ..program import CyclePiece, Mode
 from ..program.mode import Range
-from ..program.timing import ADDRESS, LINK, SETTING
-from ..rtl.bus import DATA_BITS, Bus, Window
 from ..rtl.fabric import Fabric, Top
 from ..rtl.streams import needs_commands
 from ..rtl.streams.ports import COMMAND, LOAD, STATUS
@@ -26,20 +22,13 @@ from ..topology import Faulty, Topology
 from .design import MANIFEST, TEXT
 from .flows import Flow, flow_files
 from .ports import port_facts
-from .system_rdl import SYSTEM_RDL, system_rdl
 from .templates import template_files
 
-__all__ = ["ADDRESS_MAP", "BENCH", "TOP", "as_json", "bench_files", "files_beside", "interface",
+__all__ = ["BENCH", "TOP", "as_json", "bench_files", "files_beside", "interface",
            "manifest"]  # fmt: skip
-
-#: The file that says which block of a core arrives, or lies, where.
-ADDRESS_MAP = "address_map.json"
 
 #: The name of the top module, after the prefix.
 TOP = "fabric"
-
-#: Of the host port, in edges: of windows where it is behind a bus.
-LATENCIES = ("read_latency", "write_latency")
 
 #: Counted up when a key changes its meaning or goes.
 MANIFEST_VERSION = 1
@@ -224,31 +213,10 @@ def interface(fabric: Fabric) -> dict[str, Any]:
     >>> interface(tf.Fabric(program, top="core"))["streams"]["receive"]
     ['+0', '-0', '+1', '-1']
     """
-    if fabric.bus and fabric.register_map:
-        streams = _axi_streams(fabric) if fabric.top is Top.STREAM else {}
-        bus, beat = _bus_facts(fabric, fabric.bus), _beat(fabric)
-        return {"stride": fabric.layout.flits, **beat, **streams, "bus": bus}
-    if fabric.top is Top.HOST:
-        return _host(fabric)
-    if fabric.top is Top.STREAM:
-        return _axi_streams(fabric)
-    if fabric.streaming:
-        return {"streams": _streams(fabric)}
-    return {"memories": _memories(fabric), **_beat(fabric)}
-
-
-def _host(fabric: Fabric) -> dict[str, Any]:
-    """The addresses of the host port."""
-    layouts = fabric.layouts
-    return {
-        **_beat(fabric),
-        "stride": fabric.layout.flits,
-        "send_base": layouts[0].send_base,
-        "send_words": max(layout.send_words for layout in layouts),
-        "recv_base": layouts[0].recv_base,
-        "recv_words": max(layout.recv_words for layout in layouts),
-        **{name: getattr(fabric, name) for name in LATENCIES},
-    }
+    streams = _axi_streams(fabric) if fabric.top is Top.STREAM else {}
+    facts = fabric.interface.facts() if fabric.interface else {}
+    stride = {"stride": fabric.layout.flits} if fabric.bus else {}
+    return {**stride, **facts, **streams, **_beat(fabric)}
 
 
 def _beat(fabric: Fabric) -> dict[str, int]:
@@ -257,78 +225,12 @@ def _beat(fabric: Fabric) -> dict[str, int]:
 
 
 def _axi_streams(fabric: Fabric) -> dict[str, Any]:
-    """The words of commands and statuses, the mode that is a barrier, and flits of a word."""
-    beat = _beat(fabric)
+    """The words of commands and statuses, and the mode that is a barrier."""
     if not needs_commands(fabric.program):
-        return beat
+        return {}
     barrier = {"barrier": len(fabric.program.modes)} if fabric.program.barrier else {}
     load = {"load_mode": LOAD} if fabric.frame else {}
-    return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **beat, **load}
-
-
-def _streams(fabric: Fabric) -> dict[str, Any]:
-    """The words of the streams of a node, the least significant first, and their first cycles."""
-    program = fabric.program
-    setup = program.timing.run_setup
-    return {
-        "inject": list(range(program.schedule.chunks)),
-        "receive": list(program.topology.port_names),
-        "steps": program.schedule.round_count,
-        "block_flits": program.block_flits,
-        "part_flits": fabric.flits,
-        "tx_address_cycle": setup + ADDRESS,
-        "inject_cycle": setup + SETTING,
-        "receive_cycle": setup + LINK,
-        "address_map": ADDRESS_MAP,
-    }
-
-
-def _memories(fabric: Fabric) -> dict[str, Any]:
-    """The blocks and banks in the memories of a node, and the cycles that a read takes."""
-    program, layout = fabric.program, fabric.program.layout
-    return {
-        "send_parts": layout.send_parts,
-        "receive_parts": layout.recv_parts,
-        "part_flits": layout.part_flits(fabric.flits),
-        "part_chunks": layout.part_chunks,
-        "block_flits": program.block_flits,
-        "write_banks": sum(memory.own for memory in program.memories),
-        "read_banks": len(program.memories),
-        "read_bank_delay": 0,
-        "read_latency": fabric.read_latency,
-        "address_map": ADDRESS_MAP,
-    }
-
-
-def _bus_facts(fabric: Fabric, bus: Bus) -> dict[str, Any]:
-    """The protocol of a bus, and its registers and windows; offsets and strides count bytes."""
-    register_map = fabric.register_map
-    assert register_map is not None
-    windows = {window.name: _facts(window) for window in register_map.windows}
-    return {
-        "protocol": bus.value,
-        "data_width": DATA_BITS,
-        **({"beat_width": 8 * register_map.flit_bytes} if bus.bursts and windows else {}),
-        "address_unit": bus.address_unit,
-        "size": register_map.size,
-        **({name: getattr(fabric, name) for name in LATENCIES} if windows else {}),
-        "registers": {r.name: _register(r) for r in register_map.registers},
-        "windows": windows,
-    }
-
-
-def _register(register: Register) -> dict[str, Any]:
-    return {
-        "offset": register.offset,
-        "access": register.access.value,
-        "meaning": register.meaning,
-        "fields": {field.name: _facts(field) for field in register.fields},
-    }
-
-
-def _facts(value: Field | Window) -> dict[str, Any]:
-    """What is said of a field or a window, beside its name."""
-    return {name: each for name, each in asdict(value).items() if name not in ("name", "port")}
+    return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **load}
 
 
 #: Where the files are here, and in the folder of an export.
@@ -340,26 +242,11 @@ MAKEFILE = f"{BENCH}/Makefile"
 #: What all benches have.
 COMMON = ("Makefile", "collectives.py", "runs.py", "stalls.py", "test_fabric.py")
 
-#: What drives streams behind a bus, beside what drives either.
-REGISTERS = {"command_registers.py": "command_registers.py"}
-
-#: What drives each interface.
-PORTS = {
-    "host": {"fabric_port.py": "ports/host.py", "direct_port.py": "direct_port.py"},
-    "stream": {
-        "test_fabric.py": "test_streams.py",
-        "stream_port.py": "stream_port.py",
-        "packets.py": "../packets.py",
-    },
-    "memories": {"fabric_port.py": "ports/memories.py", "direct_port.py": "direct_port.py"},
-    "streams": {"fabric_port.py": "ports/streams.py", "direct_port.py": "direct_port.py"},
-    "wishbone": {"fabric_port.py": "bus_port.py", "bus.py": "ports/wishbone.py"},
-    "axi-lite": {"fabric_port.py": "bus_port.py", "bus.py": "ports/axi_lite.py"},
-    "axi4": {
-        "fabric_port.py": "ports/axi4.py",
-        "bus_port.py": "bus_port.py",
-        "bus.py": "ports/axi_lite.py",
-    },
+#: What drives streams.
+STREAMS = {
+    "test_fabric.py": "test_streams.py",
+    "stream_port.py": "stream_port.py",
+    "packets.py": "../packets.py",
 }
 
 
@@ -396,11 +283,7 @@ def files_beside(
 
 def _describing(fabric: Fabric, said: dict[str, Any], title: str) -> dict[str, str]:
     """The files that describe the interface, given the manifest."""
-    if fabric.register_map:
-        return {SYSTEM_RDL: system_rdl(fabric.register_map, said["top"], title)}
-    if fabric.top is Top.CORE:
-        return {ADDRESS_MAP: json.dumps(fabric.address_map()) + "\n"}  # long: on one line
-    return {}
+    return dict(fabric.interface.files(said["top"], title)) if fabric.interface else {}
 
 
 def bench_files(bench: Bench) -> dict[str, str]:
@@ -412,16 +295,10 @@ def bench_files(bench: Bench) -> dict[str, str]:
     return texts | {f"{BENCH}/{name}": text for name, text in bench.verilog.items()}
 
 
-def _bench(fabric: Fabric) -> dict[str, str]:
-    """The files of its bench that not all have, as of `bench_files`: of a bus, streams, or both."""
-    of_streams = fabric.top is Top.STREAM
-    if fabric.bus:
-        # The registers behind AXI4 are driven as those behind AXI4-Lite.
-        of_words = Bus.AXI_LITE if of_streams and fabric.bus is Bus.AXI4 else fabric.bus
-        return PORTS[of_words.value] | (PORTS["stream"] | REGISTERS if of_streams else {})
-    if fabric.top is Top.CORE:
-        return PORTS["streams" if fabric.streaming else "memories"]
-    return PORTS[fabric.top.value]
+def _bench(fabric: Fabric) -> dict[str, str | Path]:
+    """The files of its bench that not all have, as of `bench_files`."""
+    of_streams = STREAMS if fabric.top is Top.STREAM else {}
+    return {**of_streams, **(fabric.interface.bench() if fabric.interface else {})}
 
 
 def as_json(value: object) -> str:

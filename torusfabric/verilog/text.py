@@ -13,7 +13,7 @@ from amaranth.lib.wiring import Out
 
 from ..program import Mode
 from ..rtl.amaranth_private import no_inferred_names
-from ..rtl.combiner import ChosenSum
+from ..rtl.chosen_sum import ChosenSum
 from ..rtl.fabric import Fabric
 from ..rtl.memories import LOOK_UP
 from ..rtl.modules import Known, SharedModule

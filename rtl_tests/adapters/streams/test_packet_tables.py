@@ -14,7 +14,7 @@ from torusfabric.rtl.streams import Clocks
 def tables(topology, collectives, **options):
     """The packet tables of the loaders and of the unloaders of a fabric."""
     fabric = build_fabric(topology, collectives, **{"top": "stream", "beat": 1} | options)
-    top = StreamTop(make_core(fabric), Clocks.ONE, 0)
+    top = StreamTop(make_core(fabric.program, fabric.width, beat=fabric.beat), Clocks.ONE, 0)
     return top.loader.table, top.unloader.table
 
 

@@ -17,7 +17,7 @@ from torusfabric.fpga.synthesis.memory_choice import block_share, fitting_rule
 from torusfabric.fpga.synthesis.report import per_bit
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.fpga.synthesis.target import TARGETS, find_target
-from torusfabric.rtl.placement import place
+from torusfabric.rtl.multiplexer import branch_luts, lut_count
 from torusfabric.verilog.design import Design, RouterClass
 
 
@@ -86,11 +86,15 @@ def test_wide_multiplexers_are_only_used_for_speed():
 def test_out_ports_of_many_inputs_cost_what_is_planned(topology, inputs):
     """Synthesis looks through no stage that it is to keep, and builds no tree beside them."""
     program = compile_program(plan(topology, "alltoall"))
-    (router,) = place(program).routers
-    assert max(len(output.sources) for output in router.crossbar.outputs) == inputs
-    design = emit(Fabric(program, width=8)).routers()
-    (row,) = synthesize(design, "ecp5-25k").classes
-    assert row["luts"] == 8 * router.crossbar.luts_per_bit
+    fabric = Fabric(program, width=8)
+    ((module, _),) = fabric.router_classes
+    choices = fabric.netlist.modules[module]().choices
+    assert max(len(choice.words) for choice in choices) == inputs
+    (row,) = synthesize(emit(fabric).routers(), "ecp5-25k").classes
+    luts = sum(
+        (branch_luts if choice.branched else lut_count)(len(choice.words)) for choice in choices
+    )
+    assert row["luts"] == 8 * luts
     # Nothing but these tables is there, and all are found by what they read.
     assert sum(row["parts"].values()) == row["luts"] >= row["least_luts"]
     assert row["parts"]["settings"] == 0

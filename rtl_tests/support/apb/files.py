@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from torusfabric.adapters.bus.interface import SOURCES
 from torusfabric.contract.bench import Bench
 from torusfabric.verilog import emit
 from torusfabric.verilog.design import MANIFEST, write_made
@@ -12,7 +13,8 @@ from torusfabric.verilog.manifest import as_json, bench_files
 __all__ = ["write"]
 
 #: The bench reads and writes registers as behind any bus; accesses are those of APB4.
-FILES = {"fabric_port.py": "bus_port.py", "bus.py": Path(__file__).parent / "bench" / "bus.py"}
+FILES = {"fabric_port.py": SOURCES / "bus_port.py",
+         "bus.py": Path(__file__).parent / "bench" / "bus.py"}  # fmt: skip
 
 
 def write(system, choices, folder, *, command, force=False):

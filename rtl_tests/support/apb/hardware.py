@@ -8,13 +8,12 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from torusfabric.contract.adapter import System
+from torusfabric.contract.interface import Interface
 from torusfabric.contract.ports import grouped_ports
 from torusfabric.errors import InputError
-from torusfabric.rtl.bus import Bus, RegisterMap
 from torusfabric.rtl.fabric import Fabric
 from torusfabric.rtl.fabric_builder import FabricBuilder
-from torusfabric.rtl.netlist import Leaf, Role
-from torusfabric.rtl.tops import add_single
+from torusfabric.rtl.netlist import Leaf, Role, add_single
 
 from .options import ADAPTER
 
@@ -79,19 +78,19 @@ class ApbFabric(Fabric):
 
     def __init__(self, fabric: Fabric, waits: int) -> None:
         self._waits = waits
-        how = {"prefix": fabric.prefix, "beat": fabric.beat, "bus": Bus.WISHBONE}
+        how = {"prefix": fabric.prefix, "beat": fabric.beat, "bus": "wishbone"}
         super().__init__(fabric.program, width=fabric.width, **how)
 
-    def add_bus(self, build: FabricBuilder, bus: Bus) -> RegisterMap:
+    def add_bus(self, build: FabricBuilder, bus: str) -> Interface:
         """Put the registers behind Wishbone, and that behind APB4."""
-        registers = super().add_bus(build, bus)
+        interface = super().add_bus(build, bus)
         build.enclose()
-        bridge = partial(ApbBridge, registers.address_bits, self._waits)
+        bridge = partial(ApbBridge, interface.registers.address_bits, self._waits)
         members = bridge().signature.members
         build.add_ports({"irq": Out(1)} | {name: members[name] for name in PORTS})
         build.declared |= PORTS
         add_single(build, "apb_bridge", Role.BUS, bridge)
-        return registers
+        return interface
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from ...verilog.ports import port_facts
 from ...verilog.syntax import range_of
 from ...verilog.text import header, module_texts
 from ...verilog.top import RomContents, TopText, contents_of, instance_counts
+from ..host.interface import SOURCES
 from .hardware import BoardSystem
 from .hardware.ports import LINK_PORTS
 from .hardware.system import link_port
@@ -28,7 +29,7 @@ WHOLE = "boards"
 #: The files of the bench that others have not.
 FILES: Mapping[str, str | Path] = {
     "fabric_port.py": Path(__file__).parent / "bench" / "files" / "fabric_port.py",
-    "host_port.py": "ports/host.py",
+    "host_port.py": SOURCES / "host.py",
     "direct_port.py": "direct_port.py",
 }
 

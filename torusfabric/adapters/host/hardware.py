@@ -7,7 +7,6 @@ for groups of nodes; the word of the node that is asked comes back by a tree.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ...contract.cut import Cut
 from ...program import Program
@@ -16,14 +15,11 @@ from ...rtl.core import Core
 from ...rtl.core.memory_port import SharedPort
 from ...rtl.core.run_port import RunPort
 from ...rtl.finders import HostLayout
-from ...rtl.host import enable_numbers
-from ...rtl.netlist import Role
+from ...rtl.host import add_host, enable_numbers
+from ...rtl.netlist import Role, add_single
 from ...rtl.run_choices import RunChoices
-from ...rtl.tops import Built, add_host, add_single
+from ...rtl.top import Built
 from .requests import Requests
-
-if TYPE_CHECKING:
-    from ...rtl.fabric import Fabric
 
 #: Nets of the run port whose names are not those of its members.
 NETS = {
@@ -34,21 +30,10 @@ NETS = {
     "last_root": "sampled_root",
 }
 
-__all__ = ["add_fabric", "add_host_fabric", "host_core", "make_core"]
+__all__ = ["add_fabric", "make_core"]
 
 
-def make_core(fabric: Fabric) -> Core:
-    """Return the core of a fabric with a host port."""
-    resets = bool(fabric.bus and not fabric.cut)
-    return host_core(fabric.program, fabric.width, beat=fabric.beat, resets=resets, cut=fabric.cut)
-
-
-def add_fabric(fabric: Fabric, core: Core) -> Built:
-    """Fill the netlist of a core with the host port of a fabric."""
-    return add_host_fabric(core, fabric.form_layouts)
-
-
-def host_core(
+def make_core(
     program: Program,
     width: int,
     *,
@@ -71,14 +56,13 @@ def host_core(
     layouts = range(1 + max(form.layout for form in program.forms))
     of_layout = [form.layout for form in program.forms].index
     words = [program.part(of_layout(layout)).send_words for layout in layouts]
-    # Blocks begin later anyway, after a start that closes the port.
-    hold = 0 if cut else max(form.timing.hold for form in program.forms)
     core = Core(
         program,
         width,
         beat=beat,
         nodes=cut.here if cut else None,
-        run_port=RunPort(program, lead=0, holds=hold > 0, resets=resets),
+        # A part begins later anyway, after a start that closes the port.
+        run_port=RunPort(program, lead=0, holds=cut is None, resets=resets),
         memory_port=SharedPort(
             program.memories,
             int(program.depth.max()),
@@ -92,7 +76,7 @@ def host_core(
     return core
 
 
-def add_host_fabric(core: Core, layouts: Sequence[HostLayout], outside: str = "") -> Built:
+def add_fabric(core: Core, layouts: Sequence[HostLayout], outside: str = "") -> Built:
     """Fill the netlist of a core with a host port.
 
     Parameters
@@ -109,7 +93,7 @@ def add_host_fabric(core: Core, layouts: Sequence[HostLayout], outside: str = ""
     if port.resets:
         build.add_input("reset_run")
     add_single(build, "requests", Role.SEQUENCER, lambda: Requests(program))
-    latency, finders = add_host(build, layouts, outside, core=True)
+    latency, finders = add_host(build, layouts, outside)
     routers = core.add(NETS)
     for name in ("busy", "done", "cycles", "error", "round"):
         if name in build.nets:

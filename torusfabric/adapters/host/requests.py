@@ -11,10 +11,10 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...program import Program
+from ...rtl.lengths import last_of_form
 from ...rtl.memories import address_width
 from ...rtl.modules import Leaf
 from ...rtl.run_choices import ERROR_BITS, RunChoices, RunError
-from ...rtl.run_length import last_of_form
 
 __all__ = ["Requests"]
 

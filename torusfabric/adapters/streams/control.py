@@ -9,10 +9,10 @@ from amaranth.hdl import Const, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...program import Program
+from ...rtl.lengths import last_of_form
 from ...rtl.memories import address_width
 from ...rtl.modules import Leaf
 from ...rtl.run_choices import ERROR_BITS, RunChoices, RunError
-from ...rtl.run_length import last_of_form
 from .engine import EngineShape
 from .loader import BAD_DESTINATION, BAD_LENGTH
 

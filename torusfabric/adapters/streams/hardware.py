@@ -15,10 +15,11 @@ from ...program.mode import Range
 from ...program.timing import DISTRIBUTION
 from ...rtl.arrays import Numbers, Slice, Source
 from ...rtl.core import Core
+from ...rtl.core.memory_port import MemoryPort
 from ...rtl.core.run_port import RunPort
 from ...rtl.memories import address_width
 from ...rtl.modules import Leaf
-from ...rtl.netlist import Part, Parts, Role
+from ...rtl.netlist import Part, Parts, Role, add_single
 from ...rtl.run_choices import RunChoices
 from ...rtl.streams.commands import Commands, CommandShape
 from ...rtl.streams.control import add_tree, add_watch
@@ -26,7 +27,7 @@ from ...rtl.streams.crossings import add_crossings
 from ...rtl.streams.ports import COMMAND_NETS, Clocks, needs_commands, stream_ports
 from ...rtl.streams.sections import Sections, levels, sections_of
 from ...rtl.streams.shapes import RunFacts
-from ...rtl.tops import Built, add_single
+from ...rtl.top import Built
 from .control import StreamControl
 from .engine import Engine, EngineShape
 from .loader import Loader
@@ -45,7 +46,6 @@ from .unloader import Unloader
 
 if TYPE_CHECKING:
     from ...rtl.core.core import CoreBuilder
-    from ...rtl.fabric import Fabric
 
 __all__ = ["add_fabric", "make_core"]
 
@@ -58,23 +58,22 @@ LEAD = DISTRIBUTION + 1
 NETS = {"entry": "mode", "last": "last_flit"}
 
 
-def make_core(fabric: Fabric) -> Core:
+def make_core(program: Program, width: int, *, beat: int) -> Core:
     """Return the core of a fabric with streams."""
-    program = fabric.program
-    sections = sections_of(program, fabric.beat).count
+    sections = sections_of(program, beat).count
     return Core(
         program,
-        fabric.width,
-        beat=fabric.beat,
+        width,
+        beat=beat,
         sections=sections,
         concurrent=True,
         run_port=RunPort(program, sections=sections, lead=LEAD, resets=False),
     )
 
 
-def add_fabric(fabric: Fabric, core: Core) -> Built:
+def add_fabric(core: Core, clocks: Clocks, timeout: int) -> Built:
     """Fill the netlist of a core with streams at every node."""
-    return StreamTop(core, fabric.clocks, fabric.timeout).add()
+    return StreamTop(core, clocks, timeout).add()
 
 
 class StreamTop:
@@ -126,6 +125,8 @@ class StreamTop:
         """Return the shape of all loaders, or of all unloaders."""
         bank = [np.where(each.bank < 0, FREE, each.bank) for each in packets]
         base = [np.where(each.bank < 0, FREE, each.base) for each in packets]
+        port = self._core.memory_port
+        assert isinstance(port, MemoryPort)
         own = [np.where(each.bank == NOWHERE, FREE, each.bank == OWN) for each in packets]
         fields = {"bank": bank, "base": base} | ({"own": own} if verb == "unload" else {})
         return EngineShape(
@@ -133,7 +134,7 @@ class StreamTop:
             packets=tuple(packets),
             table=PacketTable(packets, fields),
             facts=self._facts,
-            port=self._core.memory_port,
+            port=port,
             width=self._core.width,
             beat=self._core.beat,
             most_flits=self._program.flits,

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...contract.registers import DATA_BITS, DIGEST_OFFSET, IDENTIFICATION, RegisterMap, Window
 from ...errors import InputError, WorkFailed
-from ...rtl.bus import DATA_BITS, RegisterMap, Window
-from ...rtl.bus.register_map import DIGEST_OFFSET, IDENTIFICATION
 from ...rtl.fabric import Fabric
 from ...rtl.loaded.image import Image
 from ...rtl.run_choices import RunError

@@ -10,9 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...errors import InputError
 from ...rtl.assembly import Assembly
-from ...rtl.bus import Bus
-from ...rtl.bus.protocol import bus_members
-from ...rtl.fabric_builder import Top
+from ...rtl.top import Top
 from .uart_bone import UartBone
 
 if TYPE_CHECKING:
@@ -23,6 +21,9 @@ __all__ = ["MIN_DIVISOR", "PATIENCE", "Bridge", "Gateware", "UartReceiver", "Uar
 
 #: Seconds without a byte after which a command is dropped, as by LiteX.
 PATIENCE = 0.1
+
+#: The bus of the bridge.
+WISHBONE = "wishbone"
 
 #: Clock cycles a bit below which the middle of a bit cannot be found any more.
 MIN_DIVISOR = 4
@@ -41,8 +42,8 @@ def behind_bus(fabric: "Fabric") -> "Fabric":
     """
     if fabric.top is not Top.HOST:
         raise InputError(f"Top must be host for a fabric behind a bridge, not {fabric.top}")
-    there = fabric.bus is Bus.WISHBONE and fabric.beat == 1
-    return fabric if there else fabric.behind(Bus.WISHBONE)
+    there = fabric.bus == WISHBONE and fabric.beat == 1
+    return fabric if there else fabric.behind(WISHBONE)
 
 
 class Bridge(wiring.Component):
@@ -87,10 +88,11 @@ class Bridge(wiring.Component):
         m.submodules.bone = bone = UartBone(bits, self._timeout)
         connect(m, flipped(self.received), bone.received)
         connect(m, flipped(self.answer), bone.answer)
-        for name, member in bus_members(Bus.WISHBONE, bits).items():
-            pair = getattr(fabric, name), getattr(bone, name)
-            given, gives = pair if member.flow is In else pair[::-1]
-            m.d.comb += given.eq(gives)
+        for name, member in bone.signature.members.items():
+            if name.startswith("wb_"):
+                pair = getattr(fabric, name), getattr(bone, name)
+                given, gives = pair if member.flow is Out else pair[::-1]
+                m.d.comb += given.eq(gives)
         self.fabric.close(m, fabric, platform)
         m.d.comb += [self.running.eq(fabric.net("busy")), self.done.eq(fabric.net("done"))]
         return m

@@ -12,13 +12,9 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ...rtl.bus import DATA_BITS, Bus
-from ...rtl.bus.protocol import bus_members
+from ...contract.registers import BYTES, DATA_BITS
 
 __all__ = ["BYTES", "Command", "UartBone"]
-
-#: Bytes of an address, and of a word.
-BYTES = 4
 
 
 class Command(enum.IntEnum):
@@ -56,8 +52,19 @@ class UartBone(wiring.Component):
     def __init__(self, address_bits: int, timeout: int) -> None:
         self._timeout = timeout
         super().__init__(
-            {"received": In(stream.Signature(8)), "answer": Out(stream.Signature(8))}
-            | {name: each.flip() for name, each in bus_members(Bus.WISHBONE, address_bits).items()}
+            {
+                "received": In(stream.Signature(8)),
+                "answer": Out(stream.Signature(8)),
+                "wb_cyc": Out(1),
+                "wb_stb": Out(1),
+                "wb_we": Out(1),
+                "wb_adr": Out(address_bits),
+                "wb_sel": Out(BYTES),
+                "wb_dat_w": Out(DATA_BITS),
+                "wb_dat_r": In(DATA_BITS),
+                "wb_ack": In(1),
+                "wb_err": In(1),
+            }
         )
 
     def elaborate(self, platform: Any) -> Module:

@@ -11,9 +11,9 @@ Modules, from the program to the netlist:
 - `places`: where a bit of a value lies: a constant, a column of the sequencer, a table at the node.
 - `families`: which kinds of nodes share a module, and the words that each has at its inputs.
 - `part`: the base class of the modules of a node, and the multiplexers in them.
-- `crossbar`, `router`: how out-ports and operators choose their words, and the two modules.
+- `router`: how out-ports and operators choose their words, and the two modules.
 - `store_plan`, `store`: where words are stored and read, and the module.
-- `memory_port`, `run_port`: what adapters stand on.
+- `memory_port`, `direct_port`, `run_port`: what adapters stand on.
 - `slots`, `sequencer`: the one controller that steps all nodes through the program.
 - `split`: memories of which other sections are written and read during a run.
 - `room`: tables that are loaded.

@@ -19,27 +19,27 @@ from ...program.host_words import form_addresses
 from ...topology import IntArray
 from ..arrays import Fixed, Numbers, OneOf, Part, Slice, Source
 from ..assembly import Assembly
-from ..fabric_builder import Distribution, Words
+from ..distribution import Distribution, Words
 from ..flit_rows import beat_fault
 from ..links import Link
 from ..memories import address_width
 from ..modules import Leaf
 from ..netlist import Netlist, NetlistBuilder, Role
 from ..operator_unit import OperatorUnit
-from .crossbar import Crossbar, plan_crossbars
+from .direct_port import DirectPort
 from .families import Family
 from .kinds import NodeKinds
 from .memory_port import MemoryPort
 from .part import NodeInputs, NodeSettings
 from .places import BitPlacer, Columns, NodeTable
 from .room import LoadBus, LoadWord, RoomKinds, RoomRows, TableRam
-from .router import Operators, Router
+from .router import Crossbar, Operators, Router, plan_crossbars
 from .rows import Rows
 from .run_port import RunPort
 from .sequencer import Sequencer, row_bits
 from .split import SplitRows
 from .store import StoreModule
-from .store_plan import plan_stores
+from .store_plan import Store, plan_stores
 
 __all__ = ["Core"]
 
@@ -67,6 +67,8 @@ class CoreBuilder(NetlistBuilder):
     ----------
     nodes : ndarray of int
         The nodes that are built; in the netlist they are numbered in this order.
+    hold : int
+        Cycles after a write by the memory port in which no run may begin.
     """
 
     def __init__(
@@ -75,10 +77,11 @@ class CoreBuilder(NetlistBuilder):
         nodes: IntArray,
         *,
         settings: NodeSettings,
-        memory_port: MemoryPort,
+        memory_port: MemoryPort | DirectPort,
+        hold: int,
     ) -> None:
         super().__init__()
-        self.memory_port = memory_port
+        self.memory_port, self.hold = memory_port, hold
         self.program, self.here, self.settings = program, nodes, settings
         self.nodes, self.word = len(nodes), memory_port.width
         self.distribution = Distribution(self, self.nodes)
@@ -103,11 +106,6 @@ class CoreBuilder(NetlistBuilder):
     def operator_unit(self) -> OperatorUnit | None:
         """What combines words, where anything does."""
         return self.settings.unit
-
-    @property
-    def hold(self) -> int:
-        """Cycles after a write of the host in which no run may begin."""
-        return 0 if self.cut else max(form.timing.hold for form in self.program.forms)
 
     @cached_property
     def senders(self) -> tuple[IntArray, IntArray]:
@@ -193,8 +191,9 @@ class Core:
         Programs that can be loaded in place of this one; see `torusfabric.rtl.core.room`.
     run_port : RunPort, optional
         How runs are started; by default with everything that the program has a choice of.
-    memory_port : MemoryPort, optional
-        How memories are written and read; by default each node has a port of its own.
+    memory_port : MemoryPort or DirectPort, optional
+        How memories are written and read; by default each node has a port of its own. With a direct
+        port there are none.
 
     Attributes
     ----------
@@ -222,7 +221,7 @@ class Core:
         nodes: Sequence[int] | None = None,
         room: Sequence[Program] | None = None,
         run_port: RunPort | None = None,
-        memory_port: MemoryPort | None = None,
+        memory_port: MemoryPort | DirectPort | None = None,
     ) -> None:
         if beat.bit_count() != 1:
             raise InputError(f"Beat must be a power of two, not {beat}")
@@ -250,9 +249,14 @@ class Core:
             sections=sections,
             concurrent=concurrent,
         )
-        self.memory_port.choose_among(self.kinds.most_shown)
+        if isinstance(self.memory_port, MemoryPort):
+            self.memory_port.choose_among(self.kinds.most_shown)
         self.build = CoreBuilder(
-            program, self.nodes, settings=self._settings, memory_port=self.memory_port
+            program,
+            self.nodes,
+            settings=self._settings,
+            memory_port=self.memory_port,
+            hold=self.run_port.hold,
         )
         self._families: dict[str, Family] = {}
 
@@ -387,30 +391,13 @@ class Core:
         operators: list[Crossbar] = []
         if self.build.sources.results:
             operators = plan_crossbars(rows, kinds, columns, Action.OPERAND, idles=idles, fast=True)
-        stores = plan_stores(
-            rows, kinds, columns, idles=idles, concurrent=self.concurrent, beat=self.beat
-        )
+        stores = self._plan_stores(idles=idles)
         placers = [store.placer for store in stores]
         placers += [each.placer for each in (*operators, *routers)]
         columns.settle(rows, placers)
         self.load_bus = self._plan_load_bus(placers) if columns.writable else None
         self._node_tables: list[NodeTable] = []
-        places = np.full((self.kinds.count, len(self.build.sources.injections)), -1)
-        for store in stores:
-            places[store.family.kinds] = store.injection_places
-        self.build.injection_places = np.maximum(places, 0)[self.kinds.kind_of[self.nodes]]
-        of_stores = [
-            partial(
-                StoreModule,
-                store.shape,
-                self.memory_port,
-                NodeInputs.from_placer(store.placer),
-                self._settings,
-                words=store.family.sources.shape[1],
-                many=self.rows.several,
-            )
-            for store in stores
-        ]
+        of_stores = [self._store_maker(store) for store in stores]
         shares = any("busy" in make().signature.members for make in of_stores)
         self._add_sequencer(renamed, shares=shares)
         self._add_choices()
@@ -425,6 +412,43 @@ class Core:
         self._add_links()
         self.build.distribution.add()
         return [each for each in counts if each[1]]
+
+    def _plan_stores(self, *, idles: bool) -> list[Store]:
+        """Plan the stores of all nodes, or let a direct port stand in for them.
+
+        Each injection port gets its place among the words that its node injects.
+        """
+        count = len(self.build.sources.injections)
+        if isinstance(self.memory_port, DirectPort):
+            self.memory_port.reserve(self._columns)
+            self.build.injection_places = np.tile(np.arange(count), (len(self.nodes), 1))
+            return []
+        stores = plan_stores(
+            self.rows,
+            self.kinds,
+            self._columns,
+            idles=idles,
+            concurrent=self.concurrent,
+            beat=self.beat,
+        )
+        places = np.full((self.kinds.count, count), -1)
+        for store in stores:
+            places[store.family.kinds] = store.injection_places
+        self.build.injection_places = np.maximum(places, 0)[self.kinds.kind_of[self.nodes]]
+        return stores
+
+    def _store_maker(self, store: Store) -> Callable[[], StoreModule]:
+        """Return a function that makes the module of a store."""
+        assert isinstance(self.memory_port, MemoryPort)
+        return partial(
+            StoreModule,
+            store.shape,
+            self.memory_port,
+            NodeInputs.from_placer(store.placer),
+            self._settings,
+            words=store.family.sources.shape[1],
+            many=self.rows.several,
+        )
 
     def _add_sequencer(self, renamed: Mapping[str, str], *, shares: bool) -> None:
         """Add the sequencer and the run port.

@@ -50,7 +50,8 @@ class PortSignals(NamedTuple):
     word : Value
         The word that is written.
     asks : Value
-        High in the cycle of a read; of a concurrent port, in a cycle in which reads go on.
+        High in the cycle of a read; a constant if the port reads in every cycle. Of a concurrent
+        port, high in a cycle in which reads go on.
     address, bank : Value
         The address of a read, and the number of the memory.
     """

@@ -1,30 +1,95 @@
-"""The router and the operators of a node: two modules with a multiplexer for each port."""
+"""Crossbars: the router and the operators of a node, with a multiplexer for each port.
+
+`plan_crossbars` finds the inputs of these multiplexers, and where their select bits lie.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from ...program.fields import Action
 from ...program.timing import COMBINE, LINK, SETTING
-from ..combiner import ChosenSum
+from ..chosen_sum import ChosenSum
 from ..modules import Use
 from ..multiplexer import held_slices
 from ..operator_unit import add_pair
+from .families import Family, find_uses, group_kinds
+from .kinds import NodeKinds
 from .part import (
     NEUTRAL_WORD,
     Choice,
     NodeInputs,
     NodePart,
     NodeSettings,
+    is_branched,
     operator_code_input,
+    plan_choice,
 )
+from .places import BitPlacer, Columns, MemberDelays
+from .rows import Rows
 
-__all__ = ["Operators", "Router"]
+__all__ = ["Crossbar", "Operators", "Router", "plan_crossbars"]
 
 assert SETTING + 1 == LINK, "a router has one register"
 assert COMBINE == 1, "a result has one register, besides those of the operator's own hardware"
+
+
+class Crossbar(NamedTuple):
+    """The multiplexers of the modules of a family.
+
+    Parameters
+    ----------
+    choices : tuple of (Choice or None)
+        One for each port; None where nothing is selected.
+    """
+
+    family: Family
+    choices: tuple[Choice | None, ...]
+    placer: BitPlacer
+
+
+def plan_crossbars(
+    rows: Rows, kinds: NodeKinds, columns: Columns, action: Action, *, idles: bool, fast: bool
+) -> list[Crossbar]:
+    """Plan the crossbars of all kinds of nodes.
+
+    Parameters
+    ----------
+    action : Action
+        `SELECT` for out-ports, `OPERAND` for operators.
+    idles : bool
+        True if the word that changes nothing is 0.
+    fast : bool
+        True if all multiplexers have branches, whatever these cost.
+    """
+    sources, ports = rows.loops[0].sources, range(rows.program.ports)
+    fields = {port: field for port in ports if (field := rows.field(action, port))}
+    uses = find_uses(sources, kinds, ((port, field.values) for port, field in fields.items()))
+    found = []
+    for members in group_kinds([uses.signature]):
+        words = [uses.words(int(members[0]), port) for port in ports]
+        counts, family = list(map(len, words)), uses.family(members)
+        branched = [True] * len(ports)
+        if not fast:
+            branched = is_branched(counts, family.sources.shape[1] - family.arriving)
+        placer = BitPlacer(columns, many=kinds.are_many(members))
+        choices: list[Choice | None] = []
+        for port in ports:
+            if not words[port]:
+                choices.append(None)
+                continue
+            field = fields[port]
+            given, codes = plan_choice(words[port], idles=idles, branched=branched[port])
+            index = uses.inputs(port, members, kinds.values(field.values, members))
+            delays = MemberDelays.alike(field.delays, len(members))
+            bits = placer.code(index, codes, delays, alike=field.agrees)
+            choices.append(Choice(given, bits, branched[port], idles=len(codes) > len(given)))
+        found.append(Crossbar(family, tuple(choices), placer))
+    return found
 
 
 class Router(NodePart):
@@ -121,13 +186,13 @@ class Operators(NodePart):
         made = [
             Const(0, width)
             if choice is None
-            else self._combined(arriving[port], choice, f"at_port_{port}")
+            else self.combined(arriving[port], choice, f"at_port_{port}")
             for port, choice in enumerate(self._choices)
         ]
         self.m.d.comb += self.made.eq(Cat(*made))
         self.m.d.sync += self.result.eq(self.made)
 
-    def _combined(self, word: Value, choice: Choice, name: str) -> Value:
+    def combined(self, word: Value, choice: Choice, name: str) -> Value:
         """Return the result of an arriving word and the operand that a choice passes."""
         unit = self.settings.unit
         assert unit is not None

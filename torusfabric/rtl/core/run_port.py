@@ -34,7 +34,7 @@ class RunPort:
     lead : int
         Cycles from `ends` to the last cycle of a run; 0 if no run follows another at once.
     holds : bool
-        True if an input holds runs that were started.
+        True if runs wait for words that were written just before they were started.
     resets : bool
         True if an input ends runs.
 
@@ -44,6 +44,8 @@ class RunPort:
         The members, each with its width.
     cycles : int
         Clock edges of the longest run.
+    hold : int
+        Cycles after a write by the memory port in which no run may begin.
 
     Examples
     --------
@@ -62,8 +64,9 @@ class RunPort:
         holds: bool = False,
         resets: bool = True,
     ) -> None:
-        self.lead, self.holds, self.resets = lead, holds, resets
+        self.lead, self.resets = lead, resets
         forms = program.forms
+        self.hold = max(form.timing.hold for form in forms) if holds else 0
         timings = [form.timing_of(form.block_of(program.flits)) for form in forms]
         self.cycles = max(timing.cycles for timing in timings)
         roots = [mode.groups.size for mode in program.modes if mode.any_root]
@@ -76,7 +79,7 @@ class RunPort:
             "section": sections,
         }
         chosen = {name: address_width(count) for name, count in counts.items() if count > 1}
-        also = {"settling": holds, "reset": resets}
+        also = {"settling": self.hold > 0, "reset": resets}
         self.inputs = {"start": 1} | chosen | {name: 1 for name, there in also.items() if there}
         states = [*(("idle", "ending", "ends") if lead else ()), "busy", "done"]
         self.outputs = dict.fromkeys(states, 1) | {"cycles": 32}

@@ -79,8 +79,8 @@ class Sequencer(Leaf):
         unit: OperatorUnit | None,
         bus: LoadBus | None = None,
         *,
-        by_root: bool = False,
-        shares: bool = True,
+        by_root: bool,
+        shares: bool,
     ) -> None:
         self._rows, self._port, self._columns, self._unit = rows, port, columns, unit
         self._bus = bus
@@ -147,9 +147,9 @@ class Sequencer(Leaf):
         m.d.comb += last.eq(self._ended(stages, 0))
         self._show_state(stages, last)
         self._lines = {("row", ()): [slots.row], ("valid", ()): [stages[0] & ~slots.pausing]}
-        # Nothing of a run shows in the next, which may be of a form with longer delays.
-        self._clears = last if rows.several else None
-        self._send()
+        # No strobe of a run reaches nodes after its end, where other forms have longer delays.
+        self._clears = self._ended(stages, DISTRIBUTION) if rows.several else None
+        self.send()
         if "round" in self._port.outputs:
             start = constant_at(rows.starts.tolist(), self._form)
             m.d.sync += self.round.eq(slots.row - delayed(m, start, 1))
@@ -172,7 +172,7 @@ class Sequencer(Leaf):
                 m.d.sync += self.operator_code.eq(choose(codes, self.value("operation")))
         if "node_root" in self.signature.members:
             m.d.comb += self.node_root.eq(self.last_root)
-        if not self._port.holds:
+        if not self._port.hold:
             return accepted
         held, waits = Signal(name="held"), Signal(name="waits")
         m.d.comb += waits.eq(accepted | held)
@@ -258,7 +258,7 @@ class Sequencer(Leaf):
             return delayed(self._m, chosen, 1, name)
         return choose([self._line(name, age) for age in ages], self._form)
 
-    def _send(self) -> None:
+    def send(self) -> None:
         """Send everything that nodes are given, `DISTRIBUTION` cycles before it counts."""
         m, columns = self._m, self._columns
         word_stride = max(columns.word_bits, default=0)

@@ -231,7 +231,8 @@ class Slots:
         next_last = Mux(self._last_row, only, self.row == self._of_form(before_last, self._form))
         ends_words = ~self.pausing & self._last_block
         ends_row = Signal(name="ends_row")
-        m.d.comb += ends_row.eq(self._last & (self.pausing | (self._last_block & no_pause)))
+        if Order.ROW in self._orders:
+            m.d.comb += ends_row.eq(self._last & (self.pausing | (self._last_block & no_pause)))
         with m.If(go | self.running):
             if Order.FLIT in self._orders:
                 with m.If(by_flit):
@@ -316,14 +317,25 @@ class Slots:
         return _Lengths(left, single, skip, rest)
 
     def _pass_flit(self, m: Module, lengths: _Lengths, next_row: Value, next_last: Value) -> None:
-        """Pass a row of a form by flit; behind its last row comes the next flit."""
+        """Pass a row of a form by flit; behind its last row comes the next flit.
+
+        With a fixed length there is one form, and the counter of words says which flit is the last.
+        """
         m.d.sync += [self.row.eq(next_row), self._last_row.eq(next_last), self.running.eq(1)]
         with m.If(self._last_row):
-            m.d.sync += [self._left.eq(self._left - 1), self._last.eq(self._left == 1)]
+            most = max(loop.flits for loop in self._rows.loops)
+            if not self._any and most == 1:
+                m.d.sync += self.running.eq(0)
+                return
             m.d.sync += self.word.eq(self.word + 1)
+            if self._any:
+                m.d.sync += [self._left.eq(self._left - 1), self._last.eq(self._left == 1)]
+            else:
+                m.d.sync += self._last.eq(self.word == most - 2)
             with m.If(self._last):
-                m.d.sync += [self.running.eq(0), self.word.eq(0)]
-                m.d.sync += [self._left.eq(lengths.left), self._last.eq(lengths.single)]
+                m.d.sync += [self.running.eq(0), self.word.eq(0), self._last.eq(lengths.single)]
+                if self._any:
+                    m.d.sync += self._left.eq(lengths.left)
 
     def _reload(self, m: Module, lengths: _Lengths) -> None:
         """Begin the next block of a row."""

@@ -35,7 +35,7 @@ from ..modules import apart, delayed
 from ..multiplexer import (
     bit_count,
     cascade,
-    extended,
+    continued_cascade,
     extended_cascade,
     keeper,
     select_code,
@@ -184,7 +184,7 @@ class StoreModule(NodePart):
             self._add_bank(bank)
         read = [self._read(number, reader) for number, reader in enumerate(self.shape.readers)]
         for number, readers in enumerate(self.shape.injections):
-            word = self._combined([read[reader] for reader in readers], number)
+            word = self.combined([read[reader] for reader in readers], number)
             self.m.d.comb += self.inject.word_select(number, self.settings.width).eq(word)
         self._show(read)
 
@@ -283,7 +283,8 @@ class StoreModule(NodePart):
         if not self._port.passes(copy.address):
             asked = self._row_address(self._asked.address, bank, rows, "read_section")
             address = Mux(self._busy, address, asked)
-        return ReadPort(address, self._busy | self._asked.asks)
+        asks = self._asked.asks
+        return ReadPort(address, asks if isinstance(asks, Const) else self._busy | asks)
 
     def _write(self, bank: Bank, rows: FlitRows, stored: WritePort) -> WritePort:
         """Return the write port of a copy: words that arrive, and words of the memory port."""
@@ -364,7 +365,7 @@ class StoreModule(NodePart):
             code = Mux(self._busy, code, self._asked_code([[each] for each in memories]))
         return self.select_by(code, words, f"of_reader_{number}", branched=False)
 
-    def _combined(self, words: list[Value], injection: int) -> Value:
+    def combined(self, words: list[Value], injection: int) -> Value:
         """Return the word of an injection port: its readers' words, combined in a tree."""
         if not words:
             return Const(0, self.settings.width)
@@ -399,9 +400,12 @@ class StoreModule(NodePart):
             word = self._shown_in_stages(banks)
         else:
             word = self._shown_of(banks)
-        # A register holds what resets the word, with nothing in between.
-        silent = delayed(self.m, ~self._asked.asks, 1 + late, "silent")
-        self.m.d.sync += self.read_data.eq(Mux(silent, 0, word))
+        asks = self._asked.asks
+        if not isinstance(asks, Const):
+            # A register holds what resets the word, with nothing in between.
+            silent = delayed(self.m, ~asks, 1 + late, "silent")
+            word = Mux(silent, 0, word)
+        self.m.d.sync += self.read_data.eq(word)
 
     def _show_in_turn(self, banks: list[int]) -> None:
         """Show the words asked for one after another; all stages go on together."""
@@ -446,7 +450,7 @@ class StoreModule(NodePart):
         used, words = bit_count(len(first)), [self._shown[bank] for bank in first]
         held = self.select_by(code[:used], words, "read_of_first", branched=False, small=True)
         later = [delayed(self.m, self._shown_of(group), 1) for group in groups]
-        return extended(
+        return continued_cascade(
             self.m,
             delayed(self.m, held, 1),
             later,

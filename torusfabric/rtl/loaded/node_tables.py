@@ -208,9 +208,9 @@ class NodeTables:
 
         def plan(crossbar: Crossbar, first: int) -> RouterPlan:
             bits = crossbar.rom.shape[1]
-            given = {"select": tuple(Location(1, (0,), k) for k in range(bits))}
+            places = tuple(Location(1, (0,), k) for k in range(bits))
             words = {0: tuple(range(first, sources.identity))}
-            return RouterPlan(crossbar, words, given, {0: ()}, bits)
+            return RouterPlan(crossbar, words, places, {0: ()}, bits)
 
         routers, operators = self._crossbars
         router = plan(routers, sources.first_result)

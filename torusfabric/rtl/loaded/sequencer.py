@@ -27,9 +27,12 @@ class LoadedSequencer(Leaf):
 
     Parameters
     ----------
-    soon, resets
-        As of `torusfabric.rtl.sequencer.Sequencer`, with the same members. With `soon` what starts
-        runs has found out which entry it wants, and says that for the mode.
+    soon : int
+        As of `torusfabric.rtl.sequencer.Sequencer`, with its members; 0 without them. With `soon`,
+        the commands have found the entry, and give it as the mode.
+    resets : bool
+        True for an input `reset_run`, which ends the run that is under way with the next edge.
+        Strobes on their way to the nodes arrive before any of the next run.
 
     Members
     -------
@@ -100,7 +103,7 @@ class LoadedSequencer(Leaf):
         if not self._soon:
             entry, refusals = self._found(m)
         most = (1 << 32) - 1
-        begin, _ = self._choices.add_begin(
+        begin = self._choices.add_begin(
             m, self, last, soon=self._soon, most=most, refusals=refusals
         )
         m.d.comb += self.mode_address.eq(Mux(begin, entry, self.run_form))

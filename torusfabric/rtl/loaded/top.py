@@ -12,21 +12,21 @@ import numpy as np
 
 from ...program.frame import Frame
 from ...topology import IntArray
-from .. import tops
 from ..arrays import Slice, Source
 from ..fabric_builder import FabricBuilder
 from ..finders import DirectFinder
-from ..host import Host
+from ..host import Host, add_host_port
 from ..memories import address_width
 from ..modules import Leaf
-from ..netlist import Fixed, Part, Parts, Role
+from ..netlist import Fixed, Part, Parts, Role, add_single
 from ..node_parts import add_endpoints
 from ..place import RowTables
 from ..streams import nodes as streams
 from ..streams.commands import Commands
 from ..streams.endpoint import StreamEnds, sectioned
 from ..streams.ports import Clocks
-from ..tops import Built, add_single
+from ..top import Built
+from ..tops import add_inside
 from .host import BlockFinder, loaded_layout
 from .image import Image
 from .image_loader import WORDS, ImageLoader
@@ -143,7 +143,10 @@ class LoadedTables:
 def add_loaded_top(build: FabricBuilder, tables: LoadedTables) -> Built:
     """One memory-mapped port serves all nodes; another takes what is loaded."""
     layout = tables.layout
-    tops.add_starts(build)
+    for name, bits in {"start": 1, **build.choices.inputs}.items():
+        build.add_input(name, bits)
+    if build.resets:
+        build.add_input("reset_run")
     for name, bits in WORDS.items():
         build.add_input(name, bits)
     tables.add_loader(build, "loader")
@@ -153,11 +156,10 @@ def add_loaded_top(build: FabricBuilder, tables: LoadedTables) -> Built:
         [DirectFinder(addresses, by_chunk=False)],
         width=build.width, address_bits=layout.of_node.base_bits, answer=answer,
     )  # fmt: skip
-    latency = tops.add_host_port(build, host)
+    latency = add_host_port(build, host)
     tables.add_sequencer(build)
-    routers = tops.add_inside(build, add_endpoints)
-    tops.add_status(build)
-    for name in SHOWN:
+    routers = add_inside(build, add_endpoints)
+    for name in ("busy", "done", "cycles", "error", "round", *SHOWN):
         build.add_output(name, build.nets[name])
     return Built(routers, latency)
 

@@ -15,9 +15,8 @@ from amaranth.lib.wiring import In, Out
 from ..host import RADIX
 from ..memories import address_width
 from ..modules import Leaf
-from ..netlist import Part, Parts, Role
+from ..netlist import Part, Parts, Role, add_single
 from ..run_choices import ERROR_BITS, RunError
-from ..tops import add_single
 from .loader import BAD_DESTINATION, BAD_LENGTH
 from .sections import levels
 

@@ -170,7 +170,7 @@ class _StreamSide:
             write = arriving if reading else received.write_flit(arriving)
             stored = self._part(memory, f"copy_{number}", here, write, self._section)
             if not reading:
-                yield Copy(memory, reading, stored, stored)
+                yield Copy(memory, reading, stored)
                 continue
             rows = self._build.rows(memory, number)
             row, flit = self._build.row_read(memory, here, rows, copy=number)
@@ -180,7 +180,7 @@ class _StreamSide:
             with self._m.If(here.enable):
                 self._m.d.sync += chosen.eq(here.address[bits])
             word = Mux(chosen, stored, self._build.flit(sent, flit))
-            yield Copy(memory, reading, word, word)
+            yield Copy(memory, reading, word)
 
     def _part(
         self, memory: EndpointMemory, name: str, read: ReadPort, write: WritePort, section: Value

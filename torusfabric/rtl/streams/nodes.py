@@ -14,9 +14,11 @@ from amaranth.lib.wiring import Out
 from ...program.timing import DISTRIBUTION
 from ...topology import IntArray
 from ..arrays import Numbers, Slice, Source
-from ..netlist import Fixed, Part, Parts, Role
+from ..netlist import Fixed, Part, Parts, Role, add_single
 from ..node_parts import add_endpoint_array, add_endpoint_module, endpoint_settings
-from ..tops import Built, add_inside, add_sequencer, add_single
+from ..sequencer import Sequencer
+from ..top import Built
+from ..tops import add_inside
 from .commands import Commands
 from .control import StreamControl, add_tree, add_watch
 from .crossings import add_crossings
@@ -59,8 +61,7 @@ def add_stream_top(build: FabricBuilder, clocks: Clocks, timeout: int = 0) -> Bu
     add_ports(build, clocks)
     add_control(build, streams.ends.loader, commands, barrier=build.program.barrier)
     # It is not the sequencer that finds out why a run cannot be carried out.
-    idle = (Fixed(0, build.address_bits),)
-    add_sequencer(build, {**OVER, "idle_address": idle}, soon=SOON, renamed=RENAMED)
+    _add_sequencer(build)
     given = lambda leaf: _constants(build, leaf, streams.by_verb[leaf.verb])
     nodes = partial(add_nodes, ends=streams.ends, shapes=streams.endpoints, given=given)
     if commands:
@@ -70,6 +71,21 @@ def add_stream_top(build: FabricBuilder, clocks: Clocks, timeout: int = 0) -> Bu
         senders = np.flatnonzero(packets.there).tolist()
         asked = tuple(Part(f"loaded_{node}", 0, 1) for node in senders)
     return add_around(build, clocks, timeout, nodes, asked)
+
+
+def _add_sequencer(build: FabricBuilder) -> None:
+    """Add the sequencer."""
+    make = lambda: Sequencer(
+        [form.timing for form in build.program.forms],
+        build.placement,
+        build.choices,
+        address_bits=build.address_bits,
+        soon=SOON,
+    )
+    starts = {"start": 1, **build.choices.inputs}
+    given: dict[str, Parts] = {name: build.low(name, bits) for name, bits in starts.items()}
+    given |= {**OVER, "idle_address": (Fixed(0, build.address_bits),)}
+    build.sequenced.update(add_single(build, "sequencer", Role.SEQUENCER, make, given, RENAMED))
 
 
 def add_ports(build: FabricBuilder, clocks: Clocks) -> None:

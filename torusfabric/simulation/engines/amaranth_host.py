@@ -135,7 +135,7 @@ class HostDriver:
         ctx.set(design.start, 1)
         await self._clock.tick()
         ctx.set(design.start, 0)
-        # What was chosen counts with the start alone.
+        # Later values of the inputs must not matter: a run keeps what it was started with.
         for name, value in job.inputs.items():
             ctx.set(getattr(design, name), ~value)
         edges, limit = 0, expected + PATIENCE

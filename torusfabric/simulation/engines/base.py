@@ -3,14 +3,16 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
-from ...rtl.loaded.image import Image
 from .traffic import Log, Traffic
+
+if TYPE_CHECKING:
+    from ...rtl.loaded.image import Image
 
 __all__ = [
     "PATIENCE",
@@ -214,7 +216,7 @@ def longest_job(fabric: Fabric, mode: int = 0) -> Job:
     )
 
 
-def image_edges(image: Image) -> Iterator[dict[str, int]]:
+def image_edges(image: "Image") -> Iterator[dict[str, int]]:
     """The inputs by which a fabric is loaded with an image, edge by edge."""
     for number, word in enumerate(image.words):
         yield {"load_we": 1, "load_first": int(not number), "load_data": word}

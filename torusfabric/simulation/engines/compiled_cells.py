@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...rtl.endpoint_shape import Bank
+from ...rtl.core.store import CellBits
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Role
 from ...topology import IntArray
@@ -109,7 +109,7 @@ class _Bits:
         )
 
 
-def _bits_of(session: Session, member: Member, bank: Bank, width: int) -> list[_Bits]:
+def _bits_of(session: Session, member: Member, bank: CellBits, width: int) -> list[_Bits]:
     """Where a word of a bank is; nothing if it cannot be reached."""
     connections, layout, module = session.model.connections, session.model.layout, member.module
     found = []

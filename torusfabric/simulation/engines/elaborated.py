@@ -15,7 +15,7 @@ from amaranth.lib import wiring
 
 from ...errors import WorkFailed
 from ...rtl.amaranth_private import make_netlist, nir
-from ...rtl.endpoint_shape import Bank
+from ...rtl.core.store import CellBits
 from ...rtl.netlist import Leaf
 from .expressions import NATIVE
 
@@ -146,7 +146,7 @@ class Elaborated:
         Of registers; later also what shows and is none.
     stores : dict of int to Store
         The memories, by their cells.
-    banks : dict of int to (list of Bank)
+    banks : dict of int to (list of CellBits)
         Where an endpoint has the words of each memory.
     signals : dict of str to tuple of int
         The bits of registers that are banks, by their names.
@@ -168,7 +168,7 @@ class Elaborated:
         self.cells: list[Any] = [None, *map(_plain, netlist.cells[1:])]
         self.inputs = dict(netlist.top.ports_i)
         self.outputs = {port: _plain(nets) for port, nets in netlist.top.ports_o.items()}
-        self.banks: dict[int, list[Bank]] = getattr(leaf, "banks", {})
+        self.banks: dict[int, list[CellBits]] = getattr(leaf, "banks", {})
         names = {bank.name for copies in self.banks.values() for bank in copies}
         self.signals = {signal.name: _plain(nets) for signal, nets in netlist.signals.items()
                         if signal.name in names}  # fmt: skip

@@ -35,7 +35,7 @@ class Cells(ABC):
     ----------
     exists, reached : ndarray of bool, shape (nodes, memories)
         Whether a node has a memory, and whether its words can be reached. Where rows have several
-        flits, each of them counts as a memory; see `torusfabric.rtl.endpoint_shape.banks_of`.
+        flits, each of them counts as a memory; see `torusfabric.rtl.core.store.StoreModule`.
     """
 
     def __init__(self, fabric: Fabric) -> None:

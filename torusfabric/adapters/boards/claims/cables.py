@@ -36,12 +36,10 @@ SENT = ("message", "running", "begins", "checking")
 def board_wires(system: BoardSystem, text: GateText) -> Wires:
     """Yield the wires between link ports, the control, the sequencer and ports of a board."""
     control = text.instances["the_board_control"].pins
-    # What runs are started by: with a core, requests are checked in front of the sequencer.
-    starter = "the_requests" if system.fabric.core else "the_sequencer"
-    starts, sequencer = text.instances[starter].pins, text.instances["the_sequencer"].pins
+    starts, sequencer = (text.instances[f"the_{name}"].pins for name in ("requests", "sequencer"))
     for name in ("start", *system.plan.choices):
         yield "the_board_control", name, [*control[name]], text.inputs[name]
-        yield starter, name, [*starts[name]], control[RUN + name][: len(starts[name])]
+        yield "the_requests", name, [*starts[name]], control[RUN + name][: len(starts[name])]
     yield "the_board_control", RUN + "busy", [*control[RUN + "busy"]], sequencer["busy"]
     if "run_error" in control:
         yield "the_board_control", RUN + "error", [*control[RUN + "error"]], starts["error"]

@@ -11,7 +11,7 @@ from amaranth.hdl import ClockSignal, Module
 from ....errors import InputError
 from ....rtl.assembly import Assembly
 from ....rtl.fabric import Fabric, short_digest
-from ....rtl.tops import Built
+from ....rtl.top import Built
 from .alone import alone
 from .link_plan import LinkPlan
 from .system import BoardSystem, add_board, board_cut, link_port
@@ -19,7 +19,6 @@ from .system import BoardSystem, add_board, board_cut, link_port
 if TYPE_CHECKING:
     import numpy as np
 
-    from ....rtl.bus import Bus
 
 __all__ = ["Block"]
 
@@ -67,7 +66,7 @@ class Block(Fabric):
         system: BoardSystem,
         board: int,
         *,
-        bus: Bus | str | None = None,
+        bus: str | None = None,
         links: Links | None = None,
     ) -> None:
         self.system: BoardSystem = system
@@ -94,13 +93,14 @@ class Block(Fabric):
         plan = self.system.plan
         return plan if self.links else replace(plan, boards=plan.boards.alone)
 
-    def behind(self, bus: Bus | str | None) -> Block:
+    def behind(self, bus: str | None) -> Block:
         """Return the same block behind another bus, or none."""
         return Block(self.system, self.number, bus=bus, links=self.links)
 
     def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
-        return add_board(self.core or build, self.form_layouts, self.plan, withdraws=True)
+        assert self.core is not None
+        return add_board(self.core, self.form_layouts, self.plan, withdraws=True)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Say which board it is, and loop the link ports back, or connect them."""

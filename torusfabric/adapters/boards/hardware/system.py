@@ -14,12 +14,12 @@ from ....contract.cut import Cut
 from ....errors import InputError
 from ....rtl.core import Core
 from ....rtl.fabric import Fabric, Top
-from ....rtl.fabric_builder import FabricBuilder
-from ....rtl.netlist import Fixed, Leaf, Part, Parts, Role
+from ....rtl.netlist import Fixed, Leaf, Part, Parts, Role, add_single
 from ....rtl.run_choices import RunChoices
-from ....rtl.tops import Built, add_host_top, add_single
+from ....rtl.top import Built
 from ....toolchain.public import public_class
-from ...host.hardware import add_host_fabric, host_core
+from ...host import hardware as host
+from ...host.interface import PORTS as HOST_PORTS
 from ..options import ADAPTER
 from .control import BoardControl
 from .link_plan import PARALLEL, START_TIMEOUT, LinkPlan, Phy
@@ -60,7 +60,7 @@ def board_cut(boards: Boards, board: int) -> Cut:
 
 
 def add_board(
-    made: Core | FabricBuilder,
+    core: Core,
     layouts: Sequence[HostLayout],
     plan: LinkPlan,
     *,
@@ -70,17 +70,13 @@ def add_board(
 
     Parameters
     ----------
-    made : Core or FabricBuilder
-        What the nodes of the board are made of.
+    core : Core
+        That of the nodes of the board.
     withdraws : bool
         Whether there is an input that takes back a start.
     """
     # Words may be written until the board is started; the run begins later, and may be repeated.
-    if isinstance(made, Core):
-        build: CoreBuilder | FabricBuilder = made.build
-        top = add_host_fabric(made, layouts, BOARD)
-    else:
-        build, top = made, add_host_top(made, layouts, BOARD)
+    build, top = core.build, host.add_fabric(core, layouts, BOARD)
     inputs, outputs = build.enclose(
         {name: RUN + name for name in ("start", *plan.choices, *STATUS)}
         | {BOARD + name: name for name in ("start", "busy")}
@@ -93,7 +89,7 @@ def add_board(
         if name not in STATUS:
             build.add_output(name, width)
     build.outermost.add("board")
-    build.declared |= BOARD_PORTS
+    build.declared |= HOST_PORTS | BOARD_PORTS
     build.registers += REGISTERS
     make = partial(BoardControl, plan, error="error" in outputs, withdraws=withdraws)
     heard: dict[str, Parts] = {}
@@ -108,7 +104,7 @@ def add_board(
     return top
 
 
-def _add_link(build: CoreBuilder | FabricBuilder, plan: LinkPlan, link: int) -> None:
+def _add_link(build: CoreBuilder, plan: LinkPlan, link: int) -> None:
     """Add a transmitter, a buffer, and a receiver."""
     (node, port), latency, fields = plan.boards.links[link], plan.boards.latency[link], plan.fields
     ports = {name: link_port(link, name) for name in LINK_PORTS}
@@ -180,7 +176,7 @@ class BoardSystem(System):
     Raises
     ------
     InputError
-        If the fabric has another top, or links do not fit; see `LinkPlan`.
+        If the fabric has another top or loaded tables, or links do not fit; see `LinkPlan`.
 
     Examples
     --------
@@ -207,6 +203,8 @@ class BoardSystem(System):
             raise InputError(
                 f"Top must be host for several boards, not {self.fabric.bus or self.fabric.top}"
             )
+        if self.fabric.frame:
+            raise InputError("Tables must be rom for several boards, not ram")
         self.plan.check()
 
     @cached_property
@@ -268,10 +266,6 @@ class BoardSystem(System):
     def _netlist(self, board: int) -> Netlist:
         """The netlist of a board."""
         fabric, cut = self.fabric, board_cut(self.boards, board)
-        if fabric.core:
-            core = host_core(fabric.program, fabric.width, beat=fabric.beat, cut=cut)
-            add_board(core, fabric.form_layouts, self.plan)
-            return core.build.done()
-        build = FabricBuilder(fabric.program, fabric.placement, fabric.width, Top.HOST, cut=cut)
-        add_board(build, fabric.form_layouts, self.plan)
-        return build.done()
+        core = host.make_core(fabric.program, fabric.width, beat=fabric.beat, cut=cut)
+        add_board(core, fabric.form_layouts, self.plan)
+        return core.build.done()

@@ -8,125 +8,36 @@ they receive, and one that takes images where tables are loaded, and else is emp
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...contract.registers import Access, Field, Register
+from ...contract.registers import (
+    BYTES,
+    DATA_BITS,
+    DIGEST_OFFSET,
+    IDENTIFICATION,
+    Access,
+    Field,
+    Register,
+    RegisterMap,
+    Window,
+)
 from ...errors import InputError
-from ..memories import address_width
-from .protocol import BYTES, DATA_BITS
+from ...rtl.memories import address_width
 
 if TYPE_CHECKING:
-    from ..finders import HostLayout
+    from ...rtl.finders import HostLayout
 
-__all__ = ["DIGEST_OFFSET", "IDENTIFICATION", "RegisterMap",
-           "Window", "register_map"]  # fmt: skip
-
-#: What the first register reads as: "toru".
-IDENTIFICATION = 0x746F7275
+__all__ = ["register_map"]
 
 #: The version of the map: it grows when something goes or means something else.
 VERSION = 1
-
-#: Where every fabric says which one it is.
-DIGEST_OFFSET = 0x30
 
 #: Bus words of the registers, rounded up to a power of two; where images are loaded there are more.
 REGISTER_WORDS = 16
 
 #: The most bits of the address of a byte.
 MOST_BITS = 32
-
-
-@dataclass(frozen=True)
-class Window:
-    """The words of all nodes that the bus writes, or reads.
-
-    Parameters
-    ----------
-    offset : int
-        The address of the first bus word of node 0.
-    stride : int
-        Bytes from a node to the next.
-    flits : int
-        Flits of a node.
-    flit_bytes : int
-        Bytes from a flit to the next.
-    """
-
-    name: str
-    offset: int
-    access: Access
-    meaning: str
-    nodes: int
-    stride: int
-    flits: int
-    flit_bytes: int
-
-
-@dataclass(frozen=True)
-class RegisterMap:
-    """What lies at which address of the bus.
-
-    A flit of more than 32 bits is several bus words, the low bits first, and begins at a multiple
-    of a power of two.
-
-    Parameters
-    ----------
-    windows : tuple of Window
-        What nodes send, what they receive, and where tables are loaded the words of images.
-    quarter_bits : int
-        Bits of the address of a bus word within a quarter.
-    flit_bits : int
-        Bits of the number of a flit of a node.
-    parts : int
-        Bus words of a flit.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> program = tf.compile(tf.plan("2x2", "allgather"), max_flits=4)
-    >>> fabric = tf.Fabric(program, width=48, bus="axi-lite")
-    >>> sent, received = fabric.register_map.windows
-    >>> sent.offset, sent.stride, sent.flits, sent.flit_bytes, received.flits
-    (512, 128, 4, 8, 16)
-    >>> fabric.register_map.register("length").offset
-    16
-    """
-
-    registers: tuple[Register, ...]
-    windows: tuple[Window, ...]
-    quarter_bits: int
-    flit_bits: int
-    parts: int
-
-    @property
-    def address_bits(self) -> int:
-        """Bits of the address of a bus word."""
-        return self.quarter_bits + 2
-
-    @property
-    def size(self) -> int:
-        """Bytes of the address space."""
-        return BYTES << self.address_bits
-
-    @property
-    def flit_bytes(self) -> int:
-        """Bytes from a flit to the next."""
-        return BYTES << self.part_bits
-
-    @property
-    def part_bits(self) -> int:
-        """Bits of the number of a bus word within a flit."""
-        return (self.parts - 1).bit_length()
-
-    def register(self, name: str) -> Register:
-        """The register of a name."""
-        return next(register for register in self.registers if register.name == name)
-
-    def window(self, name: str) -> Window:
-        """The window of a name."""
-        return next(window for window in self.windows if window.name == name)
 
 
 def register_map(

@@ -14,21 +14,23 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...errors import InputError
-from ..finders import HostLayout
-from ..memories import address_width, choose
-from ..netlist import Leaf, Role
-from ..run_choices import ERROR_BITS, RunChoices
-from ..streams.ports import COMMAND, COMMAND_BITS, COMMAND_NETS, STATUS, command_members
-from ..tops import add_single
-from .protocol import BRIDGES, MOST_BEAT, Bus, burst_members, bus_members
-from .register_map import RegisterMap, register_map
+from ...rtl.finders import HostLayout
+from ...rtl.memories import address_width, choose
+from ...rtl.netlist import Leaf, Role, add_single
+from ...rtl.run_choices import ERROR_BITS, RunChoices
+from ...rtl.streams.ports import COMMAND, COMMAND_BITS, COMMAND_NETS, STATUS, command_members
+from .bridges import BRIDGES
+from .interface import BusInterface
+from .options import Bus
+from .ports import INTERRUPT, MOST_BEAT, burst_ports, members, word_ports
+from .register_map import register_map
 from .registers import Registers
 from .windows import Windows
 
 if TYPE_CHECKING:
     from ...program import Program
-    from ..core.core import CoreBuilder
-    from ..fabric_builder import FabricBuilder
+    from ...rtl.core.core import CoreBuilder
+    from ...rtl.fabric_builder import FabricBuilder
 
 __all__ = ["CommandPort", "add_bus", "command_choices"]
 
@@ -45,7 +47,7 @@ def add_bus(
     digest: int,
     latencies: Mapping[str, int],
     choices: Mapping[str, int] = MappingProxyType({}),
-) -> RegisterMap:
+) -> BusInterface:
     """Put a fabric with a host port, or with streams, complete as it is, behind a bus.
 
     Parameters
@@ -78,13 +80,14 @@ def add_bus(
         declared=net.registers,
     )
     bits = registers.address_bits
-    ports = bus_members(bus, bits) | {"irq": Out(1)}
+    ports = word_ports(bus, bits) | {"irq": INTERRUPT}
     if bursts:
         # They have the host port, and the registers have the rest.
         del outputs["host_rdata"]
         inputs = {name: width for name, width in inputs.items() if not name.startswith("host_")}
-        ports |= burst_members(bits, registers.flit_bytes)
-    net.add_ports(ports)
+        ports |= burst_ports(bits, registers.flit_bytes)
+    net.declared |= ports
+    net.add_ports(members(ports))
     modules = {
         "bus_bridge": partial(BRIDGES[bus], bus, bits),
         "bus_registers": partial(Registers, registers, inputs=inputs, outputs=outputs, **latencies),
@@ -93,7 +96,7 @@ def add_bus(
     for name, make in modules.items():
         if bursts or name != "bus_windows":
             add_single(net, name, Role.BUS, make, renamed=nets)
-    return registers
+    return BusInterface(bus, registers, latencies, of_streams=not layouts)
 
 
 def _behind_streams(

@@ -10,11 +10,10 @@ from typing import NamedTuple
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ...contract.registers import Access, Field, Register
-from ..memories import choose
-from ..netlist import Leaf
-from .protocol import BYTES, DATA_BITS, access_members, inputs_first
-from .register_map import RegisterMap
+from ...contract.registers import BYTES, DATA_BITS, Access, Field, Register, RegisterMap
+from ...rtl.memories import choose
+from ...rtl.netlist import Leaf
+from .ports import access_members, inputs_first
 
 __all__ = ["FlitParts", "Registers", "WindowAddress"]
 

@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..memories import ReadPort, WritePort, add_memory, address_width, fitting, memory_cell
-from ..modules import delayed, pulsed
-from ..netlist import Leaf
-from .protocol import (
-    BYTES,
-    ID_BITS,
-    SLAVE_ERROR,
-    burst_members,
-    inputs_first,
-)
+from ...contract.registers import BYTES
+from ...rtl.memories import ReadPort, WritePort, add_memory, address_width, fitting, memory_cell
+from ...rtl.modules import delayed, pulsed
+from ...rtl.netlist import Leaf
+from .ports import ID_BITS, SLAVE_ERROR, burst_ports, inputs_first, members
 from .registers import WindowAddress
 
 if TYPE_CHECKING:
-    from .register_map import RegisterMap
+    from ...contract.registers import RegisterMap
 
 __all__ = ["Windows"]
 
@@ -238,7 +233,7 @@ class Windows(Leaf):
         host = dict(zip(("we", "node", "addr", "wdata"), (1, *places, width), strict=True))
         super().__init__(
             inputs_first(
-                burst_members(register_map.address_bits, register_map.flit_bytes)
+                members(burst_ports(register_map.address_bits, register_map.flit_bytes))
                 | {"start": In(1), "busy": In(1), "host_rdata": In(width)}
                 | {f"host_{name}": Out(bits) for name, bits in host.items()}
             )

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..rtl.bus import Bus
-from .model import Model, stays
+from ...proof.model import Model, stays
+from .options import Bus
 
 if TYPE_CHECKING:
-    from ..verilog.design import Design
-    from .solver import Harness
+    from ...proof.solver import Harness
+    from ...verilog.design import Design
 
 __all__ = ["bridge_harness"]
 

@@ -1,13 +1,9 @@
 """The register map as SystemRDL 2.0, from which other tools make headers and pages."""
 
-from ..contract.registers import Access, Field, Register
-from ..rtl.bus import DATA_BITS, RegisterMap, Window
-from ..toolchain.quoting import markdown_code, visible
+from ...contract.registers import DATA_BITS, Access, Field, Register, RegisterMap, Window
+from ...toolchain.quoting import markdown_code, visible
 
-__all__ = ["SYSTEM_RDL", "system_rdl"]
-
-#: The file that it becomes.
-SYSTEM_RDL = "fabric.rdl"
+__all__ = ["system_rdl"]
 
 #: The properties of a field that say who reads and writes it.
 PROPERTIES = {

@@ -1,0 +1,113 @@
+"""The hardware of a bare core: its run port and its ports of nodes are those of the fabric.
+
+Where a run chooses its root, starts pass `Requests`, which refuses a root that is no node. In a
+broadcast from any root, words that a node receives lie in the upper half of its memories, and words
+that it would send as the root in the lower half. A table at each node says which half holds what
+the last run delivered there: the lower one at the root. So an address is the same for all roots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from ...program import Program
+from ...rtl.core import Core
+from ...rtl.core.core import CoreBuilder
+from ...rtl.core.direct_port import DirectPort
+from ...rtl.core.memory_port import MemoryPort
+from ...rtl.core.run_port import RunPort
+from ...rtl.finders import HostLayout
+from ...rtl.netlist import Part, Role, add_single
+from ...rtl.run_choices import RunChoices
+from ...rtl.top import Built, is_direct
+from ..host.requests import Requests
+from .direct import DirectCount
+from .memory_port import BarePort
+
+__all__ = ["add_fabric", "make_core"]
+
+#: Nets of the run port whose names are not those of its members, if there are requests.
+NETS = {"start": "accepted", "last_root": "sampled_root"}
+
+
+def make_core(program: Program, width: int, *, beat: int = 1) -> Core:
+    """Return the core of a fabric whose nodes have ports of their own.
+
+    Parameters
+    ----------
+    beat : int
+        Flits of a word of a memory port.
+    """
+    port: MemoryPort | DirectPort = DirectPort(program, width)
+    if not is_direct(program):
+        depth, half = int(program.depth.max()), program.form.upper_half
+        port = BarePort(program.memories, depth, beat * width, half=half)
+    return Core(
+        program, width, beat=beat, run_port=RunPort(program, lead=0, resets=False), memory_port=port
+    )
+
+
+def add_fabric(core: Core, layouts: Sequence[HostLayout]) -> Built:
+    """Fill the netlist of a core whose ports are those of the fabric."""
+    del layouts  # the address map says where words lie
+    build, port = core.build, core.memory_port
+    assert isinstance(port, BarePort | DirectPort)
+    choices = RunChoices.of(core.program).inputs
+    for name, bits in {"start": 1, **choices}.items():
+        build.add_input(name, bits)
+    if choices:
+        add_single(build, "requests", Role.SEQUENCER, lambda: Requests(core.program))
+    for node in range(build.nodes):
+        for name, bits in port.outside.items():
+            build.add_input(name, bits, node=node)
+    routers = core.add(NETS if choices else {})
+    if isinstance(port, DirectPort):
+        _add_direct_outputs(build, port)
+    for node in range(build.nodes if isinstance(port, BarePort) else 0):
+        build.add_output("read_data", build.word, node=node)
+    if "upper" in port.inputs:
+        _add_halves(core)
+    for name in ("busy", "done", "cycles", "error"):
+        if name in build.nets:
+            build.add_output(name, build.nets[name])
+    return Built(routers, port.answer)
+
+
+def _add_halves(core: Core) -> None:
+    """Add the tables by which nodes read the upper half of their memories, given the root."""
+    build, nodes = core.build, np.arange(core.build.nodes)
+    groups = core.program.root_groups
+    positions, which = np.unique(groups.position[core.nodes], return_inverse=True)
+    roots = range(groups.size)
+    build.add_roms(
+        "rom_upper_{}",
+        nodes,
+        contents=[tuple(int(root != own) for root in roots) for own in positions.tolist()],
+        which=np.asarray(which).ravel(),
+        width=1,
+        address=(build.distribution.near_each("node_root", nodes),),
+        output="upper_{}",
+    )
+
+
+def _add_direct_outputs(build: CoreBuilder, port: DirectPort) -> None:
+    """Add the words that arrive, and what says which flit is sent and when words arrive."""
+    arriving = build.arriving(np.arange(build.nodes))
+    words_of = zip(*(each.parts(build.nodes) for each in arriving), strict=True)
+    for node, words in enumerate(words_of):
+        build.wire_output("receive", words, node=node)
+    count = add_single(
+        build,
+        "direct_count",
+        Role.SEQUENCER,
+        partial(DirectCount, port),
+        {
+            "flit": (Part("counters", 0, port.flit_bits),),
+            "arrives": (Part("valids", 0, 1),),
+        },
+    )
+    for name in ("tx_address", "rx_enable", "rx_address"):
+        build.add_output(name, sum(part.width for part in count[name]))

@@ -1,0 +1,119 @@
+"""What ports of nodes tell manifest, files and bench."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...contract.interface import Interface
+from ...contract.ports import Protocol, grouped_ports
+from ...program import Program
+from ...program.timing import ADDRESS, LINK, SETTING
+from ...rtl.core_address_map import core_address_map
+from ...rtl.top import is_direct
+
+__all__ = ["ADDRESS_MAP", "BareInterface"]
+
+#: The file that says which block arrives, or lies, where.
+ADDRESS_MAP = "address_map.json"
+
+#: The folder of the files of benches.
+SOURCES = Path(__file__).parent / "bench" / "files"
+
+#: The purpose of each port.
+PORTS = grouped_ports(
+    {
+        ("write", Protocol.MEMORY): {
+            "write_bank": "the send memory to write",
+            "write_address": "the address in the bank to write",
+            "write_data": "the word to write",
+            "write_enable": "writes write_data",
+        },
+        ("read", Protocol.MEMORY): {
+            "read_bank": "the bank to read, given with read_address",
+            "read_address": "the address in the bank to read",
+            "read_data": "the word read, read_latency edges after its address",
+        },
+        ("data", Protocol.SCHEDULED): {
+            "inject": "flit tx_address of each chunk, a cycle after tx_address",
+            "receive": "the word at each in-port, while rx_enable",
+        },
+        ("status", Protocol.SCHEDULED): {
+            "tx_address": "the number of the flit to inject",
+            "rx_address": "counts flit * steps + step - 1 of what arrives",
+            "rx_enable": "high while something arrives",
+        },
+    }
+)
+
+
+@dataclass(frozen=True)
+class BareInterface(Interface):
+    """Ports of each node: to memories, or for the words that it sends and that arrive.
+
+    Parameters
+    ----------
+    flits : int
+        Flits of a message.
+    read_latency : int
+        Edges from an address to its data; 0 without memories.
+    """
+
+    program: Program
+    flits: int
+    read_latency: int
+
+    ports = PORTS
+
+    @property
+    def _direct(self) -> bool:
+        """True without memories."""
+        return is_direct(self.program)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is known of the ports of a node."""
+        return {"streams": self._words()} if self._direct else {"memories": self._memories()}
+
+    def _words(self) -> dict[str, Any]:
+        """Return the words of a node, the least significant first, and their first cycles."""
+        program = self.program
+        setup = program.timing.run_setup
+        return {
+            "inject": list(range(program.schedule.chunks)),
+            "receive": list(program.topology.port_names),
+            "steps": program.schedule.round_count,
+            "block_flits": program.block_flits,
+            "part_flits": self.flits,
+            "tx_address_cycle": setup + ADDRESS,
+            "inject_cycle": setup + SETTING,
+            "receive_cycle": setup + LINK,
+            "address_map": ADDRESS_MAP,
+        }
+
+    def _memories(self) -> dict[str, Any]:
+        """Return the blocks and banks of a node, and the cycles that a read takes."""
+        program, layout = self.program, self.program.layout
+        return {
+            "send_parts": layout.send_parts,
+            "receive_parts": layout.recv_parts,
+            "part_flits": layout.part_flits(self.flits),
+            "part_chunks": layout.part_chunks,
+            "block_flits": program.block_flits,
+            "write_banks": sum(memory.own for memory in program.memories),
+            "read_banks": len(program.memories),
+            "read_bank_delay": 0,
+            "read_latency": self.read_latency,
+            "address_map": ADDRESS_MAP,
+        }
+
+    def files(self, top: str, title: str) -> dict[str, str]:
+        """Return the address map, on one long line."""
+        del top, title
+        return {ADDRESS_MAP: json.dumps(core_address_map(self.program)) + "\n"}
+
+    def bench(self) -> dict[str, str | Path]:
+        """Return what drives the ports."""
+        source = "direct.py" if self._direct else "memories.py"
+        return {"fabric_port.py": SOURCES / source, "direct_port.py": "direct_port.py"}

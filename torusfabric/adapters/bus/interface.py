@@ -1,0 +1,114 @@
+"""What a bus tells the manifest, files, bench and proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...contract.interface import Interface
+from ...contract.registers import DATA_BITS, Field, Register, RegisterMap, Window
+from .options import Bus
+
+if TYPE_CHECKING:
+    from ...proof.solver import Harness
+    from ...verilog.design import Design
+
+__all__ = ["BusInterface"]
+
+#: The folder of the files of benches.
+SOURCES = Path(__file__).parent / "bench" / "files"
+
+#: The file that the register map becomes.
+SYSTEM_RDL = "fabric.rdl"
+
+#: The source of each file of a bench, by the bus.
+BENCHES = {
+    Bus.WISHBONE: {"fabric_port.py": "bus_port.py", "bus.py": "wishbone.py"},
+    Bus.AXI_LITE: {"fabric_port.py": "bus_port.py", "bus.py": "axi_lite.py"},
+    Bus.AXI4: {"fabric_port.py": "axi4.py", "bus_port.py": "bus_port.py", "bus.py": "axi_lite.py"},
+}
+
+#: What drives streams behind a bus, beside what drives either.
+OF_STREAMS = {"command_registers.py": "command_registers.py"}
+
+
+class BusInterface(Interface):
+    """A bus in front of a fabric.
+
+    Parameters
+    ----------
+    latencies : mapping of str to int
+        ``read_latency`` and ``write_latency`` of the windows, in clock edges.
+    of_streams : bool
+        True if registers send commands to nodes with streams; there are no windows then.
+    """
+
+    registers: RegisterMap
+
+    def __init__(
+        self, bus: Bus, registers: RegisterMap, latencies: Mapping[str, int], *, of_streams: bool
+    ) -> None:
+        self.bus, self.registers = bus, registers
+        self.latencies, self.of_streams = latencies, of_streams
+
+    def facts(self) -> dict[str, Any]:
+        """Return the protocol, registers and windows; offsets and strides count bytes."""
+        bus, registers = self.bus, self.registers
+        windows = {window.name: _facts(window) for window in registers.windows}
+        return {
+            "bus": {
+                "protocol": bus.value,
+                "data_width": DATA_BITS,
+                **({"beat_width": 8 * registers.flit_bytes} if bus.bursts and windows else {}),
+                "address_unit": bus.address_unit,
+                "size": registers.size,
+                **(self.latencies if windows else {}),
+                "registers": {each.name: _register(each) for each in registers.registers},
+                "windows": windows,
+            }
+        }
+
+    def files(self, top: str, title: str) -> dict[str, str]:
+        """Return the register map as SystemRDL."""
+        from .system_rdl import system_rdl  # when it is asked for
+
+        return {SYSTEM_RDL: system_rdl(self.registers, top, title)}
+
+    def bench(self) -> dict[str, str | Path]:
+        """Return what drives the bus."""
+        # The registers behind AXI4 are driven as those behind AXI4-Lite.
+        bus = Bus.AXI_LITE if self.of_streams and self.bus.bursts else self.bus
+        names = BENCHES[bus] | (OF_STREAMS if self.of_streams else {})
+        return {name: SOURCES / source for name, source in names.items()}
+
+    def harnesses(self, design: Design) -> Iterator[Harness]:
+        """Yield the harness of the bridge."""
+        from .claims import bridge_harness  # when it is asked for
+
+        yield bridge_harness(design, self.bus)
+
+    def assumptions(self) -> Iterator[str]:
+        """Yield what is not proved."""
+        if self.of_streams:
+            yield "The registers behind the bus give commands, and take statuses, as streams do."
+            return
+        yield "The registers behind the bus do with the host port what each access asks for."
+        if self.bus.bursts:
+            yield "The windows behind the bus do with the host port what each burst asks for."
+
+
+def _register(register: Register) -> dict[str, Any]:
+    """Return what is said of a register."""
+    return {
+        "offset": register.offset,
+        "access": register.access.value,
+        "meaning": register.meaning,
+        "fields": {field.name: _facts(field) for field in register.fields},
+    }
+
+
+def _facts(value: Field | Window) -> dict[str, Any]:
+    """Return what is said of a field or a window, beside its name."""
+    return {name: each for name, each in asdict(value).items() if name not in ("name", "port")}

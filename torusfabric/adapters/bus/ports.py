@@ -1,0 +1,173 @@
+"""Buses, and their ports: widths, directions and purposes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from amaranth.lib.wiring import In, Member, Out
+
+from ...contract.ports import Port, Protocol
+from ...contract.registers import BYTES, DATA_BITS
+from .options import Bus
+
+__all__ = ["ID_BITS", "INTERRUPT", "MOST_BEAT", "SLAVE_ERROR", "access_members",
+           "burst_ports", "inputs_first", "members", "word_ports"]  # fmt: skip
+
+#: Bits of the number of a master of bursts, and the most bits of a beat.
+ID_BITS, MOST_BEAT = 8, 512
+
+#: The response that tells of an error: SLVERR. Without one it is 0, OKAY.
+SLAVE_ERROR = 2
+
+#: Bits of the address of a byte within a word.
+BYTE_BITS = (BYTES - 1).bit_length()
+
+#: The ports of a bus by name: bits and purpose.
+Named = Mapping[str, tuple[int, str]]
+
+
+#: The interrupt output, which a fabric behind any bus has.
+INTERRUPT = Port(
+    "interrupt",
+    Protocol.LEVEL,
+    "high while an interrupt is pending that is enabled",
+    width=1,
+    output=True,
+)
+
+
+def word_ports(bus: Bus, address_bits: int) -> dict[str, Port]:
+    """Return the ports of a bus for words of 32 bits, as the fabric has them.
+
+    Parameters
+    ----------
+    address_bits : int
+        Bits of the address of a word.
+    """
+    if bus is Bus.WISHBONE:
+        return _ports(Protocol.WISHBONE, "wb_", {
+            "cyc": (1, "a bus cycle is under way"),
+            "stb": (1, "an access is asked for, until wb_ack or wb_err"),
+            "we": (1, "it is a write"),
+            "adr": (address_bits, "the address of a word of 32 bits"),
+            "sel": (BYTES, "the bytes to write: all; none does nothing"),
+            "dat_w": (DATA_BITS, "the word to write"),
+        }, {
+            "dat_r": (DATA_BITS, "the word read, with wb_ack"),
+            "ack": (1, "the access is done"),
+            "err": (1, "the access is refused"),
+        })  # fmt: skip
+    given = {
+        "awaddr": (address_bits + BYTE_BITS, "the address of the first byte of the word to write"),
+        "awprot": (3, "not used"),
+        "awvalid": (1, "awaddr is there"),
+        "wdata": (DATA_BITS, "the word to write"),
+        "wstrb": (BYTES, "the bytes to write: all; none does nothing"),
+        "wvalid": (1, "wdata is there"),
+        "bready": (1, "bresp is taken"),
+        "araddr": (address_bits + BYTE_BITS, "the address of the first byte of the word to read"),
+        "arprot": (3, "not used"),
+        "arvalid": (1, "araddr is there"),
+        "rready": (1, "rdata is taken"),
+    }
+    gives = {
+        "awready": (1, "awaddr is taken, with wdata"),
+        "wready": (1, "wdata is taken, with awaddr"),
+        "bresp": (2, "0 if the write is done, 2 (SLVERR) if it is refused"),
+        "bvalid": (1, "bresp is there"),
+        "arready": (1, "araddr is taken"),
+        "rdata": (DATA_BITS, "the word read"),
+        "rresp": (2, "0 if the word is read, 2 (SLVERR) if that is refused"),
+        "rvalid": (1, "rdata is there"),
+    }
+    return _ports(Protocol.AXI_LITE, "s_axil_", given, gives)
+
+
+def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
+    """Return the port for bursts, as the fabric has it.
+
+    Parameters
+    ----------
+    address_bits : int
+        Bits of the address of a word of 32 bits, not of a beat.
+    """
+    bits, data = address_bits + BYTE_BITS, 8 * beat_bytes
+    given = {
+        **_burst("aw", "write", bits),
+        "wdata": (data, "the flit of a beat, from its least byte on"),
+        "wstrb": (beat_bytes, "the bytes to write"),
+        "wlast": (1, "not used: beats are counted"),
+        "wvalid": (1, "wdata is there"),
+        "bready": (1, "bresp is taken"),
+        **_burst("ar", "read", bits),
+        "rready": (1, "rdata is taken"),
+    }
+    gives = {
+        "awready": (1, "the burst is taken"),
+        "wready": (1, "wdata is taken"),
+        "bid": (ID_BITS, "who asked for what is written"),
+        "bresp": (2, "0 if the burst is written, 2 (SLVERR) if a beat of it is refused"),
+        "bvalid": (1, "bresp is there"),
+        "arready": (1, "the burst is taken"),
+        "rid": (ID_BITS, "who asked for what is read"),
+        "rdata": (data, "the flit read, from its least byte on"),
+        "rresp": (2, "0 if the flit is read, 2 (SLVERR) if that is refused"),
+        "rlast": (1, "it is the last of its burst"),
+        "rvalid": (1, "rdata is there"),
+    }
+    return _ports(Protocol.AXI4, "s_axi_", given, gives)
+
+
+def _burst(channel: str, way: str, address_bits: int) -> dict[str, tuple[int, str]]:
+    """Return the inputs of the address channel of writes, or of reads."""
+    signals = {
+        "id": (ID_BITS, "who asks; the answer has the same"),
+        "addr": (address_bits, f"the address of the first byte to {way}"),
+        "len": (8, f"beats to {way}, less one"),
+        "size": (3, "bytes of a beat are 1 << size"),
+        "burst": (2, "whether the address stays (0), counts up (1) or wraps (2)"),
+        "lock": (1, "not used"),
+        "cache": (4, "not used"),
+        "prot": (3, "not used"),
+        "valid": (1, "the burst is asked for"),
+    }
+    return {channel + name: each for name, each in signals.items()}
+
+
+def _ports(protocol: Protocol, prefix: str, given: Named, gives: Named) -> dict[str, Port]:
+    """Return inputs and outputs whose names begin alike."""
+    return {
+        prefix + name: Port("bus", protocol, meaning, width=bits, output=signals is gives)
+        for signals in (given, gives)
+        for name, (bits, meaning) in signals.items()
+    }
+
+
+def members(ports: Mapping[str, Port]) -> dict[str, Member]:
+    """Return the members of a component that has these ports."""
+    return {name: (Out if port.output else In)(port.width) for name, port in ports.items()}
+
+
+def inputs_first(unsorted: Mapping[str, Member]) -> dict[str, Member]:
+    """Return the same members with all inputs in front."""
+    return dict(sorted(unsorted.items(), key=lambda named: named[1].flow is Out))
+
+
+def access_members(address_bits: int) -> dict[str, Member]:
+    """Return what registers are given of an access, and what they answer.
+
+    Parameters
+    ----------
+    address_bits : int
+        Bits of the address of a bus word.
+    """
+    return {
+        "access": In(1),
+        "access_write": In(1),
+        "access_address": In(address_bits),
+        "access_strobes": In(BYTES),
+        "access_data": In(DATA_BITS),
+        "access_done": Out(1),
+        "access_error": Out(1),
+        "access_word": Out(DATA_BITS),
+    }

@@ -1,0 +1,68 @@
+"""What a host port tells manifest and bench."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...contract.interface import Interface
+from ...contract.ports import Protocol, grouped_ports
+from ...rtl.finders import HostLayout
+
+__all__ = ["PORTS", "SOURCES", "HostInterface"]
+
+#: The folder of the files of benches.
+SOURCES = Path(__file__).parent / "bench" / "files"
+
+#: The purpose of each port.
+PORTS = grouped_ports(
+    {
+        ("write", Protocol.MEMORY): {
+            "host_we": "writes host_wdata at host_addr of host_node; ignored with a start, "
+            "while busy, and past the words of a message; a run that is started while a word is on "
+            "its way begins when it is there",
+            "host_node": "the node that is written or read",
+            "host_addr": "the address in the memory of the node",
+            "host_wdata": "the word to write",
+        },
+        ("read", Protocol.MEMORY): {
+            "host_rdata": "the word at an address, read_latency edges after it",
+        },
+    }
+)
+
+
+@dataclass(frozen=True)
+class HostInterface(Interface):
+    """A port that serves all nodes.
+
+    Parameters
+    ----------
+    layouts : sequence of HostLayout
+        The address map of each mode.
+    latencies : mapping of str to int
+        ``read_latency`` and ``write_latency``, in clock edges.
+    """
+
+    layouts: Sequence[HostLayout]
+    latencies: Mapping[str, int]
+
+    ports = PORTS
+
+    def facts(self) -> dict[str, Any]:
+        """Return the addresses and latencies."""
+        layouts = self.layouts
+        return {
+            "stride": layouts[0].flits,
+            "send_base": layouts[0].send_base,
+            "send_words": max(layout.send_words for layout in layouts),
+            "recv_base": layouts[0].recv_base,
+            "recv_words": max(layout.recv_words for layout in layouts),
+            **self.latencies,
+        }
+
+    def bench(self) -> dict[str, str | Path]:
+        """Return what drives the port."""
+        return {"fabric_port.py": SOURCES / "host.py", "direct_port.py": "direct_port.py"}

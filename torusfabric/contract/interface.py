@@ -1,0 +1,60 @@
+"""What an adapter in front of a core says of the ports that it gives to the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from .ports import Port
+from .registers import RegisterMap
+
+__all__ = ["Interface"]
+
+
+class Interface:
+    """The outermost ports of a fabric, for manifest, files, bench and proof.
+
+    An adapter says what it has; all else is empty.
+
+    Attributes
+    ----------
+    registers : RegisterMap or None
+        What lies at which address, if there are registers.
+    ports : mapping of str to Port
+        The purpose of each port, by its name; of a port of each node, without the node's number.
+    """
+
+    registers: RegisterMap | None = None
+    ports: Mapping[str, Port] = MappingProxyType({})
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return entries of the manifest."""
+        return {}
+
+    def files(self, top: str, title: str) -> Mapping[str, str]:
+        """Return the texts of files that describe the ports, by their names.
+
+        Parameters
+        ----------
+        top : str
+            The name of the top module.
+        title : str
+            What the fabric is, in a line.
+        """
+        del top, title
+        return {}
+
+    def bench(self) -> Mapping[str, str | Path]:
+        """Return the sources of files of the bench, as `Bench` has them."""
+        return {}
+
+    def harnesses(self, design: Any) -> Iterable[Any]:
+        """Return the harnesses by which modules of the adapter are proved in a `Design`."""
+        del design
+        return ()
+
+    def assumptions(self) -> Iterable[str]:
+        """Return what is not proved of the adapter, a sentence each."""
+        return ()
