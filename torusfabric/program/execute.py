@@ -146,6 +146,8 @@ class Machine:
         self.loop, self.having = self.form.loop, self.form.loop.sources
         self.slots = _slots(self.loop, self.part.form.block_of(run.length))
         self.fields = {action: _groups(self.loop, action) for action in Action}
+        lags = [group.values.ravel() for group in self.fields[Action.LAG]]
+        self.lags: list[int] = np.unique(np.concatenate([[0], *lags])).tolist()
         topology = program.topology
         self.nodes = np.arange(topology.nodes)
         self.variant = program.variant_of
@@ -277,8 +279,12 @@ class Machine:
         return chosen
 
     def _combine(self, a: Words, b: Words) -> Words:
-        """Return the sums of two arrays of words, elementwise."""
-        assert self.operator is not None
+        """Return the sums of two arrays of words, elementwise.
+
+        Without an operator all operands are the word that changes nothing.
+        """
+        if self.operator is None:
+            return a
         return self.operator.combine(a, b, self.width)
 
     def _read(self, cycle: int) -> Words:
@@ -286,18 +292,27 @@ class Machine:
         words: Words = self.read.copy()
         bases, memories = self.fields[Action.READ], self.fields[Action.MEMORY]
         for base_of, memory_of in zip(bases, memories, strict=True):
-            at = self._at(cycle - base_of.delay)
-            if at is None:
-                continue
-            base, memory = self._of_nodes(base_of, at.row), self._of_nodes(memory_of, at.row)
-            there = (base >= 0) & (memory >= 0) & (at.block < self.loop.blocks[at.row])
-            number = np.maximum(memory, 0)
-            within = at.block * self.loop.flits + at.flit * self.pitch[number]
-            address = np.where(there, self.first[number] + base + within, -1)
-            word = np.take_along_axis(self.memory, address, axis=1)
-            word = self.hold(Holder.READER, cycle, word, self.nodes[:, None], base_of.numbers)
-            words[:, base_of.numbers] = word
+            for lag in self.lags:
+                at = self._at(cycle - base_of.delay - lag)
+                if at is not None:
+                    self._read_late(words, cycle, at, lag, base_of, memory_of)
         return words
+
+    def _read_late(
+        self, words: Words, cycle: int, at: Slot, lag: int, base_of: _Group, memory_of: _Group
+    ) -> None:
+        """Read the words of those readers that read some cycles later in a row."""
+        base, memory = self._of_nodes(base_of, at.row), self._of_nodes(memory_of, at.row)
+        there = (base >= 0) & (memory >= 0) & (at.block < self.loop.blocks[at.row])
+        number = np.maximum(memory, 0)
+        within = at.block * self.loop.flits + at.flit * self.pitch[number]
+        address = np.where(there, self.first[number] + base + within, -1)
+        word = np.take_along_axis(self.memory, address, axis=1)
+        word = self.hold(Holder.READER, cycle, word, self.nodes[:, None], base_of.numbers)
+        if len(self.lags) > 1:
+            (lag_of,) = self.fields[Action.LAG]
+            word = np.where(self._of_nodes(lag_of, at.row) == lag, word, words[:, base_of.numbers])
+        words[:, base_of.numbers] = word
 
     def _store(self, cycle: int, sources: Words) -> None:
         """Store what has arrived."""

@@ -169,6 +169,8 @@ class Action(enum.Enum):
     MEMORY = "memory"
     #: Of a reader: the first address of its burst; where that is `IDLE` it reads nothing.
     READ = "read"
+    #: Of a reader: the cycles by which its burst begins later in the row.
+    LAG = "lag"
     #: Of a memory: the first address at which it stores; where that is `IDLE` it stores nothing.
     WRITE = "write"
     #: Of a memory: the source of the words that it stores.
@@ -215,6 +217,7 @@ ACTIONS = {
     Action.OPERAND: Duty(Holder.COMBINER, selects=True),
     Action.MEMORY: Duty(Holder.READER),
     Action.READ: Duty(Holder.READER, acts=True),
+    Action.LAG: Duty(Holder.READER),
     Action.WRITE: Duty(Holder.MEMORY, acts=True, stores=True),
     Action.SOURCE: Duty(Holder.MEMORY, selects=True, stores=True),
     Action.TAP: Duty(Holder.MEMORY, stores=True),

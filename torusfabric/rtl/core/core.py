@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from amaranth.lib.wiring import Out
 from ...contract.cut import Cut
 from ...errors import InputError
 from ...program import Program
-from ...program.fields import Action, Stage
+from ...program.fields import Stage
 from ...program.host_words import form_addresses
 from ...topology import IntArray
 from ..arrays import Fixed, Numbers, OneOf, Part, Slice, Source
@@ -32,11 +32,12 @@ from .kinds import NodeKinds
 from .memory_port import MemoryPort
 from .part import NodeInputs, NodeSettings
 from .places import BitPlacer, Columns, NodeTable
-from .room import LoadBus, LoadWord, RoomKinds, RoomRows, TableRam
-from .router import Crossbar, Operators, Router, plan_crossbars
+from .room import RoomKinds, RoomRows, RoomShape
+from .room_sequencer import RoomSequencer
+from .router import Crossbar, Operators, Router, plan_all_crossbars
 from .rows import Rows
 from .run_port import RunPort
-from .sequencer import Sequencer, row_bits
+from .sequencer import RunControl, Sequencer, row_bits
 from .split import SplitRows
 from .store import StoreModule
 from .store_plan import Store, plan_stores
@@ -187,8 +188,10 @@ class Core:
         True if memory ports write and read during runs, in other sections than that of the run.
     nodes : sequence of int, optional
         The nodes that are built; by default all. Arcs from and to others end in link ports.
-    room : sequence of Program, optional
-        Programs that can be loaded in place of this one; see `torusfabric.rtl.core.room`.
+    room : RoomShape, optional
+        What may be loaded in place of this program; see `torusfabric.rtl.core.room`. Then the
+        program is in the form that the room asks for, and an adapter adds the tables: those of
+        nodes, whose bits are in `tables`, and those of the sequencer.
     run_port : RunPort, optional
         How runs are started; by default with everything that the program has a choice of.
     memory_port : MemoryPort or DirectPort, optional
@@ -219,7 +222,7 @@ class Core:
         sections: int = 1,
         concurrent: bool = False,
         nodes: Sequence[int] | None = None,
-        room: Sequence[Program] | None = None,
+        room: RoomShape | None = None,
         run_port: RunPort | None = None,
         memory_port: MemoryPort | DirectPort | None = None,
     ) -> None:
@@ -228,20 +231,18 @@ class Core:
         fault = beat_fault(program, beat)
         if fault is not None:
             raise InputError(fault)
-        if room is not None and (concurrent or program.by_offset or beat > 1):
-            raise InputError(
-                "Room needs a fixed root, a beat of 1, and ports that wait for the end of runs"
-            )
         self.program, self.width, self.beat = program, width, beat
         self.sections, self.concurrent = sections, concurrent
         every = range(program.topology.nodes) if nodes is None else nodes
         self.nodes: IntArray = np.array(every)
+        self.room, self.tables = room, dict[str, NodeTable]()
         self.rows, self.kinds = self._plan_rows(room)
         shared = memory_port is not None and memory_port.shared
-        self._columns = Columns(writable=room is not None, shared=shared)
-        unit = OperatorUnit(program.operators) if program.operators else None
+        self._columns = Columns(by_setting=room is not None, shared=shared)
+        operators = room.parsed_operators() if room else program.operators
+        unit = OperatorUnit(operators) if operators else None
         self._settings = NodeSettings(width, program.ports, unit)
-        self.run_port = run_port or RunPort(program, sections=sections)
+        self.run_port = run_port or RunPort(program, sections=sections, room=room)
         self.memory_port = memory_port or MemoryPort(
             self.rows.memories,
             int(self.rows.depth.max()),
@@ -260,10 +261,10 @@ class Core:
         )
         self._families: dict[str, Family] = {}
 
-    def _plan_rows(self, room: Sequence[Program] | None) -> tuple[Rows, NodeKinds]:
+    def _plan_rows(self, room: RoomShape | None) -> tuple[Rows, NodeKinds]:
         """Return the rows of the core, and the kinds of its nodes."""
         if room is not None:
-            of_room = RoomRows([self.program, *room])
+            of_room = RoomRows(room, self.program)
             return of_room, RoomKinds(of_room)
         rows = SplitRows(self.program) if self.concurrent else Rows(self.program)
         return rows, NodeKinds(rows)
@@ -282,8 +283,6 @@ class Core:
             build.add_input(name, width)
         for name, width in port.outputs.items():
             build.add_output(name, width)
-        for name, width in (self.load_bus.inputs if self.load_bus else {}).items():
-            build.add_input(name, width)
         for number, _ in enumerate(self.links_in):
             build.add_input(f"link_rx_{number}", self.width)
         node_of = {int(node): number for number, node in enumerate(self.nodes)}
@@ -384,19 +383,13 @@ class Core:
         list of (str, int)
             The modules of routers, and the number of nodes that have each.
         """
-        rows, kinds, columns = self.rows, self.kinds, self._columns
         idles = self._settings.zero_is_neutral
-        fast = False
-        routers = plan_crossbars(rows, kinds, columns, Action.SELECT, idles=idles, fast=fast)
-        operators: list[Crossbar] = []
-        if self.build.sources.results:
-            operators = plan_crossbars(rows, kinds, columns, Action.OPERAND, idles=idles, fast=True)
+        routers, operators = plan_all_crossbars(self.rows, self.kinds, self._columns, idles=idles)
         stores = self._plan_stores(idles=idles)
         placers = [store.placer for store in stores]
         placers += [each.placer for each in (*operators, *routers)]
-        columns.settle(rows, placers)
-        self.load_bus = self._plan_load_bus(placers) if columns.writable else None
-        self._node_tables: list[NodeTable] = []
+        self._columns.settle(self.rows, placers)
+        self.tables |= {table.name: table for placer in placers for table in placer.tables}
         of_stores = [self._store_maker(store) for store in stores]
         shares = any("busy" in make().signature.members for make in of_stores)
         self._add_sequencer(renamed, shares=shares)
@@ -458,18 +451,15 @@ class Core:
         shares : bool
             True if nodes have to know when a run uses their memories.
         """
-        make = partial(
-            Sequencer,
-            self.rows,
-            self.run_port,
-            self._columns,
-            self._settings.unit,
-            self.load_bus,
-            by_root=self.kinds.choices > 1,
-            shares=shares,
-        )
+        given = self.run_port, self._columns, self._settings.unit
+        make: Callable[[], RunControl]
+        if isinstance(self.rows, RoomRows):
+            make = partial(RoomSequencer, self.rows, *given, shares=shares)
+        else:
+            by_root = self.kinds.choices > 1
+            make = partial(Sequencer, self.rows, *given, by_root=by_root, shares=shares)
         members = make().signature.members
-        given = {
+        inputs = {
             name: (Part(renamed.get(name, name), 0, each.shape),)
             for name, each in members.items()
             if each.flow is not Out
@@ -480,11 +470,11 @@ class Core:
             if each.flow is Out
         }
         self.build.add_module("sequencer", make, role=Role.SEQUENCER)
-        self.build.add("the_sequencer", "sequencer", inputs=given, outputs=outputs)
+        self.build.add("the_sequencer", "sequencer", inputs=inputs, outputs=outputs)
 
     def _add_choices(self) -> None:
         """Add the tables by which nodes find their variant, given the root."""
-        if self.kinds.choices == 1 or self._columns.writable:
+        if self.kinds.choices == 1 or self.room is not None:
             return
         build, nodes = self.build, np.arange(len(self.nodes))
         choice = self.kinds.choice_by_root(self.nodes)
@@ -625,9 +615,8 @@ class Core:
         found: dict[str, Sequence[Source]] = {}
         for number, table in enumerate(placer.tables):
             width, bits = len(table.columns), self._row_bits
-            if self.load_bus is not None:
-                row = self._row(table, member, nodes)
-                found[f"table_{number}"] = (self._add_ram(table, row, nodes),)
+            if table.name:
+                found[f"table_{number}"] = (Slice(f"{table.name}_row_{{}}", nodes, 0, width),)
                 continue
             contents, of_member = table.contents(bits)
             which = of_member[member]
@@ -654,59 +643,12 @@ class Core:
             found[f"table_{number}"] = (Slice(name, nodes, 0, width),)
         return found
 
-    def _plan_load_bus(self, placers: Sequence[BitPlacer]) -> LoadBus:
-        """Return the load bus: there is one family of each module."""
-        tables = [table for placer in placers for table in placer.tables]
-        columns = self._columns
-        widths = [len(table.columns) for table in tables]
-        widths.append(sum(each.bits for each in columns.addresses) + len(columns.bits))
-        return LoadBus(
-            owners=len(self.nodes) + 1,
-            kinds=max(len(tables), len(columns.addresses) + len(columns.bits), 1),
-            rows=self.rows.count,
-            bits=max(widths),
-        )
-
     def _row(self, table: NodeTable, member: IntArray, nodes: IntArray) -> Slice:
         """Return the row that addresses a table at some nodes."""
         numbers = np.array([self._columns.rows.index(each) for each in table.delays.distinct])
         whole = self.build.distribution.near_each("rows", nodes)
         start = numbers[table.delays.which[member]] * self._row_bits
         return Slice.made(whole.net, whole.number, start, self._row_bits)
-
-    def _add_ram(self, table: NodeTable, row: Slice, nodes: IntArray) -> Slice:
-        """Add a table at each node that the load bus writes."""
-        build, bus, kind = self.build, self.load_bus, len(self._node_tables)
-        assert bus is not None
-        self._node_tables.append(table)
-        width, module = len(table.columns), f"table_{kind}"
-        make = partial(TableRam, bus, self.rows.count, width)
-        build.add_module(module, make, role=Role.TABLE)
-        numbers = np.array([bus.number(node, kind) for node in nodes.tolist()])
-        inputs: dict[str, Sequence[Source]] = {
-            name: (Slice(name, None, 0, bits),) for name, bits in bus.inputs.items()
-        }
-        inputs |= {
-            "number": (Numbers(numbers, bus.inputs["load_table"]),),
-            "address": (row._replace(width=address_width(self.rows.count)),),
-        }
-        name = f"{module}_row_{{}}"
-        build.add_array(f"{module}_at_{{}}", module, nodes, inputs=inputs,
-                        outputs={"data": (name, width)})  # fmt: skip
-        return Slice(name, nodes, 0, width)
-
-    def load_words(self, program: int = 0) -> Iterator[LoadWord]:
-        """Yield the words that load the tables of all nodes with a program of the room.
-
-        Columns of the sequencer are the same for all programs of the room.
-        """
-        bus, kinds = self.load_bus, self.kinds
-        if bus is None or not isinstance(kinds, RoomKinds):
-            raise InputError("Core must have room for tables to be loaded")
-        for node, choice in enumerate(kinds.choice(program, self.nodes).tolist()):
-            for kind, table in enumerate(self._node_tables):
-                rows = table.rows_of(choice)
-                yield from bus.words(bus.number(node, kind), rows, len(table.columns))
 
     @property
     def _row_bits(self) -> int:

@@ -26,7 +26,7 @@ from functools import cached_property
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Member
 
-from ..modules import Leaf, apart
+from ..modules import Leaf, apart, delayed
 from ..multiplexer import branch_bits, branch_luts, lut_count, multiplexed, select_bits
 from ..operator_unit import OperatorUnit
 from .places import Bit, BitPlacer, Place
@@ -272,7 +272,8 @@ class NodePart(Leaf):
         if bit.place is Place.CONSTANT:
             return Const(bit.number, 1)
         if bit.place is Place.TABLE:
-            return self.value(f"table_{bit.table}")[bit.number]
+            shown = self.value(f"table_{bit.table}")[bit.number]
+            return delayed(self.m, shown, bit.held) if bit.held else shown
         return self.value("columns")[bit.number]
 
     def bit(self, bit: Bit) -> Value:

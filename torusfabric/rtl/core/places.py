@@ -74,11 +74,14 @@ class Bit(NamedTuple):
         The constant itself, the slot of the column, or the bit of the table.
     table : int
         Among those of the module, if the bit is in one.
+    held : int
+        Cycles by which the table shows the bit too early.
     """
 
     place: Place
     number: int
     table: int = 0
+    held: int = 0
 
 
 class BitColumn(NamedTuple):
@@ -133,14 +136,14 @@ class Columns:
 
     Parameters
     ----------
-    writable : bool
-        True if columns may be loaded: then no two bits, and no two addresses, share one.
+    by_setting : bool
+        True if nodes have a loaded table for each purpose, see `room`.
     shared : bool
         True if one memory port serves all nodes, so that it may read by addresses that these have.
     """
 
-    def __init__(self, *, writable: bool = False, shared: bool = False) -> None:
-        self.writable, self.shared = writable, shared
+    def __init__(self, *, by_setting: bool = False, shared: bool = False) -> None:
+        self.by_setting, self.shared = by_setting, shared
         self.bits: list[BitColumn] = []
         self.addresses: list[AddressColumn] = []
         self.words: list[tuple[Delays, Delays]] = []
@@ -161,8 +164,7 @@ class Columns:
             self.asked |= set[int]().union(*mixed)
         for number, address in enumerate(self.addresses):
             most = max(int(address.first.max()), 0) + rows.most_word(address.pitch)
-            whole = self.writable or number in self.asked
-            bits = address.bits if whole else min(most.bit_length(), address.bits)
+            bits = address.bits if number in self.asked else min(most.bit_length(), address.bits)
             self.address_bits.append(max(bits, 1))
         for numbers in slots * (len(self.addresses) - 1):
             widest = max(self.address_bits[number] for number in numbers)
@@ -172,7 +174,7 @@ class Columns:
 
     def add_bit(self, values: IntArray, delays: Delays) -> int:
         """Return the number of a column for a bit; a column serves all bits that agree with it."""
-        for number, known in enumerate(self.bits if not self.writable else ()):
+        for number, known in enumerate(self.bits):
             if known.delays == delays and _compatible(known.values, values):
                 self.bits[number] = BitColumn(np.maximum(known.values, values), delays)
                 return number
@@ -181,7 +183,7 @@ class Columns:
 
     def add_address(self, first: IntArray, delays: Delays, pitch: Delays, bits: int) -> int:
         """Return the number of a column of addresses."""
-        for number, known in enumerate(self.addresses if not self.writable else ()):
+        for number, known in enumerate(self.addresses):
             if (known.delays, known.pitch) == (delays, pitch) and _compatible(known.first, first):
                 both = np.maximum(known.first, first)
                 self.addresses[number] = AddressColumn(both, delays, pitch, max(known.bits, bits))
@@ -223,6 +225,8 @@ class NodeTable:
         From the slot of a row to the cycle in which the table shows it.
     by_row, by_choice : bool
         True if its contents depend on the row, and on the choice of the node.
+    name : str
+        The purpose of a loaded table, see `room.SettingTable`.
     columns : list of ndarray of int, shape (members, rows, choices)
         Its bits, -1 where they do not matter; one row, or choice, where these do not count.
     """
@@ -230,15 +234,15 @@ class NodeTable:
     delays: MemberDelays
     by_row: bool
     by_choice: bool
+    name: str = ""
     columns: list[IntArray] = field(default_factory=list)
 
-    def add(self, values: IntArray, *, merge: bool) -> int:
+    def add(self, values: IntArray) -> int:
         """Return the number of a bit; one serves all bits that agree with it."""
-        if merge:
-            for number, known in enumerate(self.columns):
-                if _compatible(known, values):
-                    self.columns[number] = np.maximum(known, values)
-                    return number
+        for number, known in enumerate(self.columns):
+            if _compatible(known, values):
+                self.columns[number] = np.maximum(known, values)
+                return number
         self.columns.append(values)
         return len(self.columns) - 1
 
@@ -256,14 +260,6 @@ class NodeTable:
         words = (whole.astype(object) * shifts).sum(axis=-1)
         return [tuple(map(int, each.T.ravel())) for each in words], np.asarray(which).ravel()
 
-    def rows_of(self, choice: int) -> list[int]:
-        """Return the rows of a table that is loaded, for the choice of a node."""
-        found = [0] * self.columns[0].shape[1]
-        for bit, values in enumerate(self.columns):
-            of_choice = np.maximum(values[0, :, choice], 0).tolist()
-            found = [row | value << bit for row, value in zip(found, of_choice, strict=True)]
-        return found
-
 
 class BitPlacer:
     """Finds the places of the bits that a module of a family is given.
@@ -273,8 +269,6 @@ class BitPlacer:
 
     Parameters
     ----------
-    columns : Columns
-        If these are writable, nothing follows from contents, and each bit has a place of its own.
     many : bool
         True if the family has at least as many nodes as there are groups of nodes, so that a column
         of the sequencer costs less than tables.
@@ -287,7 +281,7 @@ class BitPlacer:
     """
 
     def __init__(self, columns: Columns, *, many: bool) -> None:
-        self.columns, self._writable, self._many = columns, columns.writable, many
+        self.columns, self._many = columns, many
         self.tables: list[NodeTable] = []
         self.bit_slots: list[IntArray] = []
         self.address_slots: list[IntArray] = []
@@ -315,7 +309,7 @@ class BitPlacer:
     ) -> int | None:
         """Return the slot of an address that the sequencer sends, None if it had better not."""
         common = self.common(values, delays)
-        if common is None or not (alike or self._many or self._writable):
+        if common is None or not (alike or self._many):
             return None
         each = zip(common, delays.distinct, strict=True)
         numbers = [self.columns.add_address(first, delay, pitch, bits) for first, delay in each]
@@ -337,7 +331,13 @@ class BitPlacer:
         return _add_slot(self.valid_slots, numbers, delays)
 
     def bit(
-        self, values: IntArray, delays: MemberDelays, *, alike: bool = False, early: bool = False
+        self,
+        values: IntArray,
+        delays: MemberDelays,
+        *,
+        alike: bool = False,
+        early: bool = False,
+        table: str = "",
     ) -> Bit:
         """Return the place of a bit.
 
@@ -349,46 +349,58 @@ class BitPlacer:
             True if all nodes that know the value agree, those of other families included.
         early : bool
             True if a register behind the place holds it, so that a table shows it a cycle earlier.
+        table : str
+            The purpose of the table, if tables are loaded.
         """
-        if not self._writable:
-            known = np.unique(values[values >= 0])
-            if len(known) < 2:
-                return Bit(Place.CONSTANT, int(known[0]) if len(known) else 0)
+        known = np.unique(values[values >= 0])
+        if len(known) < 2:
+            return Bit(Place.CONSTANT, int(known[0]) if len(known) else 0)
         common = self.common(values, delays)
-        if common is not None and (alike or self._many or self._writable):
+        if common is not None and (alike or self._many):
             each = zip(common, delays.distinct, strict=True)
             numbers = [self.columns.add_bit(of_row, delay) for of_row, delay in each]
             return Bit(Place.COLUMN, _add_slot(self.bit_slots, numbers, delays))
-        by_row, by_choice = True, False
-        if not self._writable:
+        by_row = by_choice = self.columns.by_setting
+        if not by_row:
             # One after the other: a value may depend on either of the two, but not on both.
             by_choice = _depends(values, 2)
             values = values if by_choice else values.max(axis=2, keepdims=True)
             by_row = _depends(values, 1)
             values = values if by_row else values.max(axis=1, keepdims=True)
-        table = NodeTable(delays.later(-int(early)), by_row, by_choice)
-        number = self._table(table)
-        bit = self.tables[number].add(values, merge=not self._writable)
-        return Bit(Place.TABLE, bit, number)
+        name = table if self.columns.by_setting else ""
+        shown = delays.later(-int(early))
+        number = self._table(NodeTable(shown, by_row, by_choice, name))
+        held = 0
+        if name:
+            first = self.tables[number].delays
+            held = shown.distinct[0][0] - first.distinct[0][0]
+        return Bit(Place.TABLE, self.tables[number].add(values), number, held)
 
     def _table(self, wanted: NodeTable) -> int:
         """Return the number of a table with the same address; it is added if there is none."""
         for number, table in enumerate(self.tables):
-            if (table.by_row, table.by_choice) == (wanted.by_row, wanted.by_choice) and (
+            same = (table.by_row, table.by_choice) == (wanted.by_row, wanted.by_choice) and (
                 not table.by_row or table.delays.key == wanted.delays.key
-            ):
+            )
+            if table.name == wanted.name and (same or wanted.name):
                 return number
         self.tables.append(wanted)
-        for delays in wanted.delays.distinct if wanted.by_row else ():
+        for delays in wanted.delays.distinct if wanted.by_row and not wanted.name else ():
             self.columns.add_row(delays)
         return len(self.tables) - 1
 
     def number(
-        self, values: IntArray, bits: int, delays: MemberDelays, *, early: bool = False
+        self,
+        values: IntArray,
+        bits: int,
+        delays: MemberDelays,
+        *,
+        early: bool = False,
+        table: str = "",
     ) -> tuple[Bit, ...]:
         """Return the places of the bits of a number, least significant bit first."""
         each = [np.where(values >= 0, values >> k & 1, -1) for k in range(bits)]
-        return tuple(self.bit(bit, delays, early=early) for bit in each)
+        return tuple(self.bit(bit, delays, early=early, table=table) for bit in each)
 
     def code(
         self,
@@ -397,6 +409,7 @@ class BitPlacer:
         delays: MemberDelays,
         *,
         alike: bool,
+        table: str = "",
     ) -> tuple[Bit, ...]:
         """Return the places of select bits, which a register behind them holds.
 
@@ -409,7 +422,7 @@ class BitPlacer:
         """
         columns = np.array([*codes, [-1] * len(codes[0])], int)
         return tuple(
-            self.bit(columns[index, k], delays, alike=alike, early=True)
+            self.bit(columns[index, k], delays, alike=alike, early=True, table=table)
             for k in range(len(codes[0]))
         )
 

@@ -1,297 +1,279 @@
-"""Room: programs that a writable core can carry out, and the bus that loads their tables.
+"""Room: a core whose nodes do what tables say that are loaded.
 
-With `room` a core has RAMs in place of ROMs. Nothing of its structure follows from the contents of
-one program: each multiplexer has the inputs that any program of the room selects at any node, each
-memory the words that any of them needs, and no two bits share a place.
+With a room nothing of the structure of a core follows from one program. The planners see *template*
+rows, in which each control point takes every value that the room allows, independently of all
+others and at each node. So they find the structure by their usual rules: a multiplexer has the
+inputs of all programs, and two bits share a place only if they are equal in every program. Behind
+the template may be the rows of a program: then the same plan says what tables have to hold.
 
-A word of the load bus goes to a piece of a row of a table::
-
-    table number = owner << kind bits | kind     owner: a node, or, behind the last, the sequencer
-    row          = | .. | piece 1 | piece 0 |    a piece has the bits of a word of the bus
+Each node has a table for each `SettingTable`. A row of the sequencer names a *setting* in each of
+them, so that what rows have in common lies there once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+import enum
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from amaranth.hdl import Cat, Module, Signal, Value
-from amaranth.lib import memory
-from amaranth.lib.wiring import In, Member, Out
+from amaranth.lib.data import StructLayout
 
-from ...errors import InputError
-from ...program import Program
-from ...program.fields import IDLE, Action
-from ...topology import IntArray
-from ..memories import address_width, fitting
-from ..modules import Leaf
+from ...program.fields import IDLE, Action, Loop, Sources, Stage, memories_of
+from ...program.timing import ADDRESS, SETTING
+from ...topology import IntArray, Topology
+from ..memories import address_width
 from .kinds import NodeKinds
-from .rows import RowField, Rows
+from .places import Columns
+from .router import plan_all_crossbars
+from .rows import Delays, RowField, Rows
+from .store_plan import plan_stores
 
-__all__ = ["LoadBus", "LoadWord", "RamColumns", "RoomKinds", "RoomRows", "TableRam"]
+if TYPE_CHECKING:
+    from ...collective import Operator
+    from ...program import Program
 
-#: Bits of a word of the load bus.
-WORD = 32
+__all__ = ["RoomKinds", "RoomRows", "RoomShape", "SettingTable", "assemble",
+           "entry_layout", "lasting", "row_layout"]  # fmt: skip
+
+#: Template values of each control point, at all nodes together. With so many, random values of two
+#: points agree by chance nowhere.
+SAMPLES = 1 << 13
+
+#: The least bits for the cycles from the last slot of a run to its end, and of a row.
+DRAIN_BITS, LEAST_BITS = 6, 5
 
 
-class LoadWord(NamedTuple):
-    """A word for the load bus."""
+class SettingTable(enum.IntEnum):
+    """The tables of a node."""
 
-    table: int
-    row: int
-    piece: int
-    word: int
+    #: The words that out-ports select.
+    SELECT = 0
+    #: The words that operators select.
+    OPERAND = 1
+    #: The memory that each reader reads, and the first address.
+    READ = 2
+    #: For what comes by each in-port, the cycles after which it is stored; 0 for never.
+    STORE = 3
 
 
-@dataclass(frozen=True)
-class LoadBus:
-    """The load bus of a writable core.
+class RoomShape(Protocol):
+    """What a core has to know of the programs that may be loaded.
 
-    Parameters
+    Attributes
     ----------
-    owners : int
-        Nodes, and the sequencer behind them.
-    kinds : int
-        Tables of the owner that has most.
-    rows : int
-        Rows of the longest table.
-    bits : int
-        Bits of the widest row.
-
-    Examples
-    --------
-    >>> bus = LoadBus(owners=10, kinds=3, rows=5, bits=40)
-    >>> bus.inputs
-    {'load_valid': 1, 'load_every': 1, 'load_table': 6, 'load_row': 3, 'load_piece': 1, \
-'load_word': 32}
-    >>> bus.number(owner=2, kind=1)
-    9
+    depth : int
+        The most cycles from the slot of a row to the arrival of its words.
+    words, sent_words : int
+        Words of the memory of an in-port, and of that of what the node sends.
+    settings : tuple of int
+        Number of settings in each `SettingTable`.
+    rows, entries, chunks : int
+        The most rows, forms of modes, and chunks of a message.
+    late : bool
+        True if a form may read all words a link later.
     """
 
-    owners: int
-    kinds: int
-    rows: int
-    bits: int
-
-    @property
-    def kind_bits(self) -> int:
-        """Bits of the number of a table among those of its owner."""
-        return address_width(self.kinds)
-
-    def number(self, owner: int, kind: int) -> int:
-        """Return the number of a table."""
-        return owner << self.kind_bits | kind
-
-    @property
-    def inputs(self) -> dict[str, int]:
-        """The inputs of the bus, each with its width."""
-        return {
-            "load_valid": 1,
-            "load_every": 1,
-            "load_table": address_width(self.owners) + self.kind_bits,
-            "load_row": address_width(self.rows),
-            "load_piece": address_width(-(-self.bits // WORD)),
-            "load_word": WORD,
-        }
-
-    def words(self, table: int, rows: Iterable[int], bits: int) -> Iterator[LoadWord]:
-        """Yield the words that load a table."""
-        for row, value in enumerate(rows):
-            for piece in range(-(-bits // WORD)):
-                yield LoadWord(table, row, piece, value >> WORD * piece & (1 << WORD) - 1)
-
-
-class TableShape(NamedTuple):
-    """A table that the load bus writes.
-
-    Parameters
-    ----------
-    rows : sequence of int
-        The rows that are there at first; 0 for those that follow.
-    """
-
-    name: str
-    rows: Sequence[int]
+    topology: Topology
+    flits: int
     depth: int
-    bits: int
-
-
-def add_ram(
-    m: Module, shape: TableShape, *, address: Value, chosen: Value, load: dict[str, Value]
-) -> Value:
-    """Add a table that the load bus writes; return the row, a cycle after its address.
-
-    Parameters
-    ----------
-    chosen : Value
-        High while the bus has a word for this table.
-    load : dict of str to Value
-        The signals of the bus.
-    """
-    pieces = -(-shape.bits // WORD)
-    ram = memory.Memory(shape=pieces * WORD, depth=max(shape.depth, 2), init=[*shape.rows])
-    ram.data.name = shape.name
-    m.submodules[shape.name] = ram
-    read, write = ram.read_port(), ram.write_port(granularity=WORD)
-    enables = [chosen & (load["load_piece"] == piece) for piece in range(pieces)]
-    m.d.comb += [
-        read.addr.eq(fitting(address, len(read.addr))),
-        write.addr.eq(fitting(load["load_row"], len(write.addr))),
-        write.data.eq(load["load_word"].replicate(pieces)),
-        write.en.eq(Cat(*enables)),
-    ]
-    return read.data[: shape.bits]
-
-
-class TableRam(Leaf):
-    """A table of a node that the load bus writes.
-
-    Members
-    -------
-    number : In
-        The number of the table.
-    address : In
-    load_valid, load_every, load_table, load_row, load_piece, load_word : In
-        The load bus.
-    data : Out(bits)
-        The row, a cycle after its address.
-    """
-
-    def __init__(self, bus: LoadBus, rows: int, bits: int) -> None:
-        self._bus, self._rows, self._bits = bus, rows, bits
-        members: dict[str, Member] = {name: In(width) for name, width in bus.inputs.items()}
-        members |= {"number": In(bus.inputs["load_table"]), "address": In(address_width(rows))}
-        super().__init__(members | {"data": Out(bits)})
-
-    def elaborate(self, platform: object) -> Module:
-        """Build the table."""
-        m, kind = Module(), self._bus.kind_bits
-        load = {name: self.value(name) for name in self._bus.inputs}
-        table, number = load["load_table"], self.value("number")
-        mine = (table[:kind] == number[:kind]) & (
-            load["load_every"] | (table[kind:] == number[kind:])
-        )
-        row = add_ram(
-            m,
-            TableShape("rows", (), self._rows, self._bits),
-            address=self.value("address"),
-            chosen=load["load_valid"] & mine,
-            load=load,
-        )
-        m.d.comb += self.data.eq(row)
-        return m
-
-
-class RamColumns:
-    """Columns of the sequencer in a table that the load bus writes.
-
-    Parameters
-    ----------
-    address : Value
-        The row.
-    """
-
-    def __init__(self, address: Value) -> None:
-        self._address = address
-        self.columns: list[tuple[IntArray, Signal]] = []
-
-    def read(self, values: IntArray, bits: int = 1) -> Value:
-        """Return a value a cycle after its row."""
-        signal = Signal(bits, name=f"column_{len(self.columns)}")
-        self.columns.append((values, signal))
-        return signal
+    words: int
+    rows: int
+    entries: int
+    chunks: int
+    late: bool
+    settings: tuple[int, ...]
 
     @property
-    def bits(self) -> int:
-        """Bits of a row."""
-        return sum(len(signal) for _, signal in self.columns)
+    def sent_words(self) -> int: ...
 
     @property
-    def rows(self) -> list[int]:
-        """The rows of the program that is there at first."""
-        shift, found = 0, [0] * len(self.columns[0][0])
-        for values, signal in self.columns:
-            found = [row | int(value) << shift for row, value in zip(found, values, strict=True)]
-            shift += len(signal)
-        return found
+    def sources(self) -> Sources: ...
 
-    def build(self, m: Module, name: str, *, chosen: Value, load: dict[str, Value]) -> None:
-        """Add the table."""
-        rows = self.rows
-        shape = TableShape(name, rows, len(rows), self.bits)
-        row = add_ram(m, shape, address=self._address, chosen=chosen, load=load)
-        m.d.comb += Cat(*(signal for _, signal in self.columns)).eq(row)
+    def inputs_of(self, action: Action, port: int) -> tuple[int, ...]:
+        """Return the numbers of the sources of an out-port, or of an operator."""
+
+    def memories(self, port: int) -> tuple[int, ...]:
+        """Return the memories that a reader reads."""
+
+    def parsed_operators(self) -> tuple[Operator, ...]:
+        """Return the operators that runs choose from."""
+
+
+def address_bits(room: RoomShape) -> int:
+    """Return the bits of an address of the deepest memory."""
+    return address_width(max(room.words, room.sent_words))
+
+
+def lasting(room: RoomShape) -> dict[str, int]:
+    """Return what says how long a row lasts: its pause, whether it has no block, or is the last."""
+    return {"pause": (room.depth + 2).bit_length() + 2, "empty": 1, "ends": 1}
+
+
+def row_layout(room: RoomShape) -> StructLayout:
+    """Return the layout of the row table of the sequencer.
+
+    A row has how long the next one lasts, which is the first behind the last; where words are
+    stored; and a setting in each table of the nodes.
+    """
+    named = {
+        f"setting_{table.name.lower()}": address_width(count)
+        for table, count in zip(SettingTable, room.settings, strict=True)
+    }
+    return StructLayout({**lasting(room), "at": address_bits(room), **named})
+
+
+def entry_layout(room: RoomShape) -> dict[str, int]:
+    """Return what the sequencer has to know of a form, in bits; the rest is of its first row."""
+    longest = room.topology.longest_link
+    return {
+        "first": address_width(room.rows),
+        "by_flit": 1,
+        "streams": 1,
+        "late": 1,
+        "chunks": room.chunks.bit_length(),
+        "drain": max(room.depth.bit_length() + 1, DRAIN_BITS),
+        "least": max(longest.bit_length() + 2, LEAST_BITS),
+        **lasting(room),
+    }
 
 
 class RoomRows(Rows):
-    """The rows of the programs of a room: their variants side by side.
-
-    All programs have the same forms, rows, blocks, pauses, memories and sources.
+    """Template rows, and behind them rows of a program.
 
     Parameters
     ----------
-    programs : sequence of Program
-        The first is there before anything is loaded.
+    values : mapping of Action to (ndarray of int), shape (rows, nodes, ports)
+        The values of control points in the rows of a program: sources by their numbers in the
+        room, memories, addresses, and cycles until words are stored; -1 where they do not matter.
     """
 
-    def __init__(self, programs: Sequence[Program]) -> None:
-        super().__init__(programs[0])
-        self.each = [Rows(program) for program in programs]
-        for rows in self.each[1:]:
-            self._check(rows)
-        self.depth = np.concatenate([rows.depth for rows in self.each])
-        counts = [len(rows.used) for rows in self.each]
-        self.firsts = np.cumsum(counts) - counts
+    def __init__(
+        self, room: RoomShape, program: Program, values: Mapping[Action, IntArray] | None = None
+    ) -> None:
+        self.room, self.program = room, program
+        ports, nodes = room.topology.ports, room.topology.nodes
+        self.links = room.topology.one_latency or 1
+        self._template, self._values = -(-SAMPLES // nodes), values or {}
+        rows = next(map(len, self._values.values()), 0)
+        self.loops: tuple[Loop, ...] = (program.loop,)
+        self.starts, self.stops = np.zeros(1, int), np.array([self._template + rows])
+        self.form_of_row = np.zeros(self.count, int)
+        self.used = np.arange(nodes)
+        self.memories = memories_of(range(ports), 1)
+        self.depth = np.tile([room.words] * ports + [room.sent_words], (nodes, 1))
+        self._known: dict[tuple[Action, int], RowField | None] = {}
 
-    def _check(self, rows: Rows) -> None:
-        """Refuse a program that does not fit."""
-        for mine, theirs in zip(self.loops, rows.loops, strict=True):
-            same = mine.order is theirs.order and mine.sources == theirs.sources
-            same = same and (mine.flits, mine.least, mine.padded, mine.pitch) == (
-                theirs.flits, theirs.least, theirs.padded, theirs.pitch
-            )  # fmt: skip
-            same = same and np.array_equal(mine.blocks, theirs.blocks)
-            if not (same and np.array_equal(mine.pause, theirs.pause)):
-                raise InputError("Programs of a room must have equal rows, blocks and sources")
-        if rows.memories != self.memories:
-            raise InputError("Programs of a room must have equal memories")
+    @property
+    def blocks(self) -> IntArray:  # type: ignore[override]
+        """Blocks of each row: stores say by themselves when they do nothing."""
+        return np.ones(self.count, int)
+
+    @property
+    def template(self) -> int:
+        """Number of template rows."""
+        return self._template
+
+    @property
+    def sources(self) -> Sources:
+        """The sources of the room."""
+        return self.room.sources
+
+    def pitch(self, memory: int) -> Delays:
+        """Return 1, or 0 for the memory of what is sent, where chunks lie in turn."""
+        return (int(memory < self.room.topology.ports),)
+
+    def most_word(self, pitch: Delays) -> int:
+        """Return the largest distance of an address from the first: it is any."""
+        return (1 << address_bits(self.room)) - 1
+
+    def numbers(self, action: Action) -> list[int]:
+        """Return the numbers of the control points of an action."""
+        return [*range(self.room.topology.ports)]
+
+    def _draw(
+        self, action: Action, number: int, options: Sequence[int], *, alike: bool = False
+    ) -> IntArray:
+        """Return random values of a control point, among them each of some options."""
+        shape = self._template, 1 if alike else len(self.used)
+        seed = [*Action].index(action), number
+        values = np.random.default_rng(seed).integers(len(options), size=shape)
+        values.flat[: len(options)] = range(len(options))
+        found: IntArray = np.array(options)[values]
+        return np.broadcast_to(found, (self._template, len(self.used)))
 
     def _joined(self, action: Action, number: int) -> RowField | None:
-        """Return the values of a control point in all variants of all programs."""
-        fields = [rows.field(action, number) for rows in self.each]
-        delays = {field.delays for field in fields if field is not None}
-        if not delays:
+        """Return template values, and those of the program."""
+        delays = {Action.SELECT: SETTING, Action.OPERAND: SETTING + self.links}
+        found = self._drawn(action, number)
+        if found is None:
             return None
-        if len(delays) > 1:
-            raise InputError("Programs of a room must have equal delays")
-        values = [
-            np.full((self.count, len(rows.used)), IDLE) if field is None else field.values
-            for field, rows in zip(fields, self.each, strict=True)
-        ]
-        return RowField(np.concatenate(values, axis=1), delays.pop())
+        if action in self._values:
+            found = np.concatenate([found, self._values[action][..., number]])
+        missing = ((0, self.count - len(found)), (0, 0))
+        found = np.pad(found, missing, constant_values=IDLE)
+        reads = action in (Action.READ, Action.MEMORY)
+        return RowField(found, (delays.get(action, ADDRESS if reads else SETTING),))
+
+    def _drawn(self, action: Action, number: int) -> IntArray | None:
+        """Return the template values of a control point, or None if it does nothing."""
+        room, sources, draw = self.room, self.room.sources, partial(self._draw, action, number)
+        if action in (Action.SELECT, Action.OPERAND):
+            options = room.inputs_of(action, number)
+            return draw(options) if options else None
+        if action is Action.MEMORY:
+            return draw(room.memories(number))
+        if action is Action.READ:
+            memory = self.field(Action.MEMORY, number)
+            assert memory is not None
+            size = 1 << np.array([address_width(depth) for depth in self.depth[0].tolist()])
+            return draw(range(size.max())) % size[memory.values[: self._template]]
+        if number >= room.topology.ports:
+            return None
+        if action is Action.WRITE:
+            return draw(range(1 << address_width(room.words)), alike=True)
+        if action is Action.TAP:
+            return draw(range(room.depth + 1))
+        stage = Stage.MADE if sources.made else Stage.PORT
+        return draw([sources.listed.index((stage, number))], alike=True)
+
+
+def assemble(
+    room: RoomShape, program: Program, values: Mapping[Action, IntArray], *, idles: bool
+) -> dict[SettingTable, IntArray]:
+    """Return the bits that nodes have in each table in rows, shape (rows, nodes, bits).
+
+    Parameters
+    ----------
+    values : mapping of Action to (ndarray of int)
+        See `RoomRows`.
+    idles : bool
+        True if the word that changes nothing is 0.
+
+    Returns
+    -------
+    dict of SettingTable to (ndarray of int)
+        -1 where a bit does not matter; no bits for a table that nodes do not have.
+    """
+    rows = RoomRows(room, program, values)
+    kinds, columns = RoomKinds(rows), Columns(by_setting=True)
+    routers, operators = plan_all_crossbars(rows, kinds, columns, idles=idles)
+    stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=False, beat=1)
+    known = {
+        table.name: np.stack(table.columns, axis=-1)[0, rows.template :]
+        for each in (*routers, *operators, *stores)
+        for table in each.placer.tables
+    }
+    none = np.zeros((rows.count - rows.template, len(rows.used), 0), int)
+    return {table: known.get(table.name.lower(), none) for table in SettingTable}
 
 
 class RoomKinds(NodeKinds):
-    """The one kind of nodes of a writable core: each may carry out any variant of the room."""
+    """The one kind of nodes of a core with a room: each may do what any node does."""
 
     def __init__(self, rows: RoomRows) -> None:
-        super().__init__(rows)
-        self._room = rows
-        nodes = rows.program.topology.nodes
-        self.kind_of = np.zeros(nodes, int)
-        variants = np.arange(len(rows.depth))
-        self.variants = np.broadcast_to(variants, (1, rows.count, len(variants)))
-        received = [NodeKinds(each).received for each in rows.each]
-        self.__dict__["received"] = (
-            frozenset[int]().union(*(kind for each in received for kind in each)),
-        )
-
-    def choice(self, program: int, nodes: IntArray) -> IntArray:
-        """Return the choice that each node has to be loaded with for a program of the room."""
-        rows = self._room.each[program]
-        found: IntArray = self._room.firsts[program] + np.searchsorted(
-            rows.used, rows.program.variant_of[nodes]
-        )
-        return found
+        nodes = len(rows.used)
+        self.rows, self.kind_of = rows, np.zeros(nodes, int)
+        self.variants = np.broadcast_to(np.arange(nodes), (1, rows.count, nodes))
+        self.__dict__["received"] = (frozenset(range(len(rows.memories))),)

@@ -32,7 +32,7 @@ from .part import (
 from .places import BitPlacer, Columns, MemberDelays
 from .rows import Rows
 
-__all__ = ["Crossbar", "Operators", "Router", "plan_crossbars"]
+__all__ = ["Crossbar", "Operators", "Router", "plan_all_crossbars"]
 
 assert SETTING + 1 == LINK, "a router has one register"
 assert COMBINE == 1, "a result has one register, besides those of the operator's own hardware"
@@ -86,10 +86,22 @@ def plan_crossbars(
             given, codes = plan_choice(words[port], idles=idles, branched=branched[port])
             index = uses.inputs(port, members, kinds.values(field.values, members))
             delays = MemberDelays.alike(field.delays, len(members))
-            bits = placer.code(index, codes, delays, alike=field.agrees)
+            table = action.value
+            bits = placer.code(index, codes, delays, alike=field.agrees, table=table)
             choices.append(Choice(given, bits, branched[port], idles=len(codes) > len(given)))
         found.append(Crossbar(family, tuple(choices), placer))
     return found
+
+
+def plan_all_crossbars(
+    rows: Rows, kinds: NodeKinds, columns: Columns, *, idles: bool
+) -> tuple[list[Crossbar], list[Crossbar]]:
+    """Plan the crossbars of routers, and those of operators, if there are any."""
+    routers = plan_crossbars(rows, kinds, columns, Action.SELECT, idles=idles, fast=False)
+    operators: list[Crossbar] = []
+    if rows.loops[0].sources.results:
+        operators = plan_crossbars(rows, kinds, columns, Action.OPERAND, idles=idles, fast=True)
+    return routers, operators
 
 
 class Router(NodePart):

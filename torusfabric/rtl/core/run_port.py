@@ -18,8 +18,13 @@ form; ``last_entry`` and ``last_root``, those of the run under way, or of the la
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...program import Program
 from ..memories import address_width
+
+if TYPE_CHECKING:
+    from .room import RoomShape
 
 __all__ = ["RunPort"]
 
@@ -37,6 +42,8 @@ class RunPort:
         True if runs wait for words that were written just before they were started.
     resets : bool
         True if an input ends runs.
+    room : RoomShape, optional
+        What may be loaded, if tables are.
 
     Attributes
     ----------
@@ -63,6 +70,7 @@ class RunPort:
         lead: int = 2,
         holds: bool = False,
         resets: bool = True,
+        room: RoomShape | None = None,
     ) -> None:
         self.lead, self.resets = lead, resets
         forms = program.forms
@@ -71,6 +79,7 @@ class RunPort:
         self.cycles = max(timing.cycles for timing in timings)
         roots = [mode.groups.size for mode in program.modes if mode.any_root]
         flits = max(form.loop.flits for form in forms)
+        rows = max(form.loop.rows for form in forms)
         counts = {
             "entry": len(forms),
             "last": max(flits, 2) if program.any_length else 0,
@@ -78,12 +87,16 @@ class RunPort:
             "operation": len(program.operators),
             "section": sections,
         }
+        if room is not None:
+            self.cycles, rows = (1 << 32) - 1, room.rows
+            counts |= {"entry": room.entries, "last": max(room.flits, 2), "root": 0}
+            counts["operation"] = len(room.parsed_operators())
         chosen = {name: address_width(count) for name, count in counts.items() if count > 1}
         also = {"settling": self.hold > 0, "reset": resets}
         self.inputs = {"start": 1} | chosen | {name: 1 for name, there in also.items() if there}
         states = [*(("idle", "ending", "ends") if lead else ()), "busy", "done"]
         self.outputs = dict.fromkeys(states, 1) | {"cycles": 32}
         if program.any_length:
-            self.outputs["round"] = address_width(max(form.loop.rows for form in forms))
+            self.outputs["round"] = address_width(rows)
         held = {"last_entry": "entry", "last_root": "root"}
         self.outputs |= {name: chosen[of] for name, of in held.items() if of in chosen}

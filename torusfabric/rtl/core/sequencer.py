@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from ...program.timing import DISTRIBUTION
 from ...topology import IntArray
@@ -20,12 +20,11 @@ from ..memories import choose, constant_at
 from ..modules import Leaf, delayed, pulsed
 from ..operator_unit import OperatorUnit
 from .places import Columns
-from .room import LoadBus, RamColumns
 from .rows import Delays, Rows, later
 from .run_port import RunPort
 from .slots import Chosen, Slots
 
-__all__ = ["Sequencer", "row_bits", "signal_widths"]
+__all__ = ["RunControl", "Sequencer", "row_bits", "signal_widths"]
 
 
 def row_bits(rows: Rows) -> int:
@@ -52,7 +51,122 @@ def signal_widths(rows: Rows, columns: Columns) -> dict[str, int]:
     return {name: width for name, width in found.items() if width}
 
 
-class Sequencer(Leaf):
+class RunControl(Leaf):
+    """Takes starts, and shows the state of runs: what sequencers have in common.
+
+    Parameters
+    ----------
+    members : dict of str to Member
+        Members beside those of the run port.
+    shares : bool
+        True if nodes have to know when a run uses their memories.
+    asked : bool
+        True if a shared memory port reads by addresses of the sequencer.
+    """
+
+    def __init__(
+        self,
+        port: RunPort,
+        unit: OperatorUnit | None,
+        members: dict[str, Member],
+        *,
+        shares: bool,
+        asked: bool = False,
+    ) -> None:
+        self._port, self._unit = port, unit
+        found: dict[str, Member] = {name: In(bits) for name, bits in port.inputs.items()}
+        found |= {name: Out(bits) for name, bits in port.outputs.items()}
+        found |= {
+            "node_busy": Out(int(shares)),
+            "operator_code": Out(unit.bits if unit else 0),
+            "node_section": Out(port.inputs.get("section", 0)),
+        }
+        super().__init__(found | members)
+        self._node_busy: Signal | None = None
+        if shares:
+            self._node_busy = self.node_busy
+        elif asked:
+            self._node_busy = Signal(name="node_busy")
+        if port.lead:
+            self.idle = Signal(init=1, name="idle")
+        self._accepted = Signal(name="accepted")
+        self._waits: Value = self._accepted
+
+    @cached_property
+    def _m(self) -> Module:
+        """The module that is built."""
+        return Module()
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        """Return the sequencer; it is built once, however often it is asked for."""
+        return self._built
+
+    @cached_property
+    def _built(self) -> Elaboratable:
+        """The sequencer."""
+        raise NotImplementedError
+
+    def _ended(self, stages: Value, early: int) -> Value:
+        """Return a signal that is high some cycles before the last one of a run."""
+        raise NotImplementedError
+
+    # The start
+
+    def _accept(self) -> Value:
+        """Hold what a start chooses; return a signal that is high when the run begins."""
+        m, names, accepted = self._m, self._port.inputs, self._accepted
+        free = self.idle if self._port.lead else ~self.busy
+        m.d.comb += accepted.eq(self.value("start") & free)
+        with m.If(accepted):
+            for name, held in (("entry", "last_entry"), ("root", "last_root"),
+                               ("section", "node_section")):  # fmt: skip
+                if name in names:
+                    m.d.sync += getattr(self, held).eq(self.value(name))
+            if self._unit and self._unit.bits:
+                codes = [Const(code, self._unit.bits) for code in self._unit.codes]
+                m.d.sync += self.operator_code.eq(choose(codes, self.value("operation")))
+        if "node_root" in self.signature.members:
+            m.d.comb += self.node_root.eq(self.last_root)
+        if not self._port.hold:
+            return accepted
+        held, waits = Signal(name="held"), Signal(name="waits")
+        m.d.comb += waits.eq(accepted | held)
+        m.d.sync += held.eq(waits & self.value("settling"))
+        self._waits = waits
+        return waits & ~self.value("settling")
+
+    def _show_state(self, stages: Value, last: Value) -> None:
+        """Show whether a run is under way, and its cycles.
+
+        A run that begins in the last cycle of another is shown a cycle later, so that the end of
+        that one is seen.
+        """
+        m, accepted, begun = self._m, self._waits, 0
+        if self._port.lead:
+            followed = Signal(name="followed")
+            m.d.sync += followed.eq(accepted & last)
+            accepted, begun = (accepted & ~last) | followed, followed
+            m.d.sync += self.ending.eq(self._ended(stages, 2))
+            m.d.sync += self.idle.eq((self.idle | self.ending) & ~self._accepted)
+            m.d.comb += self.ends.eq(self._ended(stages, self._port.lead))
+        # A longer chain of carries than is needed would limit the clock.
+        cycles = self.cycles[: self._port.cycles.bit_length()]
+        with m.If(accepted):
+            m.d.sync += [self.busy.eq(1), self.done.eq(0), cycles.eq(begun)]
+        with m.Elif(self.busy):
+            m.d.sync += cycles.eq(cycles + 1)
+            with m.If(last):
+                m.d.sync += [self.busy.eq(0), self.done.eq(1)]
+        if self._node_busy is None:
+            return
+        # As late as may be: words that were written just before are on their way.
+        with m.If(self._ended(stages, DISTRIBUTION)):
+            m.d.sync += self._node_busy.eq(0)
+        with m.Elif(stages[1]):
+            m.d.sync += self._node_busy.eq(1)
+
+
+class Sequencer(RunControl):
     """Steps through the rows and flits of a program, and counts the cycles.
 
     Members
@@ -77,51 +191,20 @@ class Sequencer(Leaf):
         port: RunPort,
         columns: Columns,
         unit: OperatorUnit | None,
-        bus: LoadBus | None = None,
         *,
         by_root: bool,
         shares: bool,
     ) -> None:
-        self._rows, self._port, self._columns, self._unit = rows, port, columns, unit
-        self._bus = bus
+        self._rows, self._columns = rows, columns
         asked = [columns.address_bits[number] for number in columns.asked]
         self._timings = [form.timing for form in rows.program.forms]
-        inputs, outputs = port.inputs, port.outputs
-        held = {
-            "node_busy": int(shares),
-            "operator_code": unit.bits if unit else 0,
-            "node_root": inputs.get("root", 0) * by_root,
-            "node_section": inputs.get("section", 0),
-        }
-        super().__init__(
-            {name: In(bits) for name, bits in inputs.items()}
-            | {"idle_address": In(max(asked, default=0))}
-            | {name: In(bits) for name, bits in (bus.inputs if bus else {}).items()}
-            | {name: Out(bits) for name, bits in outputs.items()}
-            | {name: Out(bits) for name, bits in held.items()}
-            | {name: Out(bits) for name, bits in signal_widths(rows, columns).items()}
-        )
-        self._node_busy: Signal | None = None
-        if shares:
-            self._node_busy = self.node_busy
-        elif asked:
-            self._node_busy = Signal(name="node_busy")
-        if port.lead:
-            self.idle = Signal(init=1, name="idle")
-        self._accepted = Signal(name="accepted")
-        self._waits: Value = self._accepted
+        members: dict[str, Member] = {"idle_address": In(max(asked, default=0))}
+        members["node_root"] = Out(port.inputs.get("root", 0) * by_root)
+        members |= {name: Out(bits) for name, bits in signal_widths(rows, columns).items()}
+        super().__init__(port, unit, members, shares=shares, asked=bool(asked))
         self._clears: Value | None = None
         self._lines: dict[tuple[str, Delays], list[Value]] = {}
         self._form: Value = Const(0, 1)
-
-    @cached_property
-    def _m(self) -> Module:
-        """The module that is built."""
-        return Module()
-
-    def elaborate(self, platform: object) -> Elaboratable:
-        """Return the sequencer; it is built once, however often it is asked for."""
-        return self._built
 
     @cached_property
     def _built(self) -> Elaboratable:
@@ -155,31 +238,6 @@ class Sequencer(Leaf):
             m.d.sync += self.round.eq(slots.row - delayed(m, start, 1))
         return ResetInserter(self.value("reset"))(m) if self._port.resets else m
 
-    # The start
-
-    def _accept(self) -> Value:
-        """Hold what a start chooses; return a signal that is high when the run begins."""
-        m, names, accepted = self._m, self._port.inputs, self._accepted
-        free = self.idle if self._port.lead else ~self.busy
-        m.d.comb += accepted.eq(self.value("start") & free)
-        with m.If(accepted):
-            for name, held in (("entry", "last_entry"), ("root", "last_root"),
-                               ("section", "node_section")):  # fmt: skip
-                if name in names:
-                    m.d.sync += getattr(self, held).eq(self.value(name))
-            if self._unit and self._unit.bits:
-                codes = [Const(code, self._unit.bits) for code in self._unit.codes]
-                m.d.sync += self.operator_code.eq(choose(codes, self.value("operation")))
-        if "node_root" in self.signature.members:
-            m.d.comb += self.node_root.eq(self.last_root)
-        if not self._port.hold:
-            return accepted
-        held, waits = Signal(name="held"), Signal(name="waits")
-        m.d.comb += waits.eq(accepted | held)
-        m.d.sync += held.eq(waits & self.value("settling"))
-        self._waits = waits
-        return waits & ~self.value("settling")
-
     # The state of the run
 
     def _stages(self, goes_on: Value) -> Value:
@@ -203,36 +261,6 @@ class Sequencer(Leaf):
         ages = [timing.drain - min(early, timing.drain) for timing in self._timings]
         ended = {age: stages[age + 1] & ~stages[age] for age in ages}
         return choose([ended[age] for age in ages], self._form)
-
-    def _show_state(self, stages: Value, last: Value) -> None:
-        """Show whether a run is under way, and its cycles.
-
-        A run that begins in the last cycle of another is shown a cycle later, so that the end of
-        that one is seen.
-        """
-        m, accepted, begun = self._m, self._waits, 0
-        if self._port.lead:
-            followed = Signal(name="followed")
-            m.d.sync += followed.eq(accepted & last)
-            accepted, begun = (accepted & ~last) | followed, followed
-            m.d.sync += self.ending.eq(self._ended(stages, 2))
-            m.d.sync += self.idle.eq((self.idle | self.ending) & ~self._accepted)
-            m.d.comb += self.ends.eq(self._ended(stages, self._port.lead))
-        # A longer chain of carries than is needed would limit the clock.
-        cycles = self.cycles[: self._port.cycles.bit_length()]
-        with m.If(accepted):
-            m.d.sync += [self.busy.eq(1), self.done.eq(0), cycles.eq(begun)]
-        with m.Elif(self.busy):
-            m.d.sync += cycles.eq(cycles + 1)
-            with m.If(last):
-                m.d.sync += [self.busy.eq(0), self.done.eq(1)]
-        if self._node_busy is None:
-            return
-        # As late as may be: words that were written just before are on their way.
-        with m.If(self._ended(stages, DISTRIBUTION)):
-            m.d.sync += self._node_busy.eq(0)
-        with m.Elif(stages[1]):
-            m.d.sync += self._node_busy.eq(1)
 
     # Signals to the nodes
 
@@ -262,24 +290,20 @@ class Sequencer(Leaf):
         """Send everything that nodes are given, `DISTRIBUTION` cycles before it counts."""
         m, columns = self._m, self._columns
         word_stride = max(columns.word_bits, default=0)
-        roms: dict[Delays, RomColumns | RamColumns] = {}
+        roms: dict[Delays, RomColumns] = {}
 
-        def read(ages: Delays, values: IntArray, bits: int = 1) -> Value:
+        def read(ages: Delays, values: IntArray) -> Value:
             """Return a value that is there a cycle after the row has an age."""
             if ages not in roms:
-                row = self._aged("row", ages)
-                roms[ages] = RamColumns(row) if columns.writable else RomColumns(row)
-            table = roms[ages]
-            if isinstance(table, RamColumns):
-                return table.read(values, bits)
-            return table.read(values)
+                roms[ages] = RomColumns(self._aged("row", ages))
+            return roms[ages].read(values)
 
         for number, bit in enumerate(columns.bits):
             ages = later(bit.delays, -DISTRIBUTION)
             m.d.comb += self.columns[number].eq(read(ages, np.maximum(bit.values, 0)))
-        for number, (first, delays, pitch, bits) in enumerate(columns.addresses):
+        for number, (first, delays, pitch, _) in enumerate(columns.addresses):
             ages = later(delays, -DISTRIBUTION - 1)
-            address = read(ages, np.maximum(first, 0), bits)
+            address = read(ages, np.maximum(first, 0))
             word = self._word(later(ages, 1), pitch)
             if word is not None:
                 address = address + word
@@ -305,13 +329,7 @@ class Sequencer(Leaf):
                 self._aged("row", ages)
             )
         for number, table in enumerate(roms.values()):
-            if isinstance(table, RomColumns):
-                table.build(m, f"table_{number}", alone=self.alone)
-            elif self._bus is not None:
-                load = {name: self.value(name) for name in self._bus.inputs}
-                owner = self._bus.owners - 1
-                mine = load["load_table"] == self._bus.number(owner, number)
-                table.build(m, f"table_{number}", chosen=load["load_valid"] & mine, load=load)
+            table.build(m, f"table_{number}", alone=self.alone)
 
     def _word(self, ages: Delays, pitch: Delays) -> Value | None:
         """Return the word counter times the pitch, or None if rows have one word."""

@@ -27,6 +27,7 @@ from ..memories import (
     ReadPort,
     WritePort,
     add_memory,
+    choose,
     fitting,
     look_up,
     memory_cell,
@@ -339,16 +340,17 @@ class StoreModule(NodePart):
 
     def _acts(self, arrival: Arrival) -> Value:
         """Return a signal that is high a cycle before a word of an arrival is stored."""
-        strobe = self.value(f"valid_{arrival.strobe}")
-        if arrival.enable == ALWAYS:
-            return strobe
-        return self.early_bit(arrival.enable) & strobe
+        strobes = [self.value(f"valid_{strobe}") for strobe in arrival.strobes]
+        if arrival.late == (ALWAYS,):
+            return strobes[0]
+        late = Cat(*map(self.early_bit, arrival.late))
+        return late & strobes[0] if len(late) == 1 else choose([NEVER, *strobes], late)
 
     def _enable(self, arrivals: Sequence[Arrival], acts: list[Value], number: int) -> Value:
         """Return the write enable of a bank during runs."""
-        if len(arrivals) == 1 and arrivals[0].enable == ALWAYS:
-            return self.here(f"valid_{arrivals[0].strobe}")
-        key = tuple((arrival.enable, arrival.strobe) for arrival in arrivals)
+        if len(arrivals) == 1 and arrivals[0].late == (ALWAYS,):
+            return self.here(f"valid_{arrivals[0].strobes[0]}")
+        key = tuple((arrival.late, arrival.strobes) for arrival in arrivals)
         return self._register(reduce(or_, acts), f"store_{number}", key)
 
     # Readers

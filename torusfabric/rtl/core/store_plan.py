@@ -86,16 +86,16 @@ class Arrival:
 
     Parameters
     ----------
-    enable : Bit
-        High in rows with such words.
-    strobe : int
-        The strobe of the sequencer.
+    late : tuple of Bit
+        The number of the strobe that counts in a row, from 1; 0 in rows without such words.
+    strobes : tuple of int
+        The strobes of the sequencer; one, unless tables say how late words arrive.
     codes : tuple of (tuple of Bit)
         For each member of the bank, the select bits of its word.
     """
 
-    enable: Bit
-    strobe: int
+    late: tuple[Bit, ...]
+    strobes: tuple[int, ...]
     address: Address
     codes: tuple[tuple[Bit, ...], ...]
 
@@ -436,7 +436,7 @@ class _StorePlanner:
                 alike = _alike(np.where(memory == number, first, -1)
                                for memory, first in reads.fields)  # fmt: skip
                 wanted, known = _CopyPlan(values, reads.delays, alike), copies[number]
-                for copy, each in enumerate(known if not self._columns.writable else ()):
+                for copy, each in enumerate(known):
                     if (both := each.merge(wanted)) is not None:
                         known[copy] = both
                         break
@@ -489,7 +489,7 @@ class _StorePlanner:
 
     def _wide_banks(self, copies: dict[int, list[_CopyPlan]]) -> list[list[int]]:
         """Return the members of each bank; copies of members become those of the first."""
-        if self._columns.writable or self._beat > 1:
+        if self._beat > 1:
             return [[number] for number in copies]
         banks: list[list[int]] = []
         for number, own in copies.items():
@@ -531,6 +531,7 @@ class _StorePlanner:
         kind, uses = int(self._members[0]), self._all.uses
         words = [uses.words(kind, member) for member in members]
         depth = int(self._depth[members].max())
+        arrivals = self._timed_arrivals if self._columns.by_setting else self._arrivals
         plans = [plan_choice(each, idles=self._idles, branched=False) for each in words if each]
         codes = [code for _, code in plans]
         return Bank(
@@ -540,7 +541,7 @@ class _StorePlanner:
             own,
             tuple(of_bank),
             tuple(Choice(inputs) for inputs, _ in plans),
-            tuple(self._arrivals(members, codes, pitch, size) if plans else ()),
+            tuple(arrivals(members, codes, pitch, size) if plans else ()),
             FlitRows(self._beat, 1 if own else max(pitch)),
         )
 
@@ -562,12 +563,14 @@ class _StorePlanner:
         column = self.placer.address(values, delays, pitch, bits, alike=alike)
         if column is not None:
             return Address(column=column)
-        most_first = (1 << bits) - 1 if self._columns.writable else max(int(values.max()), 0)
+        most_first = max(int(values.max()), 0)
         # A node knows its choice three cycles after the start.
         setup = self._rows.program.form.timing.run_setup
         least = min(min(each) for each in delays.distinct)
         early = self._kinds.choices == 1 or least + setup > CHOICE_DELAY
-        first = self.placer.number(values, most_first.bit_length(), delays, early=early)
+        first = self.placer.number(
+            values, most_first.bit_length(), delays, early=early, table="read"
+        )
         if not most:
             return Address(first=first, early=early)
         counter = self.placer.word(delays, pitch)
@@ -602,8 +605,21 @@ class _StorePlanner:
                 index = self._all.uses.inputs(member, self._members, values)
                 alike = _alike(np.where(act, source, -1) for act in everywhere)
                 bits.append(self.placer.code(index, of_member, delays, alike=alike))
-            found.append(Arrival(enable, strobe, address, tuple(bits)))
+            found.append(Arrival((enable,), (strobe,), address, tuple(bits)))
         return found
+
+    def _timed_arrivals(
+        self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
+    ) -> list[Arrival]:
+        """Return what a memory stores if a table says how late words arrive: 1, 2, .. cycles."""
+        write, tap = self._all.stored(members[0])
+        firsts, late = self._at(write.values), self._at(tap)
+        most, first = int(tap.max()), MemberDelays.alike(later(write.delays, 1), len(late))
+        strobes = [self.placer.valid(first.later(cycles)) for cycles in range(most)]
+        number = self.placer.number(late, most.bit_length(), first, early=True, table="store")
+        address = self._address(firsts, first, pitch, size, alike=True)
+        assert codes == [[[]]], "a memory stores the words of one source"
+        return [Arrival(number, tuple(strobes), address, ((),))]
 
     def _reader(self, reader: int) -> Reader:
         """Return the memories of a reader, and where its select bits lie."""
@@ -621,7 +637,7 @@ class _StorePlanner:
         plain = (
             np.where(memory == NEUTRAL, len(self._depth), memory) for memory, _ in reads.fields
         )
-        bits = self.placer.code(index, codes, delays, alike=_alike(plain))
+        bits = self.placer.code(index, codes, delays, alike=_alike(plain), table="read")
         inputs = tuple((number, self._copy_of[reader, number]) for number in known)
         return Reader(inputs, Choice(given, bits, branched=False))
 

@@ -1,0 +1,174 @@
+"""Places: where modes lie in the tables of a fabric, beside others that stay.
+
+Rows name a *setting* of each table of nodes. Each different setting lies there once, however many
+rows name it; rows in which a setting does not matter take any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...errors import InputError
+from ...rtl.core.room import SettingTable
+from ...topology import IntArray
+
+if TYPE_CHECKING:
+    from .loadable import Entry, Loadable
+    from .room import Room
+
+__all__ = ["Place", "join_settings", "places_beside", "stack_uses"]
+
+
+class Place(NamedTuple):
+    """The place of an entry in the tables of the sequencer, and of nodes.
+
+    Parameters
+    ----------
+    number : int
+        Number of the entry; the first of a mode has that of the mode.
+    row, block : int
+        The first of its rows, and of those by which its blocks are found.
+    settings : tuple of (sequence of int)
+        For each `SettingTable`, the setting that each of its rows names.
+    """
+
+    number: int
+    row: int
+    block: int
+    settings: tuple[Sequence[int], ...]
+
+    def fits(self, room: Room, form: Loadable) -> bool:
+        """Return True if a form may lie there."""
+        blocks = form.block_rows(streams=room.streams).max()
+        return (
+            0 <= self.number < room.entries
+            and 0 <= self.row <= room.rows - form.rows
+            and 0 <= self.block <= room.blocks - blocks
+            and [*map(len, self.settings)] == [form.rows] * len(SettingTable)
+            and all(0 <= min(each) <= max(each) < most
+                    for each, most in zip(self.settings, room.settings, strict=True))
+        )  # fmt: skip
+
+
+def join_settings(rows: IntArray) -> tuple[IntArray, int]:
+    """Return the setting that each row takes, and how many there are.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        By the first axis, what each row says; values below 0 do not matter.
+
+    Examples
+    --------
+    >>> which, count = join_settings(np.array([[4, -1], [3, 8], [-1, 9]]))
+    >>> which.tolist(), count
+    ([0, 1, 0], 2)
+    """
+    which, known = np.zeros(len(rows), int), np.zeros((0, *rows.shape[1:]), int)
+    others = tuple(range(1, rows.ndim))
+    for number, row in enumerate(rows):
+        fits = ((known == row) | (known < 0) | (row < 0)).all(axis=others)
+        if not fits.any():
+            known, fits = np.concatenate([known, row[None]]), np.append(fits, True)
+        which[number] = fits.argmax()
+        known[which[number]] = np.maximum(known[which[number]], row)
+    return which, len(known)
+
+
+def stack_uses(
+    uses: Sequence[IntArray], taken: Sequence[tuple[int, IntArray]] = ()
+) -> tuple[list[int], int]:
+    """Return where uses of tables begin, each as low as there is room, and the rows needed.
+
+    Parameters
+    ----------
+    uses : sequence of ndarray of int, shape (owners,)
+        The rows that each takes of the table of each owner, side by side.
+    taken : sequence of (int, ndarray)
+        Others, with the first row.
+
+    Examples
+    --------
+    Where the second owner asks for none, it does not matter what it has.
+
+    >>> taken = [(0, np.array([2, 0])), (2, np.array([0, 5]))]
+    >>> stack_uses([np.array([3, 0])], taken), stack_uses([np.array([1, 1])], taken)
+    (([2], 7), ([7], 8))
+    """
+    found, starts = [*taken], []
+    for rows in uses:
+        at, most = 0, int(rows.max())
+        for first, used in sorted(found, key=itemgetter(0)):
+            if not ((used > 0) & (rows > 0)).any():
+                continue
+            if first - at >= most:
+                break
+            at = max(at, first + int(used.max()))
+        starts.append(at)
+        found.append((at, rows))
+    return starts, max(first + int(used.max()) for first, used in found)
+
+
+def places_beside(
+    room: Room, entries: Sequence[Entry], staying: Sequence[tuple[Place, Loadable]] = ()
+) -> list[Place]:
+    """Return where entries may lie, while others stay where they are.
+
+    What a mode has besides its first entry lies behind all modes: the last number first, so that of
+    those that serve for a length the one with the least number is for the longest messages.
+
+    Raises
+    ------
+    InputError
+        If there is no room.
+    """
+    others, forms = [place for place, _ in staying], [entry.form for entry in entries]
+    where = "beside other modes of this fabric" if staying else "for this fabric"
+
+    def refuse(what: str, most: int, needed: int) -> None:
+        if needed > most:
+            raise InputError(f"{what} must be at most {most} {where}, not {needed}")
+
+    def stack(
+        what: str, most: int, taken: Iterable[int], use: Callable[[Loadable], IntArray]
+    ) -> list[int]:
+        """Take the first rows that are free, side by side."""
+        there = zip(taken, (use(form) for _, form in staying), strict=True)
+        found, needed = stack_uses([use(form) for form in forms], [*there])
+        refuse(what, most, needed)
+        return found
+
+    rows = stack("Rows", room.rows, (at.row for at in others), lambda form: np.array([form.rows]))
+    blocks = stack(
+        "Blocks of nodes",
+        room.blocks,
+        (at.block for at in others),
+        lambda form: form.block_rows(streams=room.streams),
+    )
+    refuse("Entries of modes", room.entries - len(others), len(forms))
+    numbers = _numbers(room, entries, {place.number for place in others})
+    known = room.settings_of(forms)
+    named: list[list[list[int]]] = [[] for _ in forms]
+    for table, most in zip(SettingTable, room.settings, strict=True):
+        which, count = known[table]
+        free = sorted({*range(most)}.difference(*(place.settings[table] for place in others)))
+        refuse(f"Settings of table {table.name.lower()}", len(free), count)
+        ends = accumulate(form.rows for form in forms)
+        for mine, form, end in zip(named, forms, ends, strict=True):
+            mine.append([free[k] for k in which[end - form.rows : end].tolist()])
+    return [*map(Place, numbers, rows, blocks, map(tuple, named))]
+
+
+def _numbers(room: Room, entries: Sequence[Entry], taken: set[int]) -> list[int]:
+    """Return the numbers of entries, while others are taken."""
+    first = {entry.mode: k for k, entry in reversed([*enumerate(entries)])}
+    if not taken.isdisjoint(first):
+        raise InputError(f"Modes must be of numbers that are free, not {max(first)}")
+    free = iter(sorted({*range(room.entries)} - taken - first.keys(), reverse=True))
+    return [entry.mode if first[entry.mode] == k else next(free)
+            for k, entry in enumerate(entries)]  # fmt: skip

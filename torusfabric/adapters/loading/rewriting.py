@@ -1,0 +1,371 @@
+"""Rewriting: a program in the canonical form that every loaded fabric can carry out.
+
+A block is read from the memory of the in-port by which it came, and readers are numbered anew in
+each row. Where it is stored is said once for all nodes, row by row: so rows have a region of these
+memories each, but for those whose words no memory stores both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import InputError
+from ...program.address_map import AddressMap
+from ...program.fields import (
+    IDLE,
+    NEUTRAL,
+    Action,
+    Field,
+    Order,
+    Point,
+    Sources,
+    Stage,
+    memories_of,
+)
+from ...program.timing import ADDRESS, COMBINE, MEMORY_AGE, PASS, SETTING
+from ...topology import BoolArray, IntArray, Topology
+
+if TYPE_CHECKING:
+    from ...program import Program
+    from ...program.fields import Loop
+    from ...program.mode import Form
+
+__all__ = ["canonical_sources", "operand_links", "rewrite"]
+
+#: Later than all rows.
+END = 1 << 60
+
+#: Where a block lies: a memory, and a first address.
+_Place = tuple[int, int]
+
+
+def canonical_sources(ports: int) -> Sources:
+    """Return the sources of canonical forms: source k of a stage has the number ``stage * P + k``.
+
+    Examples
+    --------
+    >>> canonical_sources(4).listed[Stage.MADE * 4 + 2]
+    (<Stage.MADE: 4>, 2)
+    """
+    every = tuple(range(ports))
+    injections = tuple((k,) for k in every)
+    return Sources(ports, every, results=True, delayed_results=every, injections=injections, made=True)
+
+
+def operand_links(topology: Topology) -> int:
+    """Return the cycles of links after which operators select.
+
+    Where links differ, operators select before words arrive.
+    """
+    return topology.one_latency or 1
+
+
+def rewrite(program: Program) -> Program:
+    """Return a program of one form, and of any length, in the canonical form.
+
+    Raises
+    ------
+    InputError
+        If it does what no row of a table can say.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
+    >>> found = rewrite(program)
+    >>> found.loop.rows, found.cycles() == program.cycles()
+    (8, True)
+    """
+    return _Rewriting(program).program()
+
+
+def _refuse(what: str, found: object) -> None:
+    raise InputError(f"Schedule must be one {what} for tables that are loaded, not {found}")
+
+
+class _Rewriting:
+    """Rewrites the rows of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self._program, self._loop = program, program.loop
+        #: Cycles of a link.
+        self._links = program.topology.longest_link
+        self._check()
+        loop = self._loop
+        times = np.maximum(loop.blocks, 1)
+        #: The row of the loop that each row is a part of, and where its block begins.
+        self._of = np.repeat(np.arange(loop.rows), times)
+        block = np.arange(len(self._of)) - (np.cumsum(times) - times)[self._of]
+        self._offset = block * loop.flits
+        last = np.append(np.diff(self._of) > 0, True)
+        self._pause = np.where(last, loop.pause[self._of], 0)
+        self._blocks = np.minimum(loop.blocks, 1)[self._of]
+        self._nodes, self._ports = program.topology.nodes, program.ports
+        #: Whether what comes by an in-port is stored as it comes, by row and node.
+        self._kept = np.zeros((len(self._of), self._nodes, self._ports), bool)
+        self._own = [self._sent(node) for node in range(self._nodes)]
+        #: By node and what the program calls it, where a block lies from some row on.
+        self._came: list[dict[_Place, list[tuple[int, _Place]]]] = [{} for _ in range(self._nodes)]
+
+    def _check(self) -> None:
+        """Refuse what tables cannot say."""
+        program, loop = self._program, self._loop
+        sources = loop.sources
+        if not program.any_length:
+            raise InputError("Length must be left to each run, by max_flits, for loaded tables")
+        if max(program.blocks.goals, program.blocks.parts) > program.topology.nodes:
+            _refuse("with no more offsets than nodes", program.schedule.collective)
+        if loop.padded or (loop.least > 1 and loop.blocks.max() > 1):
+            _refuse("whose steps end with their words", program.schedule.algorithm)
+        if any(len(readers) > 1 for readers in sources.injections) or sources.injection_delay:
+            _refuse("that adds at in-ports", program.schedule.algorithm)
+        if sources.latency:
+            _refuse("with operators of one cycle", program.schedule.algorithm)
+        links = operand_links(program.topology)
+        for action, delay in ((Action.SELECT, 0), (Action.OPERAND, links)):
+            late = {field.delay - SETTING - delay for field in loop.of(action)}
+            # Where rows pause, operators may change when the first words come to them.
+            self._early = action is Action.OPERAND and late == {PASS - links}
+            if late - {0} and not self._early:
+                _refuse("whose ports change at once", program.schedule.algorithm)
+
+    def program(self) -> Program:
+        """Return the program in the canonical form."""
+        program, loop, ports = self._program, self._loop, self._ports
+        shape = len(self._of), self._nodes, ports
+        select, operand = np.full((2, *shape), IDLE)
+        reads, stores = np.full((*shape, 3), IDLE), np.full(shape, IDLE)
+        blocks = self._stored(stores)
+        late = stores.max(axis=(1, 2))
+        streams = loop.order is Order.FLIT or bool((late >= self._pause).any())
+        at, words = self._store(stores, blocks, streams=streams)
+        self._choose({Action.SELECT: select, Action.OPERAND: operand}, reads)
+        self._pass(select, operand, streams=streams)
+        comes = {*np.unique(stores[stores > 0]).tolist()}
+        read = {*np.unique(reads[..., 2][reads[..., 0] >= 0]).tolist()}
+        alike = comes <= {self._links} and (read <= {0} or read <= {self._links})
+        if streams and (not alike or (self._early and self._links > 1)):
+            _refuse("whose words cross one link in a row", program.schedule.algorithm)
+        write = at[:, None, None] + (0 if streams else stores - 1)
+        memory, first, lag = np.moveaxis(reads, -1, 0)
+        made = Stage.MADE * ports + np.arange(ports)
+        fields = [
+            Field(Point(action, number), values[..., number], delay)
+            for action, values, delay in (
+                (Action.SELECT, select, SETTING),
+                (Action.OPERAND, operand, SETTING + operand_links(program.topology)),
+                (Action.MEMORY, memory, ADDRESS),
+                (Action.READ, first, ADDRESS),
+                (Action.LAG, np.where(first >= 0, lag, 0), ADDRESS),
+                (Action.WRITE, np.where(stores > 0, write, IDLE), SETTING),
+                (Action.SOURCE, np.broadcast_to(made, shape), SETTING),
+                (Action.TAP, np.maximum(stores, 0), SETTING),
+            )
+            for number in range(ports)
+        ]
+        begins = np.flatnonzero(np.diff(self._of, prepend=-1))
+        new_loop = replace(
+            loop,
+            pause=self._pause,
+            blocks=self._blocks,
+            fields=tuple(fields),
+            sources=canonical_sources(ports),
+            departure=begins[loop.departure],
+            pitch=(1,) * ports + (program.schedule.chunks,),
+        )
+        own = self._nodes * program.flits + 2 * program.schedule.chunks
+        return replace(
+            program,
+            forms=(self._form(new_loop),),
+            memories=memories_of(range(ports), 1),
+            depth=np.tile([words] * ports + [own], (self._nodes, 1)),
+            variant_of=np.arange(self._nodes),
+            of_beats=None,
+        )
+
+    def _form(self, loop: Loop) -> Form:
+        """Return the form with other rows: its data lie where hosts of all images find them."""
+        program, ports = self._program, self._ports
+        layout = program.layout
+        base = self._own_places()
+        received = self._received()[program.form.groups.members[0]]
+        shape = len(received), layout.recv_parts, layout.part_chunks
+        memory, first = (received[..., k].reshape(shape) for k in (0, 1))
+        return replace(
+            program.form,
+            loop=loop,
+            send_map=AddressMap(np.full((1, *base.shape), ports), base[None]),
+            receive_map=AddressMap(np.maximum(memory, 0), first),
+            write_delay=0,
+            chosen=True,
+            layout=0,
+        )
+
+    def _own_places(self) -> IntArray:
+        """Return the first address of each block that a node sends, by part and chunk."""
+        program, layout = self._program, self._program.layout
+        part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
+        places: IntArray = part * (layout.part_chunks if layout.in_shares else program.flits) + chunk
+        return places
+
+    def _values(self, action: Action, number: int) -> IntArray:
+        """The values of a control point, by row and node."""
+        found: IntArray = self._loop.values(action, number)[self._of][:, self._program.variant_of]
+        return found
+
+    def _located(self, mapped: AddressMap, parts: int, node: int) -> list[_Place]:
+        """Where the blocks of some parts lie at a node."""
+        program = self._program
+        blocks = np.mgrid[:parts, : program.layout.part_chunks].reshape(2, -1)
+        memory, base = mapped.locate(program.form.groups.position[node], *blocks)
+        return list(zip(memory.tolist(), base.tolist(), strict=True))
+
+    def _sent(self, node: int) -> dict[_Place, _Place]:
+        """Where each block that a node sends lies as the host writes it."""
+        there = self._located(self._program.form.send_map, self._program.layout.send_parts, node)
+        places = zip(there, self._own_places().ravel().tolist(), strict=True)
+        return {place: (self._ports, address) for place, address in places if place[1] >= 0}
+
+    def _stored(self, stores: IntArray) -> list[tuple[int, int, int, _Place]]:
+        """Put down what is stored; rows, nodes, in-ports, and what the program calls the block."""
+        listed, blocks = self._loop.sources.listed, []
+        for number, memory in enumerate(self._program.memories):
+            field = self._loop.field(Action.WRITE, number)
+            if memory.own or field is None:
+                continue
+            pitch = self._loop.pitch_of(number)
+            write, source, tap = (
+                self._values(action, number) for action in (Action.WRITE, Action.SOURCE, Action.TAP)
+            )
+            for row, node in zip(*np.nonzero((write >= 0) & (self._blocks > 0)[:, None]),
+                                 strict=True):  # fmt: skip
+                stage, port = listed[source[row, node]]
+                late = field.delay - SETTING + int(tap[row, node])
+                if stage not in (Stage.PORT, Stage.RESULT) or late < 1:
+                    _refuse("that stores what arrives", self._program.schedule.algorithm)
+                if stores[row, node, port] >= 0:
+                    _refuse("that stores a word once", self._program.schedule.algorithm)
+                base = int(write[row, node] + self._offset[row])
+                if pitch != 1 and base >= pitch:
+                    _refuse("whose blocks lie flit after flit", self._program.schedule.algorithm)
+                self._kept[row, node, port] = stage is Stage.PORT
+                # A result is stored as soon as it is made.
+                stores[row, node, port] = late - COMBINE * (stage is Stage.RESULT)
+                blocks.append((int(row), int(node), int(port), (number, base)))
+        return sorted(blocks)
+
+    def _store(
+        self, late: IntArray, blocks: list[tuple[int, int, int, _Place]], *, streams: bool
+    ) -> tuple[IntArray, int]:
+        """Where rows store, and the words that this takes."""
+        region = _regions((late > 0).reshape(len(late), -1))
+        # Whatever comes later lies higher.
+        spread = (0, 0) if streams else (int(late[late > 0].min()) - 1, int(late.max()) - 1)
+        size = self._loop.flits + spread[1] - spread[0]
+        at = np.where(region >= 0, region * size - spread[0], 0)
+        for row, node, port, block in blocks:
+            came = int(late[row, node, port])
+            place = port, int(at[row]) + (0 if streams else came - 1)
+            # A row is a slot, or there are as many as it takes to store what comes.
+            by_flit = self._loop.order is Order.FLIT
+            first = row + (MEMORY_AGE - PASS + came if by_flit else 1)
+            self._came[node].setdefault(block, []).append((first, place))
+        return at, (int(region.max()) + 1) * size
+
+    def _choose(self, found: dict[Action, IntArray], reads: IntArray) -> None:
+        """What out-ports and operators select, and what is read for them."""
+        sources, algorithm = self._loop.sources, self._program.schedule.algorithm
+        numbers = np.array([stage * self._ports + k for stage, k in sources.listed] + [IDLE])
+        #: By row, node and injection port here, which of the program's it is.
+        taken: dict[tuple[int, int, int], int] = {}
+        read = [
+            tuple(self._values(action, reader) for action in (Action.READ, Action.MEMORY))
+            for (reader,) in sources.injections
+        ]
+        # Out-ports first.
+        for field in (*self._loop.of(Action.SELECT), *self._loop.of(Action.OPERAND)):
+            action, port = field.point
+            values = self._values(action, port)
+            found[action][:, :, port] = numbers[values]
+            injected = (values >= sources.first_injection) & (values < sources.identity)
+            for row, node in np.argwhere(injected).tolist():
+                injection = int(values[row, node]) - sources.first_injection
+                at, late = self._read_row(row, injection, field.delay)
+                base, memory = (int(each[at, node]) for each in read[injection])
+                found[action][row, node, port] = IDLE
+                if base >= 0 and memory != NEUTRAL:
+                    number = self._reader(taken, (at, node, injection), field.point)
+                    found[action][row, node, port] = Stage.INJECTION * self._ports + number
+                    place = self._known(node, memory, base + int(self._offset[at]), at + late)
+                    if place[0] == IDLE:
+                        _refuse("that reads what has been written", algorithm)
+                    reads[at, node, number] = *place, late
+
+    def _read_row(self, row: int, injection: int, delay: int) -> tuple[int, int]:
+        """The row in which a word is read that is selected so late, and how late it is read."""
+        read = self._loop.field(Action.READ, self._loop.sources.injections[injection][0])
+        if read is None:
+            return row, 0
+        if self._loop.order is Order.FLIT:
+            row = (row + delay - (SETTING - ADDRESS) - read.delay) % len(self._of)
+        return row, read.delay - ADDRESS
+
+    def _reader(
+        self, taken: dict[tuple[int, int, int], int], use: tuple[int, int, int], point: Point
+    ) -> int:
+        """Who reads a word: for an out-port its own reader, for operators any that is free."""
+        row, node, injection = use
+        ports = [point.number] if point.action is Action.SELECT else range(self._ports)
+        having = [k for k in ports if taken.get((row, node, k), injection) == injection]
+        if not having:
+            _refuse("that reads fewer words at a time", self._program.schedule.algorithm)
+        # One that reads the word already comes first.
+        number = min(having, key=lambda k: (row, node, k) not in taken)
+        taken[row, node, number] = injection
+        return number
+
+    def _known(self, node: int, memory: int, base: int, row: int) -> _Place:
+        """Where a block lies in a row, or nowhere."""
+        if self._program.memories[memory].own:
+            return self._own[node].get((memory, base), (IDLE, IDLE))
+        came = self._came[node].get((memory, base), [])
+        return next((place for first, place in reversed(came) if first <= row), (IDLE, IDLE))
+
+    def _pass(self, select: IntArray, operand: IntArray, *, streams: bool) -> None:
+        """Let operators change nothing of words that pass, or are stored as they come."""
+        passed = np.stack([(select == p).any(axis=2) for p in range(self._ports)], axis=2)
+        if streams and self._loop.order is Order.FLIT:
+            # A word passes on in a later slot than that in which it has left.
+            passed = np.roll(passed, -operand_links(self._program.topology), axis=0)
+        elif streams and passed.any():
+            passed[:] = True
+        passed |= self._kept
+        if (passed & (operand >= 0)).any():
+            _refuse("that combines nothing of what passes", self._program.schedule.algorithm)
+        operand[passed] = Stage.IDENTITY * self._ports
+
+    def _received(self) -> IntArray:
+        """Where the host finds what has been received."""
+        mapped, layout = self._program.form.receive_map, self._program.layout
+        return np.array(
+            [
+                [self._known(node, *place, END)
+                 for place in self._located(mapped, layout.recv_parts, node)]
+                for node in range(self._nodes)
+            ]
+        )  # fmt: skip
+
+
+def _regions(stored: BoolArray) -> IntArray:
+    """Regions of memories for rows that store, shape (rows, memories): of no memory two in one."""
+    found, taken = np.full(len(stored), IDLE), np.zeros((0, stored.shape[1]), bool)
+    for row in np.flatnonzero(stored.any(axis=1)):
+        free = ~(taken & stored[row]).any(axis=1)
+        if not free.any():
+            taken, free = np.vstack([taken, np.zeros_like(stored[:1])]), np.append(free, True)
+        found[row] = free.argmax()
+        taken[found[row]] |= stored[row]
+    return found

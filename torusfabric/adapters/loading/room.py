@@ -1,0 +1,428 @@
+"""Room: what may be loaded into a fabric, as data from which its hardware is made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...collective import Operator
+from ...errors import InputError
+from ...program.fields import IDLE, Action, Sources, Stage
+from ...rtl.core.room import SettingTable
+from ...rtl.memories import address_width
+from ...toolchain.values import natural
+from ...topology import IntArray, Topology, topology_from_json, without_faults
+from .loadable import Loadable, LoadableMode, entries_of
+from .places import join_settings, places_beside, stack_uses
+from .rewriting import canonical_sources, rewrite
+
+if TYPE_CHECKING:
+    from ...program import Program
+
+__all__ = ["Room", "require_room_size", "room_for"]
+
+#: Least entries of modes, blocks that each node receives in all, and chunks of a message.
+LEAST_ENTRIES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
+
+#: For rows asked for, the share of different settings of each `SettingTable` for which there is room.
+#: So many settings may all be different.
+SHARES, LEAST_SETTINGS = (2, 2, 1, 2), 8
+
+#: The most cycles of a row at the least, for links of one cycle.
+LONGEST_LEAST = 8
+
+#: The most rows, and the most cycles from a row to the arrival of its words. Tools take minutes for
+#: as many.
+MOST_ROWS, MOST_DEPTH = 2**16, 2**12
+
+#: The most entries: each is compared with what is chosen at a start.
+MOST_ENTRIES = 256
+
+#: Names of sources, by `Stage`.
+SOURCES = ("in-port {}", "the second register of in-port {}", "the operator at in-port {}",
+           "the second register of operator {}", "what is made at in-port {}", "injection port {}",
+           "the word that changes nothing")  # fmt: skip
+
+
+class _Limit(NamedTuple):
+    """A limit of a room, and what a form needs of it."""
+
+    name: str
+    most: int
+    needed: int
+
+
+@dataclass(frozen=True)
+class Room:
+    """The programs that may be loaded into a fabric.
+
+    Parameters
+    ----------
+    flits : int
+        Flits of the longest message.
+    operators : tuple of str
+        None where nothing is combined.
+    rows : int
+        Rows of all modes together.
+    depth : int
+        The most cycles from the slot of a row to the arrival of its words.
+    later : bool
+        True if in-ports and operators have second registers.
+    late : bool
+        True if a mode may read all words later; see `Loadable.reads_late`.
+    inputs : tuple of (tuple of (int, int)), or None
+        The sources of each out-port, then of each operator, by `Stage` and number; then the
+        memories that each reader reads, each with 0 behind it. None for all.
+    settings : tuple of int
+        Number of settings in each `SettingTable`.
+    roots : bool
+        True if a run may choose the root.
+    entries, blocks, chunks : int
+        The most entries of modes, a form and root each, blocks that nodes receive in all of them
+        together, and chunks of a message.
+    words : int
+        Words of the memory of an in-port.
+    streams : bool
+        True if nodes have streams: each finds what it has received by a table of its own, of
+        `blocks` rows.
+    lists : bool
+        True if that table has the origin of each packet, too, so that nodes may lack some.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
+    >>> room = room_for([program], rows=64)
+    >>> room.depth, room.words, room.sources.identity
+    (1, 128, 8)
+    >>> room == Room.from_json(room.to_json())
+    True
+    """
+
+    topology: Topology
+    flits: int
+    operators: tuple[str, ...]
+    rows: int
+    depth: int
+    later: bool
+    late: bool
+    inputs: tuple[tuple[tuple[int, int], ...], ...] | None
+    settings: tuple[int, ...]
+    roots: bool
+    entries: int
+    blocks: int
+    chunks: int
+    words: int
+    streams: bool = False
+    lists: bool = False
+
+    def __post_init__(self) -> None:
+        require_room_size(self.rows, self.depth)
+
+    @property
+    def ports(self) -> int:
+        """Ports of a node."""
+        return self.topology.ports
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return self.topology.nodes
+
+    @property
+    def sent_words(self) -> int:
+        """Words of the memory of what a node sends."""
+        return self.nodes * self.flits
+
+    @cached_property
+    def sources(self) -> Sources:
+        """The sources of out-ports and operators.
+
+        Where there are operators all words that arrive pass them, and they change nothing of words
+        that are not combined, so that out-ports and memories take what operators make.
+        """
+        ports = range(self.ports)
+        later, adds = tuple(ports) if self.later else (), bool(self.operators)
+        injections = tuple((k,) for k in ports)
+        return Sources(self.ports, later, adds, later if adds else (), injections, made=adds)
+
+    @cached_property
+    def numbers(self) -> IntArray:
+        """The number of each source of canonical forms here; -1 for none, and at the end."""
+        listed = {source: number for number, source in enumerate(self.sources.listed)}
+        instead = {Stage.PORT: Stage.MADE} if self.operators else {Stage.MADE: Stage.PORT}
+        every = canonical_sources(self.ports).listed
+        found = [listed.get((instead.get(stage, stage), k), IDLE) for stage, k in every]
+        return np.array([*found, IDLE])
+
+    def _named(self, named: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+        """Return the numbers of sources given by stage and number."""
+        found = {int(self.numbers[stage * self.ports + number]) for stage, number in named}
+        return tuple(sorted(found - {IDLE}))
+
+    def inputs_of(self, action: Action, port: int) -> tuple[int, ...]:
+        """Return the numbers of the sources of an out-port, or of an operator."""
+        sources, adds = self.sources, bool(self.operators)
+        operand = action is Action.OPERAND
+        if self.inputs is not None:
+            return self._named(self.inputs[port + self.ports * operand])
+        if operand:
+            # Nothing is combined with what is made in the same cycle.
+            results = range(sources.first_result, sources.first_made)
+            return (*results, *range(sources.first_injection, sources.identity + 1)) if adds else ()
+        passed = range(self.ports * adds, sources.first_injection)
+        own = sources.first_injection + port
+        return (*passed, own, *range(sources.identity, sources.identity + adds))
+
+    def memories(self, port: int) -> tuple[int, ...]:
+        """Return the memories that a reader reads; the last one has what is sent."""
+        if self.inputs is None:
+            return tuple(range(self.ports + 1))
+        return tuple(memory for memory, _ in self.inputs[2 * self.ports + port])
+
+    def read_addresses(self, form: Loadable) -> IntArray:
+        """Return the first address of each reader, in rows that go on counting words; else -1."""
+        memory, first = form.values(Action.MEMORY), form.values(Action.READ)
+        own = memory == self.ports
+        if not form.streams:
+            # A late word is read when as many words have been counted more.
+            first = first - form.lags * np.where(own, form.chunks, 1)
+        size = 1 << np.where(own, address_width(self.sent_words), address_width(self.words))
+        return np.where(memory >= 0, first % size, IDLE)
+
+    def setting_values(self, form: Loadable) -> dict[SettingTable, IntArray]:
+        """Return what rows say, for each table of nodes, shape (rows, nodes, values)."""
+        read = np.concatenate([form.values(Action.MEMORY), self.read_addresses(form)], axis=2)
+        moves = (form.program.loop.blocks > 0)[:, None, None]
+        return {
+            SettingTable.SELECT: form.values(Action.SELECT),
+            SettingTable.OPERAND: form.values(Action.OPERAND),
+            SettingTable.READ: read,
+            SettingTable.STORE: np.where(moves, form.stores, IDLE),
+        }
+
+    def settings_of(self, forms: Sequence[Loadable]) -> dict[SettingTable, tuple[IntArray, int]]:
+        """Return the setting of each row of forms, one after another, and how many there are."""
+        each = [self.setting_values(form) for form in forms]
+        return {
+            table: join_settings(np.concatenate([one[table] for one in each]))
+            for table in SettingTable
+        }
+
+    def check(self, form: Loadable) -> None:
+        """Refuse a form that does not fit.
+
+        Raises
+        ------
+        InputError
+            If it needs what the fabric has not.
+        """
+        program = form.program
+        if without_faults(program.topology) != self.topology:
+            raise InputError(
+                f"Topology must be {self.topology.title} for this fabric, not "
+                f"{program.topology.title}"
+            )
+        if program.flits != self.flits:
+            raise InputError(f"Max flits must be {self.flits} for this fabric, not {program.flits}")
+        if form.adds:
+            names = tuple(each.name for each in program.operators)
+            if not self.operators:
+                raise InputError("Fabric must have operators for a reduction, node 0 has none")
+            if names != self.operators:
+                raise InputError(
+                    f"Operators must be {', '.join(self.operators)} for this fabric, not "
+                    f"{', '.join(names)}"
+                )
+        blocks = int(form.block_rows(streams=self.streams).max())
+        least = LONGEST_LEAST * self.topology.longest_link
+        for limit in (
+            _Limit("rows", self.rows, form.rows),
+            _Limit("depth", self.depth, form.depth),
+            _Limit("cycles of a row at the least", least, form.least),
+            _Limit("chunks", self.chunks, form.chunks),
+            _Limit("blocks of nodes", self.blocks, blocks),
+            _Limit("words of a memory", self.words, form.words),
+        ):
+            self.check_count(*limit)
+        if form.reads_late and not self.late:
+            raise InputError("Fabric must read later for this schedule, it cannot")
+        if self.streams and form.lacks and not self.lists:
+            raise InputError("Fabric must list origins for nodes that lack packets, it does not")
+        self._check_inputs(form)
+
+    @staticmethod
+    def check_count(what: str, most: int, needed: int) -> None:
+        """Refuse a schedule that needs more of something than there is."""
+        if needed > most:
+            raise InputError(
+                f"Schedule must fit the {most} {what} of this fabric, not need {needed}"
+            )
+
+    def _check_inputs(self, form: Loadable) -> None:
+        """Refuse words that out-ports, operators or readers cannot select."""
+        names = self.topology.port_names
+        for what, action in (("out-port", Action.SELECT), ("operator", Action.OPERAND)):
+            if action is Action.OPERAND and not self.operators:
+                continue
+            values = form.values(action)
+            for port, name in enumerate(names):
+                known = values[..., port]
+                fits = np.isin(self.numbers[known], self.inputs_of(action, port))
+                wrong = np.argwhere((known >= 0) & ~fits)
+                if len(wrong):
+                    row, node = wrong[0].tolist()
+                    stage, number = divmod(int(known[row, node]), self.ports)
+                    at = names[number] if stage < Stage.INJECTION else number
+                    self._refuse_input(f"{what} {name} of node {node}", SOURCES[stage].format(at))
+        memory = form.values(Action.MEMORY)
+        for port, name in enumerate(names):
+            for number in np.unique(memory[..., port]).tolist():
+                if number >= 0 and number not in self.memories(port):
+                    whose = f"in-port {names[number]}" if number < self.ports else "what is sent"
+                    self._refuse_input(f"the reader of out-port {name}", f"the memory of {whose}")
+
+    @staticmethod
+    def _refuse_input(where: str, source: str) -> None:
+        raise InputError(
+            f"Schedule must fit the inputs of this fabric, {where} has none from {source}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as data, for a manifest."""
+        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        inputs = self.inputs and [[list(each) for each in port] for port in self.inputs]
+        if not self.streams:
+            del facts["streams"], facts["lists"]
+        return facts | {
+            "topology": self.topology.to_entry(),
+            "operators": list(self.operators),
+            "settings": list(self.settings),
+            "inputs": inputs,
+        }
+
+    @classmethod
+    def from_json(cls, facts: dict[str, Any]) -> Room:
+        """Return the room that has been written into a manifest."""
+        inputs = facts["inputs"] and tuple(
+            tuple((int(a), int(b)) for a, b in port) for port in facts["inputs"]
+        )
+        return cls(
+            **facts
+            | {
+                "topology": topology_from_json(facts["topology"]),
+                "operators": tuple(facts["operators"]),
+                "settings": tuple(map(int, facts["settings"])),
+                "inputs": inputs,
+            }
+        )
+
+    def digest(self, width: int) -> int:
+        """Return a number of 32 bits for the hardware of this room, with flits of so many bits."""
+        text = json.dumps([self.to_json(), width, "core"], sort_keys=True)
+        return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+
+    def parsed_operators(self) -> tuple[Operator, ...]:
+        """Return the operators."""
+        return tuple(map(Operator.parse, self.operators))
+
+
+def room_for(
+    programs: Sequence[Program | LoadableMode],
+    *,
+    rows: int | None = None,
+    depth: int | None = None,
+    inputs: Sequence[Program] | None = None,
+    streams: bool = False,
+) -> Room:
+    """Return the room for modes, or for programs of one form each.
+
+    Parameters
+    ----------
+    rows, depth : int, optional
+        By default as many as these need.
+    inputs : sequence of Program, optional
+        Programs whose out-ports select what these do, beside those of the programs; by default
+        every out-port has every input.
+    """
+    modes = [
+        each if isinstance(each, LoadableMode) else LoadableMode((Loadable(rewrite(each)),))
+        for each in programs
+    ]
+    entries = entries_of(modes)
+    forms = [entry.form for entry in entries]
+    first = forms[0].program
+    others = [*forms, *(Loadable(rewrite(each)) for each in inputs or ())]
+    nodes, needed = first.topology.nodes, [form for form in forms if form.adds]
+    room = Room(
+        topology=without_faults(first.topology),
+        flits=first.flits,
+        operators=tuple(each.name for each in needed[0].program.operators) if needed else (),
+        rows=max(rows or 0, 1) if rows else sum(form.rows for form in forms),
+        depth=depth or max(form.depth for form in others),
+        later=any(form.later for form in others),
+        late=bool(needed) and (inputs is None or any(form.reads_late for form in others)),
+        inputs=None if inputs is None else _inputs(others, first.ports),
+        settings=(),
+        roots=any(mode.any_root for mode in modes),
+        entries=_power(len(forms), LEAST_ENTRIES),
+        blocks=_power(
+            stack_uses([form.block_rows(streams=streams) for form in forms])[1],
+            LEAST_BLOCKS * (1 if streams else nodes),
+        ),
+        chunks=_power(max(form.chunks for form in others), LEAST_CHUNKS),
+        # Plans around faults let more rest on their way.
+        words=_power(
+            max(form.words for form in others), nodes * first.flits * (2 if inputs is None else 1)
+        ),
+        streams=streams,
+        lists=streams and (inputs is None or any(form.lacks for form in others)),
+    )
+    if room.entries > MOST_ENTRIES:
+        raise InputError(
+            f"Entries of modes must be at most {MOST_ENTRIES} for loaded tables, not {len(forms)}"
+        )
+    asked, most = rows or 0, rows or room.rows
+    room = replace(
+        room,
+        settings=tuple(
+            max(count, min(most, max(-(-asked // share), LEAST_SETTINGS)))
+            for share, (_, count) in zip(SHARES, room.settings_of(forms).values(), strict=True)
+        ),
+    )
+    for form in forms:
+        room.check(form)
+    places_beside(room, entries)  # which refuses more than there is room for
+    return room
+
+
+def require_room_size(rows: int | None, depth: int | None) -> None:
+    """Refuse more rows, or more cycles from a row to its words, than can be built."""
+    natural("Rows", rows or 0, most=MOST_ROWS)
+    natural("Depth", depth or 0, most=MOST_DEPTH)
+
+
+def _power(needed: int, least: int) -> int:
+    """Return the least power of two that is enough."""
+    return 1 << (max(needed, least) - 1).bit_length()
+
+
+def _inputs(forms: Sequence[Loadable], ports: int) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Return what each out-port, operator and reader selects in some forms."""
+    found = []
+    idle = {Action.SELECT: Stage.PORT, Action.OPERAND: Stage.RESULT, Action.MEMORY: None}
+    for action, stage in idle.items():
+        each = np.concatenate([form.values(action).reshape(-1, ports) for form in forms])
+        for port in range(ports):
+            known = np.unique(each[:, port][each[:, port] >= 0]).tolist()
+            if stage is None:
+                found.append(tuple((k, 0) for k in known) or ((ports, 0),))
+            else:
+                found.append(tuple(divmod(k, ports) for k in known) or ((int(stage), port),))
+    return tuple(found)

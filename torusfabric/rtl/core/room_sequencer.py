@@ -1,0 +1,190 @@
+"""The sequencer of a core with a room: rows, forms and delays are data in tables.
+
+Counters are a cycle ahead of their slot, as in `sequencer`; an *age* counts cycles from then on.
+Delays of stores and reads are decided here, once for all nodes: what they need of a row leaves
+later in forms that say so.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from amaranth.hdl import Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value
+from amaranth.lib.data import StructLayout, View
+from amaranth.lib.wiring import In, Member, Out
+
+from ...program.timing import ADDRESS, DISTRIBUTION, MODE_SETUP, RUN_SETUP, SETTING
+from ..modules import delayed, pulsed
+from ..operator_unit import OperatorUnit
+from .places import Columns
+from .room import RoomRows, SettingTable, entry_layout, lasting, row_layout
+from .run_port import RunPort
+from .sequencer import RunControl, signal_widths
+
+__all__ = ["RoomSequencer"]
+
+
+class RoomSequencer(RunControl):
+    """Steps through rows that lie in a table, as the form says that lies in another.
+
+    Members
+    -------
+    start, entry, last, operation, section, settling, reset : In
+        See `RunPort`. `last` counts from the cycle on in which the first slot follows; in that
+        cycle any number above 0 will do for all.
+    row_address, form_address : Out
+    row_word, form_word : In
+        The tables of the sequencer, see `row_layout` and `entry_layout`.
+    setting_select, setting_operand, setting_read, setting_store : Out
+        The settings of the row, for the tables of nodes.
+    address_0, counters, valids : Out
+        Where arriving words are stored; cycles of the row, or in a form by flits the flit, and the
+        same times the chunks; and whether a word arrives at nodes that has come 1, 2, .. cycles.
+    """
+
+    def __init__(
+        self,
+        rows: RoomRows,
+        port: RunPort,
+        columns: Columns,
+        unit: OperatorUnit | None,
+        *,
+        shares: bool,
+    ) -> None:
+        self._room, self._columns = rows.room, columns
+        self._links = rows.room.topology.longest_link
+        self._operand_links = rows.links
+        self._rows, self._forms = row_layout(rows.room), StructLayout(entry_layout(rows.room))
+        members: dict[str, Member] = {
+            "row_address": Out(self._forms["first"].width),
+            "form_address": Out(port.inputs["entry"]),
+            "row_word": In(self._rows.size),
+            "form_word": In(self._forms.size),
+        }
+        members |= {name: Out(each.width) for name, each in self._rows if name in self._settings}
+        members |= {name: Out(bits) for name, bits in signal_widths(rows, columns).items()}
+        super().__init__(port, unit, members, shares=shares)
+
+    @property
+    def _settings(self) -> dict[str, SettingTable]:
+        """The settings of rows, by their names in the row table."""
+        return {f"setting_{table.name.lower()}": table for table in SettingTable}
+
+    @cached_property
+    def _built(self) -> Elaboratable:
+        """The sequencer."""
+        m, begins = self._m, self._accept()
+        m.d.comb += self.form_address.eq(Mux(begins, self.value("entry"), self.last_entry))
+        form = View(self._forms, self.value("form_word"))
+        go = pulsed(m, begins, RUN_SETUP + MODE_SETUP, name="goes")
+        moves, running = Signal(name="moves"), Signal(name="running")
+        m.d.comb += moves.eq(go | running)
+        self._form, self._moves = form, moves
+        self._valid, self._left = Signal(name="slot"), Signal(len(form["drain"]), name="drains")
+        m.d.sync += self._valid.eq(moves)
+        with m.If(self._valid):
+            m.d.sync += self._left.eq(form["drain"])
+        with m.Elif(self._left > 0):
+            m.d.sync += self._left.eq(self._left - 1)
+        last = Signal(name="last_cycle")
+        m.d.comb += last.eq(self._ended(Const(0), 0))
+        stages = Signal(2, name="stages")
+        m.d.comb += [stages[0].eq(moves), stages[1].eq(self._valid)]
+        self._show_state(stages, last)
+        row = self._count(m, running)
+        m.d.sync += self.round.eq(row - form["first"])
+        return ResetInserter(self.value("reset"))(m) if self._port.resets else m
+
+    def _ended(self, stages: Value, early: int) -> Value:
+        """Return a signal that is high some cycles before the last one of a run."""
+        at_once: Value = Const(0, 1)
+        if early:
+            at_once = self._valid & ~self._moves & (self._form["drain"] <= early)
+        return at_once | (~self._valid & (self._left == 1 + early))
+
+    def _count(self, m: Module, running: Signal) -> Value:
+        """Count rows, and the slots of each; return the row."""
+        form, flits, moves = self._form, self.value("last"), self._moves
+        said = View(self._rows, self.value("row_word"))
+        # What a table shows comes late in a cycle: what leads to the next row was there before.
+        kept = {name: Signal(bits, name=f"its_{name}") for name, bits in lasting(self._room).items()}
+        pause, empty, ends = kept.values()
+        first, by_flit, least, chunks = (
+            delayed(m, form[name], 1, f"form_{name}")
+            for name in ("first", "by_flit", "least", "chunks")
+        )
+        row = Signal(len(form["first"]), name="row")
+        count = Signal(max(len(pause), len(flits), len(least)) + 1, name="count")
+        scaled = Signal(len(said["at"]), name="scaled")
+        # A row lasts as long as all of its form do at the least.
+        passed, moved = Signal(name="words_passed"), Signal(name="words_pass")
+        sent = Mux(empty, count + 1, count - flits)[: len(count)]
+        m.d.comb += moved.eq(passed | (sent == pause))
+        end_of_row = by_flit | (moved & (count + 1 >= least))
+        m.d.sync += passed.eq(moved & moves & ~end_of_row)
+        over = ends & end_of_row & (~by_flit | (count == flits))
+        after = Signal(len(row), name="row_after")
+        m.d.comb += after.eq(row)
+        with m.If(~moves):
+            m.d.sync += [its.eq(form[name]) for name, its in kept.items()]
+            m.d.comb += after.eq(form["first"])
+            m.d.sync += [count.eq(0), scaled.eq(0), running.eq(0)]
+        with m.Else():
+            m.d.sync += running.eq(~over)
+            with m.If(end_of_row):
+                m.d.sync += [its.eq(said[name]) for name, its in kept.items()]
+                m.d.comb += after.eq(Mux(ends, first, row + 1))
+            with m.If(Mux(by_flit, ends, 1)):
+                m.d.sync += [count.eq(count + 1), scaled.eq(scaled + chunks)]
+            with m.If(end_of_row & ~by_flit):
+                m.d.sync += [count.eq(0), scaled.eq(0)]
+        m.d.sync += row.eq(after)
+        m.d.comb += self.row_address.eq(after)
+        has_flit = by_flit | (~empty & (count <= flits))
+        self._send(m, said, (count, scaled), moves & has_flit)
+        return row
+
+    def _send(self, m: Module, said: View, words: tuple[Value, Value], flit: Value) -> None:
+        """Give nodes what they need of a slot, as late as they need it."""
+        links, form = self._links, self._form
+        late = form["late"] if self._room.late else Const(0, 1)
+        streams, (count, scaled) = form["streams"], words
+
+        def aged(value: Value, age: int, name: str, more: Value | None = None, by: int = 0) -> Value:
+            """Return a value of an age, or by some cycles older in forms that say so."""
+            if more is None or not by:
+                return delayed(m, value, age, name)
+            line = delayed(m, value, age - 1, name)
+            return delayed(m, Mux(more, delayed(m, line, by, f"{name}_late"), line), 1, f"{name}_at")
+
+        # A table shows its row a cycle after it is at the node; addresses have a register behind.
+        for name, table in self._settings.items():
+            older: tuple[Value | None, int] = (None, 0)
+            age = ADDRESS + 1 - DISTRIBUTION
+            if table is SettingTable.READ:
+                age, older = age - 1, (late, links * self._room.late)
+            elif table is SettingTable.OPERAND:
+                age += self._operand_links
+            elif table is SettingTable.STORE:
+                age, older = age + 1, (streams, links - 1)
+            m.d.comb += getattr(self, name).eq(aged(said[name], age, name, *older))
+        stride = max(self._columns.word_bits)
+        for number, (_, pitch) in enumerate(self._columns.words):
+            word = count if pitch[0] else scaled
+            shown = aged(word, ADDRESS + 1 - DISTRIBUTION, f"word_{number}", late,
+                         links * self._room.late)  # fmt: skip
+            m.d.comb += self.counters.word_select(number, stride).eq(shown)
+        at = aged(said["at"] + count, SETTING, "stores_at", streams, links - 1)
+        m.d.comb += self.address_0.eq(at)
+        begins = Signal(name="row_begins")
+        opens = delayed(m, flit, 1, "streaming")
+        # Nothing of a row is left when another is under way, or none, which counts nothing.
+        m.d.sync += begins.eq(~streams & (count == 0))
+        line = [opens]
+        while len(line) < SETTING + self._room.depth:
+            later = Signal(name=f"strobe_d{len(line)}")
+            m.d.sync += later.eq(Mux(begins, 0, line[-1]) if len(line) > 1 else line[-1])
+            line.append(later)
+        for number, delays in enumerate(self._columns.valids):
+            # Here and at the node are a register each; the strobe is given a cycle before it counts.
+            m.d.comb += self.valids[number].eq(line[delays[0] - DISTRIBUTION])
