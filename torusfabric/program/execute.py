@@ -49,7 +49,7 @@ def carry_out(program: Program, mode: int, sent: Words, run: Run, width: int) ->
 
     Of what is loaded, with any root each node does what is done at its offset from it.
     """
-    if program.loaded:
+    if program.loaded and not program.loop.of(Action.LAG):
         part = program.part(program.form_of(mode, run.length, run.root))
         groups, layout = part.form.groups, part.layout
         if program.modes[mode].roots:
@@ -137,7 +137,7 @@ class Machine:
     ) -> None:
         self.hold = hold
         # What the host sees is that of the form alone; memories and sources are the common ones.
-        number = program.form_of(mode, run.length)
+        number = program.form_of(mode, run.length, run.root)
         self.part, self.form, self.mode = program.part(number), program.forms[number], mode
         self.program, self.width = program, width
         self.length, self.root, operator = run

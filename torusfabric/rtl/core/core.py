@@ -70,6 +70,8 @@ class CoreBuilder(NetlistBuilder):
         The nodes that are built; in the netlist they are numbered in this order.
     hold : int
         Cycles after a write by the memory port in which no run may begin.
+    address_bits : int
+        Bits of an address of the deepest memory.
     """
 
     def __init__(
@@ -80,14 +82,15 @@ class CoreBuilder(NetlistBuilder):
         settings: NodeSettings,
         memory_port: MemoryPort | DirectPort,
         hold: int,
+        address_bits: int,
     ) -> None:
         super().__init__()
         self.memory_port, self.hold = memory_port, hold
         self.program, self.here, self.settings = program, nodes, settings
         self.nodes, self.word = len(nodes), memory_port.width
+        self.address_bits = address_bits
         self.distribution = Distribution(self, self.nodes)
         self.sources = program.forms[0].loop.sources
-        self.address_bits = address_width(int(program.depth.max()))
         self.from_host: list[str] = []
         #: The part of a network that one of several host ports serves.
         self.cut: Cut | None = None
@@ -258,13 +261,14 @@ class Core:
             settings=self._settings,
             memory_port=self.memory_port,
             hold=self.run_port.hold,
+            address_bits=address_width(int((self.rows if room else program).depth.max())),
         )
         self._families: dict[str, Family] = {}
 
     def _plan_rows(self, room: RoomShape | None) -> tuple[Rows, NodeKinds]:
         """Return the rows of the core, and the kinds of its nodes."""
         if room is not None:
-            of_room = RoomRows(room, self.program)
+            of_room = RoomRows(room)
             return of_room, RoomKinds(of_room)
         rows = SplitRows(self.program) if self.concurrent else Rows(self.program)
         return rows, NodeKinds(rows)
@@ -369,6 +373,7 @@ class Core:
     def add(
         self,
         renamed: Mapping[str, str] = MappingProxyType({}),
+        add_tables: Callable[[], None] | None = None,
     ) -> list[tuple[str, int]]:
         """Plan all modules, and add them and their instances.
 
@@ -377,6 +382,8 @@ class Core:
         renamed : dict of str to str
             Nets that drive inputs of the run port, or that its outputs drive, by the names of these
             where they differ.
+        add_tables : function, optional
+            Adds the tables of nodes that are loaded.
 
         Returns
         -------
@@ -403,6 +410,8 @@ class Core:
             for number, each in enumerate(routers)
         ]
         self._add_links()
+        if add_tables is not None:
+            add_tables()
         self.build.distribution.add()
         return [each for each in counts if each[1]]
 

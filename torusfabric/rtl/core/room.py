@@ -21,7 +21,7 @@ import numpy as np
 from amaranth.lib.data import StructLayout
 
 from ...program.fields import IDLE, Action, Loop, Sources, Stage, memories_of
-from ...program.timing import ADDRESS, SETTING
+from ...program.timing import ADDRESS, MODE_SETUP, RUN_SETUP, SETTING
 from ...topology import IntArray, Topology
 from ..memories import address_width
 from .kinds import NodeKinds
@@ -32,7 +32,6 @@ from .store_plan import plan_stores
 
 if TYPE_CHECKING:
     from ...collective import Operator
-    from ...program import Program
 
 __all__ = ["RoomKinds", "RoomRows", "RoomShape", "SettingTable", "assemble",
            "entry_layout", "lasting", "row_layout"]  # fmt: skip
@@ -149,15 +148,13 @@ class RoomRows(Rows):
         room, memories, addresses, and cycles until words are stored; -1 where they do not matter.
     """
 
-    def __init__(
-        self, room: RoomShape, program: Program, values: Mapping[Action, IntArray] | None = None
-    ) -> None:
-        self.room, self.program = room, program
+    def __init__(self, room: RoomShape, values: Mapping[Action, IntArray] | None = None) -> None:
+        self.room = room
         ports, nodes = room.topology.ports, room.topology.nodes
         self.links = room.topology.one_latency or 1
         self._template, self._values = -(-SAMPLES // nodes), values or {}
         rows = next(map(len, self._values.values()), 0)
-        self.loops: tuple[Loop, ...] = (program.loop,)
+        self.loops: tuple[Loop, ...] = ()
         self.starts, self.stops = np.zeros(1, int), np.array([self._template + rows])
         self.form_of_row = np.zeros(self.count, int)
         self.used = np.arange(nodes)
@@ -179,6 +176,16 @@ class RoomRows(Rows):
     def sources(self) -> Sources:
         """The sources of the room."""
         return self.room.sources
+
+    @property
+    def ports(self) -> int:
+        """Ports of a node."""
+        return self.room.topology.ports
+
+    @property
+    def run_setup(self) -> int:
+        """Cycles from a start to the first slot."""
+        return RUN_SETUP + MODE_SETUP
 
     def pitch(self, memory: int) -> Delays:
         """Return 1, or 0 for the memory of what is sent, where chunks lie in turn."""
@@ -232,7 +239,8 @@ class RoomRows(Rows):
         if number >= room.topology.ports:
             return None
         if action is Action.WRITE:
-            return draw(range(1 << address_width(room.words)), alike=True)
+            # One address serves all memories.
+            return self._draw(action, 0, range(1 << address_width(room.words)), alike=True)
         if action is Action.TAP:
             return draw(range(room.depth + 1))
         stage = Stage.MADE if sources.made else Stage.PORT
@@ -240,7 +248,7 @@ class RoomRows(Rows):
 
 
 def assemble(
-    room: RoomShape, program: Program, values: Mapping[Action, IntArray], *, idles: bool
+    room: RoomShape, values: Mapping[Action, IntArray], *, idles: bool
 ) -> dict[SettingTable, IntArray]:
     """Return the bits that nodes have in each table in rows, shape (rows, nodes, bits).
 
@@ -256,7 +264,7 @@ def assemble(
     dict of SettingTable to (ndarray of int)
         -1 where a bit does not matter; no bits for a table that nodes do not have.
     """
-    rows = RoomRows(room, program, values)
+    rows = RoomRows(room, values)
     kinds, columns = RoomKinds(rows), Columns(by_setting=True)
     routers, operators = plan_all_crossbars(rows, kinds, columns, idles=idles)
     stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=False, beat=1)

@@ -66,7 +66,7 @@ def plan_crossbars(
     fast : bool
         True if all multiplexers have branches, whatever these cost.
     """
-    sources, ports = rows.loops[0].sources, range(rows.program.ports)
+    sources, ports = rows.sources, range(rows.ports)
     fields = {port: field for port in ports if (field := rows.field(action, port))}
     uses = find_uses(sources, kinds, ((port, field.values) for port, field in fields.items()))
     found = []
@@ -99,7 +99,7 @@ def plan_all_crossbars(
     """Plan the crossbars of routers, and those of operators, if there are any."""
     routers = plan_crossbars(rows, kinds, columns, Action.SELECT, idles=idles, fast=False)
     operators: list[Crossbar] = []
-    if rows.loops[0].sources.results:
+    if rows.sources.results:
         operators = plan_crossbars(rows, kinds, columns, Action.OPERAND, idles=idles, fast=True)
     return routers, operators
 

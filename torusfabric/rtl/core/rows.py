@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ...program import Program
-from ...program.fields import IDLE, Action, Loop, Memory, Order
+from ...program.fields import IDLE, Action, Loop, Memory, Order, Sources
 from ...topology import IntArray
 
 __all__ = ["Delays", "RowField", "Rows", "later"]
@@ -82,6 +82,21 @@ class Rows:
         self._known: dict[tuple[Action, int], RowField | None] = {}
         self.memories: tuple[Memory, ...] = program.memories
         self.depth: IntArray = program.depth[self.used]
+
+    @property
+    def sources(self) -> Sources:
+        """The sources of all forms."""
+        return self.loops[0].sources
+
+    @property
+    def ports(self) -> int:
+        """Ports of a node."""
+        return self.program.ports
+
+    @property
+    def run_setup(self) -> int:
+        """Cycles from a start to the first slot."""
+        return self.program.form.timing.run_setup
 
     @property
     def count(self) -> int:

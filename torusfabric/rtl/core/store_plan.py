@@ -252,7 +252,7 @@ class StoreKinds:
 
     def __init__(self, rows: Rows, kinds: NodeKinds) -> None:
         self.rows, self.kinds = rows, kinds
-        self.sources = rows.loops[0].sources
+        self.sources = rows.sources
         self._every = np.arange(kinds.count)
         self._find_readers()
         self._find_injections()
@@ -565,7 +565,7 @@ class _StorePlanner:
             return Address(column=column)
         most_first = max(int(values.max()), 0)
         # A node knows its choice three cycles after the start.
-        setup = self._rows.program.form.timing.run_setup
+        setup = self._rows.run_setup
         least = min(min(each) for each in delays.distinct)
         early = self._kinds.choices == 1 or least + setup > CHOICE_DELAY
         first = self.placer.number(

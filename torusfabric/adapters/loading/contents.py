@@ -1,0 +1,164 @@
+"""The contents that programs have in loaded tables, by where their modes lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...program.fields import IDLE, Action, Order
+from ...rtl.core.room import SettingTable, assemble
+from ...rtl.memories import address_width
+from ...topology import IntArray
+from .layout import TableLayout
+from .places import Place
+
+if TYPE_CHECKING:
+    from amaranth.lib.data import StructLayout
+
+    from .loadable import Entry, Loadable
+
+__all__ = ["UNASKED", "Contents", "contents_of"]
+
+#: A row of which nobody asks.
+UNASKED = -1
+
+#: The rows of what `TableLayout.tables` lists.
+Contents: TypeAlias = list[list[list[int]]]
+
+
+def pack(layout: StructLayout, **values: ArrayLike) -> list[int]:
+    """Return rows of values side by side, of which those count that have a field.
+
+    Examples
+    --------
+    >>> from amaranth.lib.data import StructLayout
+    >>> pack(StructLayout({"low": 4, "high": 2}), high=1, low=[2, 3], other=5)
+    [18, 19]
+    """
+    rows = np.zeros(1, object)
+    for name, field in layout:
+        each = np.atleast_1d(np.asarray(values[name]).astype(int))
+        assert 0 <= each.min() <= each.max() < 1 << field.width, f"{name} has {field.width} bits"
+        rows = rows | each.astype(object) << field.offset
+    found: list[int] = rows.tolist()
+    return found
+
+
+def contents_of(
+    layout: TableLayout, entries: Sequence[tuple[Place, Entry]], freed: Sequence[int] = ()
+) -> Contents:
+    """Return the rows of all tables; nothing finds the entries that are freed."""
+    found = [[[UNASKED] * rows for rows, _ in tables] for tables in layout.tables]
+    of_nodes, single = found[: layout.room.nodes], found[layout.room.nodes :]
+    tables = {name: table for name, (table,) in zip(layout.single_tables, single, strict=True)}
+    none = dict.fromkeys(layout.start.members, 0)
+    for number in freed:
+        (tables["starts"][number],) = pack(layout.start, **none | {"further": 1, "mode": number})
+    for place, entry in entries:
+        (tables["starts"][place.number],) = pack(
+            layout.start, further=place.number != entry.mode, mode=entry.mode, least=entry.start,
+            chosen=entry.root is not None, root=entry.root or 0,
+        )  # fmt: skip
+        (tables["modes"][place.number],) = _mode(layout, place, entry.form)
+        tables["rows"][place.row : place.row + entry.form.rows] = _rows(layout, place, entry.form)
+        _add_blocks(layout, tables["blocks"], place, entry.form)
+    _add_settings(layout, of_nodes, [(place, entry.form) for place, entry in entries])
+    return found
+
+
+def _lasting(form: Loadable) -> dict[str, IntArray]:
+    """Return how long each row of a form lasts, as `lasting` of the core says."""
+    loop, ends = form.program.loop, np.arange(form.rows) == form.rows - 1
+    return {"pause": loop.pause, "empty": loop.blocks == 0, "ends": ends}
+
+
+def _mode(layout: TableLayout, place: Place, form: Loadable) -> list[int]:
+    """Return what is known of a form."""
+    return pack(
+        layout.mode,
+        first=place.row,
+        by_flit=form.program.loop.order is Order.FLIT,
+        streams=form.streams,
+        late=form.reads_late,
+        chunks=form.chunks,
+        reciprocal=-(-(1 << layout.reciprocal_shift) // form.chunks),
+        drain=form.program.form.timing.drain,
+        least=form.least,
+        first_block=place.block,
+        one_node=form.one_node,
+        **{name: column[0] for name, column in _lasting(form).items()},
+    )
+
+
+def _rows(layout: TableLayout, place: Place, form: Loadable) -> list[int]:
+    """Return the rows of the sequencer."""
+    named = {
+        f"setting_{table.name.lower()}": settings
+        for table, settings in zip(SettingTable, place.settings, strict=True)
+    }
+    return pack(
+        layout.row,
+        at=form.store_addresses % (1 << layout.row["at"].width),
+        **{name: np.roll(column, -1) for name, column in _lasting(form).items()},
+        **named,
+    )
+
+
+def _row_values(layout: TableLayout, forms: Sequence[Loadable]) -> dict[Action, IntArray]:
+    """Return the values of control points in the rows of forms, one after another."""
+    room = layout.room
+
+    def join(values: Sequence[IntArray]) -> IntArray:
+        return np.concatenate(values)
+
+    every = {
+        action: join([form.values(action) for form in forms])
+        for action in (Action.SELECT, Action.OPERAND, Action.MEMORY)
+    }
+    moves = join([form.program.loop.blocks > 0 for form in forms])[:, None, None]
+    return {
+        Action.SELECT: room.numbers[every[Action.SELECT]],
+        Action.OPERAND: room.numbers[every[Action.OPERAND]],
+        Action.MEMORY: every[Action.MEMORY],
+        Action.READ: join([room.read_addresses(form) for form in forms]),
+        Action.TAP: np.where(moves, join([form.stores for form in forms]), IDLE),
+    }
+
+
+def _add_settings(
+    layout: TableLayout, found: Contents, placed: Sequence[tuple[Place, Loadable]]
+) -> None:
+    """Add the settings of each table of every node."""
+    values = _row_values(layout, [form for _, form in placed])
+    for table, bits in assemble(layout.room, values, idles=layout.idles).items():
+        named = np.concatenate([np.asarray(place.settings[table]) for place, _ in placed])
+        used, which = np.unique(named, return_inverse=True)
+        joined = np.full((len(used), *bits.shape[1:]), IDLE)
+        np.maximum.at(joined, which.ravel(), bits)
+        weights = 1 << np.arange(bits.shape[2], dtype=object)
+        words = (np.maximum(joined, 0).astype(object) * weights).sum(axis=2)
+        for mine, column in zip(found, np.broadcast_to(words, joined.shape[:2]).T, strict=True):
+            for number, word in zip(used.tolist(), column.tolist(), strict=True):
+                mine[table][number] = int(word)
+
+
+def _add_blocks(layout: TableLayout, rows: list[int], place: Place, form: Loadable) -> None:
+    """Add where the host finds blocks: parts of a message, then chunks, as it counts, then nodes.
+
+    Where there is anything at one node only, all nodes are that.
+    """
+    nodes, apart = np.arange(layout.room.nodes), 1 << address_width(layout.room.nodes)
+    memory, first = (each.reshape(len(nodes), -1) for each in form.received)
+    there = first >= 0
+    if form.one_node:
+        nodes, apart = nodes[there.any(axis=1)], 1
+    at, block = np.nonzero(there[nodes])
+    if not len(at):
+        return
+    numbers = place.block + block * apart + at
+    words = pack(layout.block, memory=memory[nodes[at], block], base=first[nodes[at], block])
+    for number, word in zip(numbers.tolist(), words, strict=True):
+        rows[number] = word

@@ -1,0 +1,152 @@
+"""Fitting: what of schedules and programs can be loaded, and the program of a fabric that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import InputError
+from ...program import Program
+from ...program.compile import versions
+from ...program.fields import Action, memories_of
+from ...program.mode import Range
+from ...schedule import Lifted
+from ...topology import shared_network
+from .loadable import Loadable, LoadableMode, entries_of
+from .places import places_beside
+from .rewriting import rewrite
+
+if TYPE_CHECKING:
+    from ...collective import Operator
+    from ...schedule import Schedule
+    from .room import Room
+
+__all__ = ["fit", "loadable_form", "loadable_mode", "loadable_modes"]
+
+
+def fit(modes: Sequence[LoadableMode], room: Room) -> Program:
+    """Return the program of a fabric into which modes are loaded.
+
+    Raises
+    ------
+    InputError
+        If they do not fit.
+    """
+    entries = entries_of(modes)
+    for entry in entries:
+        room.check(entry.form)
+    places_beside(room, entries)  # which refuses more than there is room for
+    parts = [_part(entry.form, room) for entry in entries]
+    served = [tuple(map(Range, mode.starts, range(len(mode.starts)))) for mode in modes]
+    return replace(
+        parts[0],
+        topology=room.topology,
+        forms=tuple(part.form for part in parts),
+        parts=tuple(parts),
+        served=tuple(served) if len(entries) > len(modes) else (),
+        roots=tuple(mode.roots for mode in modes) if any(mode.any_root for mode in modes) else (),
+        loaded=True,
+    )
+
+
+def _part(form: Loadable, room: Room) -> Program:
+    """Return the program of a form with the memories and sources of a room."""
+    program, points = form.program, range(room.ports)
+    sent = int(program.depth[0, -1])
+    fields = tuple(
+        field.renumbered(room.numbers, {})
+        for field in program.loop.fields
+        if room.operators or field.point.action is not Action.OPERAND
+    )
+    loop = replace(program.loop, sources=room.sources, fields=fields)
+    return replace(
+        program,
+        forms=(replace(program.form, loop=loop),),
+        memories=memories_of(points, 1),
+        depth=np.tile([room.words] * room.ports + [sent], (room.nodes, 1)),
+    )
+
+
+def loadable_modes(program: Program, room: Room | None = None) -> list[LoadableMode]:
+    """Return what each mode of a program does, in forms that can be loaded.
+
+    Raises
+    ------
+    InputError
+        If a mode has none.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> plans = [tf.plan("4x4", name, algorithm="matching") for name in ("allgather", "scatter")]
+    >>> [mode.forms[0].rows for mode in loadable_modes(tf.compile(plans, max_flits=8))]
+    [4, 4]
+    """
+    if not program.any_length:
+        raise InputError("Length must be left to each run, by max_flits, for loaded tables")
+    if program.barrier:
+        raise InputError("Tables must be rom for a barrier, not ram")
+    found = []
+    for mode in program.modes:
+        schedules = dict.fromkeys(form.schedule for form in mode.forms)
+        found.append(
+            loadable_mode(schedules, program.flits, mode.operators, room, any_root=mode.any_root)
+        )
+    return found
+
+
+def loadable_mode(
+    schedules: Iterable[Schedule], flits: int, operators: Sequence[Operator],
+    room: Room | None, *, any_root: bool,
+) -> LoadableMode:  # fmt: skip
+    """Return a mode of those of some schedules that can be loaded, into a fabric if one is given.
+
+    Raises
+    ------
+    InputError
+        If none can; it says why the first cannot.
+    """
+    found, wrong = list[Loadable](), list[InputError]()
+    for schedule in schedules:
+        try:
+            found.append(loadable_form(schedule, flits, operators, room))
+        except InputError as error:
+            wrong.append(error)
+    if not found:
+        raise wrong[0]
+    return LoadableMode.of(found, any_root=any_root)
+
+
+def loadable_form(
+    schedule: Schedule,
+    flits: int,
+    operators: Sequence[Operator],
+    room: Room | None = None,
+) -> Loadable:
+    """Return the first version of a schedule that can be loaded, into a fabric if one is given.
+
+    Raises
+    ------
+    InputError
+        If none can; it says why the first cannot.
+    """
+    if room is not None:
+        if schedule.topology.nodes != room.nodes:
+            shared_network([room.topology, schedule.topology])  # which refuses any other
+        # One that lacks nodes leaves them out.
+        schedule = Lifted.within(schedule, room.topology)
+    wrong = list[InputError]()
+    for fixed in (True, False):
+        for program in versions(schedule, flits, operators, fixed=fixed):
+            try:
+                form = Loadable(rewrite(program))
+                if room is not None:
+                    room.check(form)
+            except InputError as error:
+                wrong.append(error)
+            else:
+                return form
+    raise wrong[0]

@@ -1,0 +1,182 @@
+# amaranth: UnusedElaboratable=no
+"""The hardware of a loaded fabric: a core with a room, its tables, and what loads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+from ...program import Program
+from ...rtl.arrays import NodeGroups
+from ...rtl.core import Core
+from ...rtl.core.memory_port import SharedPort
+from ...rtl.core.room import SettingTable
+from ...rtl.core.run_port import RunPort
+from ...rtl.finders import DirectFinder, HostLayout
+from ...rtl.host import Host, add_host_port
+from ...rtl.memories import address_width
+from ...rtl.netlist import Fixed, NetlistBuilder, Part, Parts, Role, add_single
+from ...rtl.top import Built
+from ..host.hardware import NETS
+from .finder import BlockFinder, host_layout
+from .image import Image
+from .layout import TableLayout, TableSize
+from .loader import WORDS, ImageLoader
+from .requests import Requests, choices_of
+from .room import Room
+from .table import LoadedTable, part_bits
+
+__all__ = ["Loading"]
+
+#: What is shown of what is loaded.
+SHOWN = ("loaded", "loaded_program", "modes")
+
+#: Nets of tables of which each output of the sequencer is the address, and their rows.
+READ_BY = {"rows": ("row_address", "row_word"), "modes": ("form_address", "form_word"),
+           "blocks": ("block_address", "block_word")}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Loading:
+    """The tables of a fabric that are loaded, and the core that has them.
+
+    Parameters
+    ----------
+    image : Image or None
+        What is there at first.
+    """
+
+    room: Room
+    width: int
+    image: Image | None
+
+    @cached_property
+    def layout(self) -> TableLayout:
+        """The bits of tables."""
+        return TableLayout(self.room, self.width)
+
+    def host_layouts(self) -> tuple[HostLayout, ...]:
+        """Return where the host finds words, whatever is loaded."""
+        return (host_layout(self.layout),)
+
+    def contents(self, number: int) -> tuple[tuple[int, ...], ...]:
+        """Return the first rows of tables of one owner."""
+        tables = self.image.contents[number] if self.image else []
+        return tuple(tuple(max(row, 0) for row in rows) for rows in tables)
+
+    def make_core(self, program: Program, *, resets: bool = False) -> Core:
+        """Return the core of a fabric with a host port."""
+        room = self.room
+        return Core(
+            program,
+            self.width,
+            room=room,
+            run_port=RunPort(program, lead=0, resets=resets, room=room),
+            memory_port=SharedPort(
+                program.memories,
+                max(room.words, room.sent_words),
+                self.width,
+                nodes=room.nodes,
+                place_bits=NodeGroups(room.nodes).place_bits,
+                enables=(0,),
+            ),
+        )
+
+    def add_fabric(self, core: Core) -> Built:
+        """Fill the netlist of a core with a host port, and with a port that takes images."""
+        build, layout = core.build, self.layout
+        for name, bits in {"start": 1, **choices_of(self.room).inputs}.items():
+            build.add_input(name, bits)
+        if core.run_port.resets:
+            build.add_input("reset_run")
+        for name, bits in WORDS.items():
+            build.add_input(name, bits)
+        add_single(build, "requests", Role.SEQUENCER, partial(Requests, layout))
+        (addresses,) = self.host_layouts()
+        make = partial(
+            Host,
+            [BlockFinder(addresses, layout)],
+            [DirectFinder(addresses, by_chunk=False)],
+            width=self.width,
+            address_bits=build.address_bits,
+            answer=build.answer,
+        )
+        latency = add_host_port(build, make)
+        self.add_loader(build, "loader")
+        routers = core.add(NETS, partial(self.add_node_tables, core))
+        for name in ("busy", "done", "cycles", "error", "round", *SHOWN):
+            build.add_output(name, build.nets[name])
+        return Built(routers, latency)
+
+    def add_node_tables(self, core: Core) -> None:
+        """Add the tables of nodes: one module for those of equal contents."""
+        build, layout = core.build, self.layout
+        near, starts = build.distribution.near, [0]
+        for bits in layout.setting_bits:
+            starts.append(starts[-1] + bits)
+        parts = {
+            f"{table.name.lower()}_row": (((starts[table], layout.setting_bits[table]),), 0)
+            for table in SettingTable
+            if layout.setting_bits[table]
+        }
+        for name, table in core.tables.items():
+            assert len(table.columns) == part_bits(parts[f"{name}_row"][0]), "one plan has all bits"
+        modules = dict[tuple[tuple[int, ...], ...], str]()
+        for node in range(self.room.nodes):
+            contents = self.contents(node)
+            if contents not in modules:
+                modules[contents] = self._add_module(build, f"node_{node}", node, parts)
+            bus = {name: near(name, node) for name in layout.bus}
+            asked = {
+                f"address_{table}": near(f"setting_{table.name.lower()}", node)
+                for table in SettingTable
+                if layout.setting_bits[table]
+            }
+            build.add(
+                f"the_table_node_{node}",
+                modules[contents],
+                inputs=self._inputs(node, asked, bus),
+                outputs={part: (f"{part}_{node}", part_bits(runs))
+                         for part, (runs, _) in parts.items()},
+                node=node,
+            )  # fmt: skip
+
+    def add_loader(self, build: NetlistBuilder, name: str) -> None:
+        """Add what takes the words of images, and the tables that there are once."""
+        layout, room = self.layout, self.room
+        there = self.image.there if self.image else (0, 0, 0)
+        make = partial(ImageLoader, room.digest(self.width), layout.bus, room.entries, there)
+        bus: Mapping[str, Parts] = add_single(
+            build, name, Role.LOADER, make, renamed={"last_entry": "run_form"}
+        )
+        bus = {**{member: bus[member] for member in layout.bus}, "load_every": (Fixed(0, 1),)}
+        for number, (table, (rows, bits)) in enumerate(layout.single_tables.items(), room.nodes):
+            whole = table == "starts"
+            width = rows * bits if whole else bits
+            address, net = READ_BY.get(table, ("", table))
+            asked = {} if whole else {"address_0": (Part(address, 0, address_width(rows)),)}
+            module = self._add_module(
+                build, table, number, {"row": (((0, width),), 0)}, whole=whole
+            )
+            inputs = self._inputs(number, asked, bus)
+            build.add(f"the_table_{table}", module, inputs=inputs, outputs={"row": (net, width)})
+
+    def _add_module(
+        self, build: NetlistBuilder, name: str, number: int,
+        parts: Mapping[str, tuple[Sequence[TableSize], int]], *, whole: bool = False,
+    ) -> str:  # fmt: skip
+        """Declare the tables of one owner; the name of the module."""
+        tables, contents = self.layout.tables[number], self.contents(number)
+        module = f"table_{name}" if contents else f"empty_{name}"
+        make: Any = partial(LoadedTable, tables, self.layout.bus, contents, parts, whole=whole)
+        build.add_module(module, make, role=Role.TABLE)
+        return module
+
+    def _inputs(
+        self, number: int, asked: Mapping[str, Parts], bus: Mapping[str, Parts]
+    ) -> dict[str, Parts]:
+        """Return what the tables of one owner are given."""
+        own: dict[str, Parts] = {"number": (Fixed(number, self.layout.bus["load_table"]),)}
+        return {**own, **asked, **bus}

@@ -1,0 +1,100 @@
+"""Requests: starts of runs in a fabric whose modes are loaded.
+
+All entries are compared with a start at once: each says its mode, its least length and, where roots
+are chosen, its root. So the choice takes no cycle.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib.data import View
+from amaranth.lib.wiring import In, Out
+
+from ...program.timing import MODE_SETUP, RUN_SETUP
+from ...rtl.lengths import Lengths
+from ...rtl.memories import address_width
+from ...rtl.modules import Leaf, delayed, pulsed
+from ...rtl.operator_unit import OperatorUnit
+from ...rtl.run_choices import ERROR_BITS, RunChoices, RunError, entry_members, found_entry
+from .layout import TableLayout
+from .room import Room
+
+__all__ = ["FOR_HOST", "Requests", "choices_of"]
+
+#: What the host port is given of the form of the last run.
+FOR_HOST = ("chunks", "reciprocal", "first_block", "one_node")
+
+
+def choices_of(room: Room) -> RunChoices:
+    """Return what a start chooses; the entries of a mode say which of them it has."""
+    operators, entries = room.parsed_operators(), room.entries
+    unit = OperatorUnit(operators) if operators else None
+    # With streams, commands find the entry of a root.
+    chosen = room.roots and not room.streams
+    root = 1 << address_width(room.nodes) if chosen else None
+    lengths = Lengths(room.flits, (1,) * entries)
+    several = unit if unit and unit.bits else None
+    return RunChoices((root,) * entries, (True,) * entries, lengths, several)
+
+
+class Requests(Leaf):
+    """Starts runs of a core, by their mode, length, root and operation.
+
+    Members
+    -------
+    start, mode, length, root, operation : In
+        See `torusfabric.adapters.host.requests.Requests`; so are `busy`, `accepted`, `entry`,
+        `last` and `error`.
+    loaded, entries, starts : In
+    modes : Out
+        See `entry_members`.
+    form_word : In
+        What the table says of the form of the run, from the cycle after its start on.
+    chunks, reciprocal, first_block, one_node : Out
+        The same for the host port.
+    """
+
+    def __init__(self, layout: TableLayout) -> None:
+        self._layout, self._choices = layout, choices_of(layout.room)
+        members = {"start": In(1), "busy": In(1), "form_word": In(layout.mode.size)}
+        members |= {name: In(bits) for name, bits in self._choices.inputs.items()}
+        members |= entry_members(layout.start, layout.room.entries)
+        members |= {
+            "accepted": Out(1),
+            "entry": Out(layout.entry_bits),
+            "last": Out(address_width(layout.room.flits)),
+            "error": Out(ERROR_BITS),
+        }
+        super().__init__(members | {name: Out(layout.mode[name].width) for name in FOR_HOST})
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the comparison of entries, and what the core is told."""
+        m, inputs = Module(), self._choices.inputs
+        chosen = {name: self.value(name) for name in ("mode", "length", "root") if name in inputs}
+        entry, no_root, missing = found_entry(m, self, self._layout.start, chosen)
+        refusals = [
+            (RunError.ROOT, no_root),
+            (RunError.MODE, missing),
+            (RunError.IMAGE, missing & ~self.value("loaded")),
+            (RunError.BUSY, self.value("busy")),
+        ]
+        accepted = self._choices.accepted(m, self, refusals)
+        m.d.comb += [self.accepted.eq(accepted), self.entry.eq(entry)]
+        form = View(self._layout.mode, self.value("form_word"))
+        m.d.sync += [getattr(self, name).eq(form[name]) for name in FOR_HOST]
+        m.d.comb += self.last.eq(self._last_flit(m, form, accepted))
+        return m
+
+    def _last_flit(self, m: Module, form: View, accepted: Value) -> Value:
+        """Return the number of the last flit of a block.
+
+        In the cycle before the first slot it is 1 for all above 0.
+        """
+        before = Signal(len(self.last), name="flits_before", reset_less=True)
+        with m.If(accepted):
+            m.d.sync += before.eq(self.value("length") - 1)
+        product = (before * self.reciprocal)[self._layout.reciprocal_shift :]
+        last = delayed(m, product[: len(before)], 1, "last_flit")
+        more = delayed(m, before >= form["chunks"], 1, "more_flits")
+        go = pulsed(m, accepted, RUN_SETUP + MODE_SETUP, name="goes")
+        return Mux(go, more, last)
