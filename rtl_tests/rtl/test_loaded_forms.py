@@ -9,14 +9,14 @@ from loaded_port import LONG, HostPort, with_rows
 import torusfabric as tf
 from torusfabric.collective import random_messages
 from torusfabric.errors import InputError
-from torusfabric.program.fitting import loadable_form
-from torusfabric.program.frame import Frame
+from torusfabric.adapters.loading.fitting import loadable_form
+from torusfabric.adapters.loading.room import room_for
 from torusfabric.program.host_words import word_addresses
-from torusfabric.program.loadable import LoadableMode
+from torusfabric.adapters.loading.loadable import LoadableMode
 from torusfabric.proof import prove
-from torusfabric.rtl.loaded.image import FILLS, Image, read_image
-from torusfabric.rtl.loaded.image_loader import END, PIECE_AT, ROWS_AT
-from torusfabric.rtl.loaded.layout import HEAD, TableLayout
+from torusfabric.adapters.loading.image import FILLS, Image, read_image
+from torusfabric.adapters.loading.loader import END, PIECE_AT, ROWS_AT
+from torusfabric.adapters.loading.layout import HEAD, TableLayout
 from torusfabric.simulation.engines.compiled import CompiledEngine
 from torusfabric.toolchain import tools
 
@@ -28,7 +28,7 @@ def broadcast():
     """The image of a broadcast from any root: a tree for short messages, two for others."""
     plans = [tf.plan("5", "broadcast", trees=trees) for trees in (1, 2)]
     mode = LoadableMode(tuple(loadable_form(plan, FLITS, ()) for plan in plans), (1, 10), True)
-    return Image(Frame.of([mode]), 8, [mode])
+    return Image(room_for([mode]), 8, [mode])
 
 
 def engine_of(fabric):
@@ -48,9 +48,10 @@ def test_forms_by_length_and_root(broadcast, tmp_path):
     report = engine_of(fabric)()
     assert report.passed
     for job in report.jobs:
-        form = broadcast.modes[0].forms[job.length >= 10].program.form
+        schedule = broadcast.modes[0].forms[job.length >= 10].program.schedule
         assert job.cycles == fabric.program.cycles(job.length)
-        assert job.cycles - form.timing_of(form.block_of(job.length)).cycles == 1  # for the mode
+        alone = tf.compile(schedule, max_flits=FLITS)
+        assert job.cycles - alone.cycles(job.length) == 1  # for the mode
     broadcast.save(tmp_path / "a.bin")
     assert read_image(tmp_path / "a.bin", fabric.frame, 8).words == broadcast.words
 
@@ -58,7 +59,7 @@ def test_forms_by_length_and_root(broadcast, tmp_path):
 def rows_written(image):
     """The rows of each table that an image writes, by the number of its owner."""
     words, rows = image.words, {}
-    at = FILLS + TableLayout(image.frame).fill_words + 1
+    at = FILLS + TableLayout(image.frame, image.width).fill_words + 1
     while words[at] != END:
         owner, count = words[at] % (1 << PIECE_AT), (words[at] >> ROWS_AT) + 1
         rows.setdefault(owner, set()).update(range(words[at + 1], words[at + 1] + count))
@@ -71,9 +72,9 @@ def test_what_lies_between_the_forms_of_a_mode_stays():
     short, long = (tf.plan("9", "broadcast", trees=trees) for trees in (1, 2))
     several = [([short, long], False), ([short], False), ([long], False)]
     modes = [LoadableMode.of([loadable_form(plan, LONG, ()) for plan in one]) for one, _ in several]
-    whole = Image.of(Frame.of(modes, rows=64), 8, several)
+    whole = Image.of(room_for(modes, rows=64), 8, several)
     assert [place.number for place in whole.places] == [0, 3, 1, 2]
-    tables = [*TableLayout(whole.frame).single_tables]
+    tables = [*TableLayout(whole.frame, 8).single_tables]
     rows = rows_written(whole.with_modes(several[:1], 0))
     for name in ("modes", "starts"):
         assert rows[whole.frame.nodes + tables.index(name)] == {0, 3}
@@ -152,6 +153,6 @@ def test_what_does_not_fit():
     fabric = tf.Fabric(tf.compile(plan, max_flits=FLITS), tables="ram")
     with pytest.raises(InputError, match="Fabric must take the roots of runs"):
         Image.of(fabric.frame, 8, [([plan], True)])
-    frame = replace(fabric.frame, roots=True, rows=64, settings=(64,) * 4)
+    frame = replace(fabric.frame, roots=True, rows=64, settings=(64,) * 5)
     with pytest.raises(InputError, match=r"Entries of modes must be at most 4 .*, not 5"):
         Image.of(frame, 8, [([plan], True)])

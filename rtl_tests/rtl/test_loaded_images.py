@@ -10,14 +10,14 @@ from loaded_port import FLITS, WIDTH, fabric_of, give, planned, ring_frame, want
 
 import torusfabric as tf
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.program.fields import Stage
-from torusfabric.program.fitting import fitted, loadable_form
-from torusfabric.program.frame import Frame
-from torusfabric.program.loadable import LoadableMode
-from torusfabric.rtl.loaded import image as images
-from torusfabric.rtl.loaded.image import FILLS, Image, read_image
-from torusfabric.rtl.loaded.image_loader import END, ROWS_AT
-from torusfabric.rtl.loaded.layout import HEAD, RUN
+from torusfabric.program.fields import Action, Stage
+from torusfabric.adapters.loading.fitting import fit, loadable_form
+from torusfabric.adapters.loading.room import room_for
+from torusfabric.adapters.loading.loadable import LoadableMode
+from torusfabric.adapters.loading import image as images
+from torusfabric.adapters.loading.image import FILLS, Image, read_image
+from torusfabric.adapters.loading.loader import END, ROWS_AT
+from torusfabric.adapters.loading.layout import HEAD, RUN
 from torusfabric.simulation.engines.compiled import CompiledEngine
 
 #: Out-ports that send what their nodes read, and pass on nothing.
@@ -90,7 +90,7 @@ def test_an_image_ends_with_its_schedules(frame, tmp_path, change, reason):
 
 def test_links_that_do_not_fit():
     """Links of an image are those of the fabric."""
-    frame = Frame.of([loadable_form(tf.plan("3x3", "allgather"), FLITS, ()).program])
+    frame = room_for([loadable_form(tf.plan("3x3", "allgather"), FLITS, ()).program])
     plan = tf.plan("3x3", "alltoall", link_latency="2")
     with pytest.raises(InputError, match="must be 3x3 for this fabric, not 3x3 on links of 2 cyc"):
         Image.of(frame, WIDTH, wanted(plan))
@@ -100,7 +100,7 @@ def test_links_that_do_not_fit():
     ("options", "wrong"),
     [
         ({"rows": 2}, r"Schedule must fit the 2 rows of this fabric, not need 3"),
-        ({"settings": (1, 8, 8, 8)}, "Settings of table select must be at most 1 .*, not 2"),
+        ({"settings": (1, 8, 8, 8, 8)}, "Settings of table select must be at most 1 .*, not 2"),
         ({"depth": 1}, r"Schedule must fit the 1 depth of this fabric, not need 4"),
         ({"inputs": OWN}, r"out-port \+0 of node 0 has none from in-port -0"),
         ({}, r"Fabric must have operators for a reduction, node 0 has none"),
@@ -109,7 +109,7 @@ def test_links_that_do_not_fit():
 def test_what_does_not_fit(options, wrong):
     """What does not fit is said in a line."""
     one = loadable_form(planned("scatter"), FLITS, ())
-    frame = replace(Frame.of([one.program], rows=64, depth=16), **options)
+    frame = replace(room_for([one.program], rows=64, depth=16), **options)
     kinds = {"rows": "alltoall", "settings": "alltoall", "depth": "broadcast", "inputs": "alltoall"}
     kind = kinds[next(iter(options))] if options else "allreduce"
     with pytest.raises(InputError, match=wrong):
@@ -120,21 +120,21 @@ def test_a_frame_has_room_for_what_it_is_made_of():
     """Fewer rows than all modes need together are refused, whoever asks."""
     modes = [LoadableMode((loadable_form(planned(k), FLITS, ()),)) for k in ("scatter", "alltoall")]
     with pytest.raises(InputError, match=r"^Rows must be at most 4 .*, not "):
-        Frame.of(modes, rows=4)
-    frame = Frame.of(modes)
+        room_for(modes, rows=4)
+    frame = room_for(modes)
     with pytest.raises(InputError, match=r"^Rows must be at most 4 .*, not "):
-        fitted(modes, replace(frame, rows=4))
+        fit(modes, replace(frame, rows=4))
 
 
 def test_what_readers_cannot_read():
     """Where readers read what built-in collectives need, others are refused, or brought as well."""
     forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
-    frame = Frame.of([form.program for form in forms], rows=64, depth=16, inputs=[])
+    frame = room_for([form.program for form in forms], rows=64, depth=16, inputs=[])
     frame = replace(frame, words=64)
     assert [frame.memories(port) for port in range(2)] == [(2,), (2,)]
     # What passes takes the way of sums, so that out-ports have half the inputs.
     arriving, made = range(2), range(frame.sources.first_made, frame.sources.first_injection)
-    chosen = {k for port in range(2) for k in frame.out_port(port)}
+    chosen = {k for port in range(2) for k in frame.inputs_of(Action.SELECT, port)}
     assert chosen.isdisjoint(arriving)
     assert not chosen.isdisjoint(made)
     with pytest.raises(InputError, match=r"the reader of out-port \+0 has none from the memory of"):

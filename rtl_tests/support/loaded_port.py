@@ -8,9 +8,9 @@ import numpy as np
 
 import torusfabric as tf
 from torusfabric.planning import select
-from torusfabric.planning.forms import resolve_loadable
-from torusfabric.program.fitting import loadable_form
-from torusfabric.program.frame import Frame
+from torusfabric.adapters.loading.choose import resolve_loadable
+from torusfabric.adapters.loading.fitting import loadable_form
+from torusfabric.adapters.loading.room import room_for
 
 
 def quickest(topology, name, frame=None, *, flits, **options):
@@ -28,7 +28,7 @@ planned = partial(quickest, "5", flits=FLITS)
 def ring_frame():
     """What fits into a fabric of a ring that is built with two collectives."""
     forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
-    return Frame.of([form.program for form in forms], rows=64, depth=16)
+    return room_for([form.program for form in forms], rows=64, depth=16)
 
 
 def fabric_of(image, words=None):

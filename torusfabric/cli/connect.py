@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..fpga.bridge.board import ConnectedBoard
     from ..fpga.bridge.bus_access import BusAccess
     from ..rtl.fabric import Fabric
-    from ..rtl.loaded.image import Image
+    from ..adapters.loading.image import Image
 
 __all__ = ["BUILDS", "connect", "select_engine"]
 
@@ -149,7 +149,7 @@ def _given(
 
 def _hold(board: "ConnectedBoard", image: "Image | AnyPath | None") -> None:
     """See to it that what is wanted is loaded."""
-    from ..rtl.loaded.image import Image, read_image
+    from ..adapters.loading.image import Image, read_image
 
     fabric, found = board.fabric, board.loaded
     if image is not None:

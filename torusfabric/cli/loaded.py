@@ -14,7 +14,7 @@ from .output import print_facts, print_json, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
 
 if TYPE_CHECKING:
-    from ..rtl.loaded.image import Image
+    from ..adapters.loading.image import Image
 
 __all__ = ["add_commands"]
 
@@ -54,7 +54,7 @@ def add_commands(commands: Commands) -> None:
 
 def run_image(arguments: Namespace) -> None:
     """Write the image of a selection for a fabric that exists, every schedule checked."""
-    from ..rtl.loaded.image import read_fabric
+    from ..adapters.loading.image import read_fabric
     from ..sweep.loaded import image
 
     check_output(arguments, arguments.output, IMAGE)

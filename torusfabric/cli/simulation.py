@@ -106,7 +106,7 @@ def run_simulate(arguments: Namespace) -> None:
         _run_system(spec, arguments)
         return
     if arguments.fabric:
-        from ..rtl.loaded.image import read_fabric
+        from ..adapters.loading.image import read_fabric
 
         if read_fabric(arguments.fabric).frame.streams:
             arguments.top = "stream"

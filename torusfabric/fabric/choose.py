@@ -254,8 +254,9 @@ def _choose_forms(
     """
     choice = FormChoice(spec.forms)
     if spec.tables == "ram":
-        from ..planning.forms import resolve_loadable  # here, since it imports what compiles
+        from ..adapters.loading.older import modules  # here, since it imports what compiles
 
+        resolve_loadable = modules(streams=frame.streams if frame else spec.top == "stream").resolve_loadable
         operators = frame.parsed_operators() if frame else ()
         roots = selection.collective.groups(selection.topology).size if root else 1
         each = resolve_loadable(selection, flits, operators, frame, roots=roots, forms=choice)

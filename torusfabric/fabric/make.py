@@ -218,17 +218,17 @@ def _compile_fabric(
 
 def _frame_of(spec: FabricSpec, program: Program) -> Frame:
     """Return the limits of images for a fabric that is built with a program."""
-    from ..program.fitting import loadable_form, loadable_modes
-    from ..program.frame import Frame
+    from ..adapters.loading.older import modules
 
+    of = modules(streams=spec.top == "stream")
     others: list[Program] | None = None
     if spec.inputs != "all":
         flits = program.flits
         listed = spec.replace(collective=spec.inputs, plan=None, root=None)
         every = choose_schedules(listed, PlanFor(flits, any_length=True)) if spec.inputs else ()
-        others = [loadable_form(one.schedule, flits, program.operators).program for one in every]
-    return Frame.of(
-        loadable_modes(program),
+        others = [of.loadable_form(one.schedule, flits, program.operators).program for one in every]
+    return of.room_for(
+        of.loadable_modes(program),
         inputs=others,
         streams=spec.top == "stream",
         rows=spec.rows,

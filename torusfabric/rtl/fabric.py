@@ -231,12 +231,11 @@ class Fabric(wiring.Component):
             self.node = self._ports_of_nodes()
 
     @cached_property
-    def _loading(self) -> Any:
+    def loading(self) -> Any:
         """The loaded tables on a core; for now not with streams."""
         if not self.frame or self.frame.streams:
             return None
-        from importlib import import_module as get
-        loading = get("torusfabric.adapters.loading.hardware")
+        loading = import_module("torusfabric.adapters.loading.hardware")
         return loading.Loading(self.frame, self.width, None if self.empty else self.image)
 
     def __reduce__(self) -> tuple[Callable[..., Fabric], tuple[Program]]:
@@ -251,8 +250,7 @@ class Fabric(wiring.Component):
     @classmethod
     def holding(cls, image: Image, *, bus: str | None = None, empty: bool = False) -> Fabric:
         """The fabric that an image is for, which holds it or, if empty, is to be loaded with it."""
-        room = getattr(image, "frame", None) or image.room
-        top = Top.STREAM if room.streams else Top.HOST
+        top = Top.STREAM if image.frame.streams else Top.HOST
         return cls(image.program, width=image.width, top=top, bus=bus, tables=image, empty=empty)
 
     def behind(self, bus: str | None) -> Fabric:
@@ -279,8 +277,8 @@ class Fabric(wiring.Component):
 
     def _core(self) -> Core | None:
         """Return the core with the choices of its adapter, if the fabric is made of one."""
-        if self._loading:
-            return self._loading.make_core(self.program, resets=self.bus is not None)
+        if self.loading:
+            return self.loading.make_core(self.program, resets=self.bus is not None)
         if self.frame or self.top not in CORES:
             return None
         choices: dict[str, Any] = {"beat": self.beat}
@@ -332,8 +330,8 @@ class Fabric(wiring.Component):
 
     def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
-        if self._loading:
-            return self._loading.add_fabric(self.core)
+        if self.loading:
+            return self.loading.add_fabric(self.core)
         if self.core:
             facts = (self.clocks, self.timeout) if self.top is Top.STREAM else (self.form_layouts,)
             built: Built = self._adapter.add_fabric(self.core, *facts)
@@ -372,7 +370,7 @@ class Fabric(wiring.Component):
         of_host = self.top is Top.HOST
         layouts: Sequence[HostLayout] = self.layouts if of_host else ()
         if self.frame:
-            layouts = self._loading.host_layouts()
+            layouts = self.loading.host_layouts()
         interface: Interface = hardware.add_bus(
             build,
             bus,
@@ -407,10 +405,8 @@ class Fabric(wiring.Component):
         """
         if self.frame is None:
             raise InputError("Tables must be ram for an image, not rom")
-        if self.frame.streams:
-            from .loaded.image import Image  # a guest
-        else:
-            from ..adapters.loading.image import Image
+        older = import_module("torusfabric.adapters.loading.older")
+        Image = older.modules(streams=self.frame.streams).Image
         return Image(self.frame, self.width, self.loadable)
 
     @property
@@ -482,26 +478,16 @@ def loaded_tables(
     if top is Top.STREAM and bus:
         raise InputError("Bus must be left out for streams with loaded tables, not given")
     streams = top is Top.STREAM
-    if streams:
-        from ..program.fitting import loadable_modes  # a guest
-        from ..program.frame import Frame
-        from .loaded.image import Image
-
-        room_for = Frame.of
-    else:
-        from ..adapters.loading.fitting import loadable_modes
-        from ..adapters.loading.image import Image
-        from ..adapters.loading.room import Room as Frame
-        from ..adapters.loading.room import room_for
-
+    of = import_module("torusfabric.adapters.loading.older").modules(streams=streams)
+    Frame, Image = of.Room, of.Image
     if not isinstance(tables, str | Frame | Image):
         raise InputError(f"Tables must be rom, ram, a Room or an Image, not {shown(tables)}")
-    given = getattr(tables, "frame", getattr(tables, "room", tables))
+    given = getattr(tables, "frame", tables)
     frame = given if isinstance(given, Frame) else None
     if frame and frame.streams is not streams:
         of = "streams" if streams else "a host port"
         raise InputError(f"Tables must be those of a fabric with {of}, not another")
     if isinstance(tables, Image):
         return frame, tables.modes
-    modes = loadable_modes(program, frame)
-    return frame or room_for(modes, streams=streams), modes
+    modes = of.loadable_modes(program, frame)
+    return frame or of.room_for(modes, streams=streams), modes

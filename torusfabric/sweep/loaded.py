@@ -14,12 +14,10 @@ import numpy as np
 from ..analysis.check import check
 from ..errors import InputError
 from ..planning import select
-from ..planning.forms import resolve_loadable
 from ..program import Program
-from ..program.fitting import loadable_modes
-from ..program.frame import Frame
+from ..adapters.loading.older import modules
 from ..rtl import Fabric
-from ..rtl.loaded.image import Image, LoadedFabric, Wanted, read_fabric, read_image
+from ..adapters.loading.image import Image, LoadedFabric, Wanted, read_fabric
 from ..rtl.netlist import Fixed, Part, Parts
 from ..schedule import Schedule
 from ..simulation.engines import longest_job
@@ -81,10 +79,11 @@ def image(
     (125, range(1, 2))
     """
     there = _existing(fabric)
+    of = modules(streams=there.frame.streams)
     frame, mode = there.frame, None if mode is None else natural("Mode", mode)
     listed: Sequence[str | Schedule | Wanted]
     if isinstance(collectives, Program):
-        found = loadable_modes(collectives, frame)
+        found = of.loadable_modes(collectives, frame)
         listed = [(each.schedules, each.any_root) for each in found]
     else:
         listed = [collectives] if isinstance(collectives, str | Schedule) else collectives
@@ -95,13 +94,13 @@ def image(
         for schedule in schedules:
             check(schedule)
     if onto is None:
-        return Image.of(frame, there.width, modes)
-    held = onto if isinstance(onto, Image) else read_image(onto, frame, there.width)
+        return of.Image.of(frame, there.width, modes)
+    held = onto if isinstance(onto, of.Image) else of.read_image(onto, frame, there.width)
     return held.with_modes(modes, mode)
 
 
 def _wanted(
-    frame: Frame, one: str | Schedule | Wanted, root: int | str | None = None, **options: Any
+    frame: Any, one: str | Schedule | Wanted, root: int | str | None = None, **options: Any
 ) -> Wanted:
     """What is said of a mode; of a name the quickest schedules that fit."""
     if not isinstance(one, str):
@@ -110,7 +109,7 @@ def _wanted(
     selection = select(frame.topology, one, root=0 if any_root else root, **options)
     roots = selection.collective.groups(frame.topology).size if any_root else 1
     operators = frame.parsed_operators()
-    found = resolve_loadable(selection, frame.flits, operators, frame, roots=roots)
+    found = modules(streams=frame.streams).resolve_loadable(selection, frame.flits, operators, frame, roots=roots)
     return [one.planned for one in found if one.planned], any_root
 
 

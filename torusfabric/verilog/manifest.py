@@ -78,10 +78,8 @@ def _tables(fabric: Fabric) -> dict[str, Any]:
     """What may be loaded, where tables are."""
     if fabric.frame is None:
         return {}
-    from ..rtl.loaded.layout import TableLayout  # a guest
-
-    image = fabric.image
-    bits = TableLayout(fabric.frame).table_bits
+    image, tables = fabric.image, fabric.loading or fabric.tables
+    bits = tables.layout.table_bits
     return {
         "tables": {
             "digest": f"{fabric.digest:08x}",

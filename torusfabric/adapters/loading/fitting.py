@@ -11,16 +11,16 @@ import numpy as np
 from ...errors import InputError
 from ...program import Program
 from ...program.compile import versions
-from ...program.fields import Action, memories_of
+from ...program.fields import Action
 from ...program.mode import Range
 from ...schedule import Lifted
 from ...topology import shared_network
 from .loadable import Loadable, LoadableMode, entries_of
 from .places import places_beside
-from .rewriting import rewrite
 
 if TYPE_CHECKING:
     from ...collective import Operator
+    from ...program.mode import Form
     from ...schedule import Schedule
     from .room import Room
 
@@ -39,35 +39,30 @@ def fit(modes: Sequence[LoadableMode], room: Room) -> Program:
     for entry in entries:
         room.check(entry.form)
     places_beside(room, entries)  # which refuses more than there is room for
-    parts = [_part(entry.form, room) for entry in entries]
+    forms = [entry.form for entry in entries]
     served = [tuple(map(Range, mode.starts, range(len(mode.starts)))) for mode in modes]
+    sent = max(int(form.program.depth[0, -1]) for form in forms)
     return replace(
-        parts[0],
+        forms[0].program,
         topology=room.topology,
-        forms=tuple(part.form for part in parts),
-        parts=tuple(parts),
+        forms=tuple(_fitted(form, room) for form in forms),
+        depth=np.tile([room.words] * room.ports + [sent], (room.nodes, 1)),
+        parts=tuple(form.compiled for form in forms),
         served=tuple(served) if len(entries) > len(modes) else (),
         roots=tuple(mode.roots for mode in modes) if any(mode.any_root for mode in modes) else (),
         loaded=True,
     )
 
 
-def _part(form: Loadable, room: Room) -> Program:
-    """Return the program of a form with the memories and sources of a room."""
-    program, points = form.program, range(room.ports)
-    sent = int(program.depth[0, -1])
+def _fitted(form: Loadable, room: Room) -> Form:
+    """Return a form with the sources of a room."""
+    program = form.program
     fields = tuple(
         field.renumbered(room.numbers, {})
         for field in program.loop.fields
         if room.operators or field.point.action is not Action.OPERAND
     )
-    loop = replace(program.loop, sources=room.sources, fields=fields)
-    return replace(
-        program,
-        forms=(replace(program.form, loop=loop),),
-        memories=memories_of(points, 1),
-        depth=np.tile([room.words] * room.ports + [sent], (room.nodes, 1)),
-    )
+    return replace(program.form, loop=replace(program.loop, sources=room.sources, fields=fields))
 
 
 def loadable_modes(program: Program, room: Room | None = None) -> list[LoadableMode]:
@@ -142,7 +137,7 @@ def loadable_form(
     for fixed in (True, False):
         for program in versions(schedule, flits, operators, fixed=fixed):
             try:
-                form = Loadable(rewrite(program))
+                form = Loadable.from_program(program)
                 if room is not None:
                     room.check(form)
             except InputError as error:

@@ -12,6 +12,7 @@ import numpy as np
 from ...program.fields import IDLE, Action, Field, Order, Stage
 from ...program.serving import ranges_of
 from ...topology import IntArray, cayley, require_alike
+from .rewriting import rewrite
 
 if TYPE_CHECKING:
     from ...program import Program
@@ -28,9 +29,23 @@ class Loadable:
     ----------
     program : Program
         In the canonical form, see `rewriting.rewrite`.
+    compiled : Program
+        As it was compiled from the schedule.
     """
 
     program: Program
+    compiled: Program
+
+    @classmethod
+    def from_program(cls, program: Program) -> Loadable:
+        """Return a program of one form, and of any length, as a form that can be loaded.
+
+        Raises
+        ------
+        InputError
+            If it does what no row of a table can say.
+        """
+        return cls(rewrite(program), program)
 
     def values(self, action: Action) -> IntArray:
         """Return the values of all control points of an action, shape (rows, nodes, ports)."""
@@ -152,8 +167,7 @@ class Loadable:
         Examples
         --------
         >>> import torusfabric as tf
-        >>> from torusfabric.adapters.loading.rewriting import rewrite
-        >>> form = Loadable(rewrite(tf.compile(tf.plan("3", "gather"), max_flits=4)))
+        >>> form = Loadable.from_program(tf.compile(tf.plan("3", "gather"), max_flits=4))
         >>> [int((form.moved(root).received[1] >= 0).any(axis=(1, 2)).argmax()) for root in (0, 2)]
         [0, 2]
         """
@@ -184,7 +198,7 @@ class Loadable:
             loop=replace(loop, fields=tuple(fields)),
             receive_map=replace(form.receive_map, memory=memory, base=first),
         )
-        return Loadable(replace(program, forms=(moved,)))
+        return replace(self, program=replace(program, forms=(moved,)))
 
     def _moved_own(self, first: IntArray, root: int) -> IntArray:
         """Return addresses of what nodes send, moved to other destinations."""
@@ -229,9 +243,8 @@ class LoadableMode:
     Examples
     --------
     >>> import torusfabric as tf
-    >>> from torusfabric.adapters.loading.rewriting import rewrite
     >>> plans = [tf.plan("9", "broadcast", trees=trees) for trees in (1, 2)]
-    >>> forms = [Loadable(rewrite(tf.compile(plan, max_flits=64))) for plan in plans]
+    >>> forms = [Loadable.from_program(tf.compile(plan, max_flits=64)) for plan in plans]
     >>> mode = LoadableMode.of(forms)
     >>> mode.starts, [form.chunks for form in mode.forms]
     ((1, 10), [1, 2])

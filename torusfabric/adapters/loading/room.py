@@ -20,7 +20,7 @@ from ...toolchain.values import natural
 from ...topology import IntArray, Topology, topology_from_json, without_faults
 from .loadable import Loadable, LoadableMode, entries_of
 from .places import join_settings, places_beside, stack_uses
-from .rewriting import canonical_sources, rewrite
+from .rewriting import canonical_sources
 
 if TYPE_CHECKING:
     from ...program import Program
@@ -32,7 +32,7 @@ LEAST_ENTRIES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
 
 #: For rows asked for, the share of different settings of each `SettingTable` for which there is room.
 #: So many settings may all be different.
-SHARES, LEAST_SETTINGS = (2, 2, 1, 2), 8
+SHARES, LEAST_SETTINGS = (2, 2, 2, 1, 2), 8
 
 #: The most cycles of a row at the least, for links of one cycle.
 LONGEST_LEAST = 8
@@ -198,12 +198,14 @@ class Room:
 
     def setting_values(self, form: Loadable) -> dict[SettingTable, IntArray]:
         """Return what rows say, for each table of nodes, shape (rows, nodes, values)."""
-        read = np.concatenate([form.values(Action.MEMORY), self.read_addresses(form)], axis=2)
+        first, low = self.read_addresses(form), (self.flits - 1).bit_length()
+        block, within = (np.where(first >= 0, each, IDLE) for each in np.divmod(first, 1 << low))
         moves = (form.program.loop.blocks > 0)[:, None, None]
         return {
             SettingTable.SELECT: form.values(Action.SELECT),
             SettingTable.OPERAND: form.values(Action.OPERAND),
-            SettingTable.READ: read,
+            SettingTable.READ: np.concatenate([form.values(Action.MEMORY), within], axis=2),
+            SettingTable.ADDRESS: block,
             SettingTable.STORE: np.where(moves, form.stores, IDLE),
         }
 
@@ -352,13 +354,13 @@ def room_for(
         every out-port has every input.
     """
     modes = [
-        each if isinstance(each, LoadableMode) else LoadableMode((Loadable(rewrite(each)),))
+        each if isinstance(each, LoadableMode) else LoadableMode((Loadable.from_program(each),))
         for each in programs
     ]
     entries = entries_of(modes)
     forms = [entry.form for entry in entries]
     first = forms[0].program
-    others = [*forms, *(Loadable(rewrite(each)) for each in inputs or ())]
+    others = [*forms, *(Loadable.from_program(each) for each in inputs or ())]
     nodes, needed = first.topology.nodes, [form for form in forms if form.adds]
     room = Room(
         topology=without_faults(first.topology),

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...contract.registers import DATA_BITS, DIGEST_OFFSET, IDENTIFICATION, RegisterMap, Window
 from ...errors import InputError, WorkFailed
 from ...rtl.fabric import Fabric
-from ...rtl.loaded.image import Image
+from ...adapters.loading.image import Image
 from ...rtl.run_choices import RunError
 from ...simulation.engines import Engine, EngineRun, Job
 from ...simulation.engines.base import PATIENCE, Messages, Progress

@@ -51,10 +51,12 @@ class SettingTable(enum.IntEnum):
     SELECT = 0
     #: The words that operators select.
     OPERAND = 1
-    #: The memory that each reader reads, and the first address.
+    #: The memory that each reader reads, and the first word within a block.
     READ = 2
+    #: The block of each reader.
+    ADDRESS = 3
     #: For what comes by each in-port, the cycles after which it is stored; 0 for never.
-    STORE = 3
+    STORE = 4
 
 
 class RoomShape(Protocol):
@@ -155,6 +157,7 @@ class RoomRows(Rows):
         self._template, self._values = -(-SAMPLES // nodes), values or {}
         rows = next(map(len, self._values.values()), 0)
         self.loops: tuple[Loop, ...] = ()
+        self.low_bits = (room.flits - 1).bit_length()
         self.starts, self.stops = np.zeros(1, int), np.array([self._template + rows])
         self.form_of_row = np.zeros(self.count, int)
         self.used = np.arange(nodes)

@@ -35,7 +35,7 @@ class RoomSequencer(RunControl):
     row_address, form_address : Out
     row_word, form_word : In
         The tables of the sequencer, see `row_layout` and `entry_layout`.
-    setting_select, setting_operand, setting_read, setting_store : Out
+    setting_select, setting_operand, setting_read, setting_address, setting_store : Out
         The settings of the row, for the tables of nodes.
     address_0, counters, valids : Out
         Where arriving words are stored; cycles of the row, or in a form by flits the flit, and the
@@ -161,7 +161,7 @@ class RoomSequencer(RunControl):
         for name, table in self._settings.items():
             older: tuple[Value | None, int] = (None, 0)
             age = ADDRESS + 1 - DISTRIBUTION
-            if table is SettingTable.READ:
+            if table in (SettingTable.READ, SettingTable.ADDRESS):
                 age, older = age - 1, (late, links * self._room.late)
             elif table is SettingTable.OPERAND:
                 age += self._operand_links

@@ -70,6 +70,9 @@ class Rows:
     (2, [0], [0, 1, 2, 3])
     """
 
+    #: Low bits of addresses that lie in a table of their own, if tables are loaded.
+    low_bits = 0
+
     def __init__(self, program: Program) -> None:
         self.program = program
         self.loops: tuple[Loop, ...] = tuple(form.loop for form in program.forms)

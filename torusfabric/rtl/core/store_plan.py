@@ -568,9 +568,10 @@ class _StorePlanner:
         setup = self._rows.run_setup
         least = min(min(each) for each in delays.distinct)
         early = self._kinds.choices == 1 or least + setup > CHOICE_DELAY
-        first = self.placer.number(
-            values, most_first.bit_length(), delays, early=early, table="read"
-        )
+        every, low = most_first.bit_length(), min(self._rows.low_bits, most_first.bit_length())
+        first = self.placer.number(values, low, delays, early=early, table="read")
+        high = np.where(values >= 0, values >> low, -1)
+        first += self.placer.number(high, every - low, delays, early=early, table="address")
         if not most:
             return Address(first=first, early=early)
         counter = self.placer.word(delays, pitch)
