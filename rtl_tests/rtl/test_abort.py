@@ -29,6 +29,8 @@ class Resettable(tf.Fabric):
     """A fabric with the input that the bus has for the register `abort`."""
 
     def _core(self):
+        if self.loading:
+            return self.loading.make_core(self.program, resets=True)
         return super()._core() and make_core(self.program, self.width, resets=True)
 
     def builder(self):

@@ -1,41 +1,38 @@
-"""A core with room for several programs: its tables are loaded over the load bus."""
+"""A core with room for several programs: its structure follows from the room alone."""
 
-import numpy as np
 import pytest
-from core_runs import CoreJob, simulate_core
 
 import torusfabric as tf
-from torusfabric.rtl.core import Core
+from torusfabric.adapters.loading.fitting import loadable_form
+from torusfabric.adapters.loading.room import room_for
+from torusfabric.rtl.core import room as core_room
+from torusfabric.rtl.netlist import Role
 
 
-async def load(driver, words):
-    """Load tables."""
-    for table, row, piece, word in words:
-        for name, value in (("table", table), ("row", row), ("piece", piece), ("word", word)):
-            driver.set(f"load_{name}", value)
-        driver.set("load_valid", 1)
-        await driver.ctx.tick()
-    driver.set("load_valid", 0)
+@pytest.fixture
+def programs():
+    """An all-gather and an all-reduce, in the form that is loaded."""
+    plans = [tf.plan("3x3", "allgather", algorithm="matching"), tf.plan("3x3", "allreduce")]
+    return [loadable_form(plan, 8, ()).program for plan in plans]
 
 
-@pytest.mark.parametrize("options", [{"flits": 3}, {"max_flits": 3}])
-def test_tables_of_another_root_are_loaded(options):
-    programs = [
-        tf.compile(tf.plan("3x3", "broadcast", algorithm="spanning-tree", root=root), **options)
-        for root in (0, 4)
-    ]
-    core, job = Core(programs[0], 8, room=programs[1:]), CoreJob()
-    rng, runs = np.random.default_rng(5), []
+@pytest.mark.parametrize("inputs", [None, []])
+def test_each_bit_of_a_room_has_a_place_of_its_own(programs, inputs, monkeypatch):
+    """With too few template rows, two bits could share one: that is noticed."""
+    room = room_for(programs, inputs=inputs)
+    core_room.assemble(room, {}, idles=True)
+    monkeypatch.setattr(core_room, "SAMPLES", 30)
+    with pytest.raises(AssertionError, match="a template has|no two values"):
+        core_room.assemble(room, {}, idles=True)
 
-    async def bench(driver):
-        for number in (0, 1, 0):
-            await load(driver, core.load_words(number))
-            driver.program = core.program = programs[number]
-            words = driver.random_words(job, rng)
-            expected = driver.expected(job, words)
-            await driver.write(job, words)
-            assert await driver.run(job) == programs[number].cycles()
-            runs.append(int((await driver.read(job, expected) != expected).sum()))
 
-    simulate_core(core, bench)
-    assert runs == [0, 0, 0]
+def test_structure_follows_from_the_room_alone(programs):
+    """Fabrics that hold other images differ in the contents of their tables only."""
+    room = room_for(programs, rows=32)
+    fabrics = [tf.Fabric(program, width=8, tables=room) for program in programs]
+    texts = [dict(tf.emit(fabric).modules) for fabric in fabrics]
+    tables = {name for fabric in fabrics for name, role in fabric.netlist.roles.items()
+              if role in (Role.TABLE, Role.LOADER)}  # fmt: skip
+    apart = {name for name in texts[0].keys() | texts[1] if texts[0].get(name) != texts[1].get(name)}
+    assert apart
+    assert apart <= tables | {"fabric"}

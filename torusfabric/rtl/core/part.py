@@ -119,6 +119,11 @@ class Choice:
     branched: bool = True
     idles: bool = False
 
+    @property
+    def inputs(self) -> int:
+        """Number of words that may pass."""
+        return len(self.words) + self.idles
+
     def code(self, number: int) -> list[int]:
         """Return the select bits that make an input pass, or 0 behind the last of them."""
         if number == len(self.words):

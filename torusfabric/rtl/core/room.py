@@ -25,10 +25,10 @@ from ...program.timing import ADDRESS, MODE_SETUP, RUN_SETUP, SETTING
 from ...topology import IntArray, Topology
 from ..memories import address_width
 from .kinds import NodeKinds
-from .places import Columns
-from .router import plan_all_crossbars
+from .places import Bit, Columns, Place
+from .router import Crossbar, plan_all_crossbars
 from .rows import Delays, RowField, Rows
-from .store_plan import plan_stores
+from .store_plan import Store, plan_stores
 
 if TYPE_CHECKING:
     from ...collective import Operator
@@ -271,6 +271,7 @@ def assemble(
     kinds, columns = RoomKinds(rows), Columns(by_setting=True)
     routers, operators = plan_all_crossbars(rows, kinds, columns, idles=idles)
     stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=False, beat=1)
+    check_template(room, [*routers, *operators], stores)
     known = {
         table.name: np.stack(table.columns, axis=-1)[0, rows.template :]
         for each in (*routers, *operators, *stores)
@@ -278,6 +279,39 @@ def assemble(
     }
     none = np.zeros((rows.count - rows.template, len(rows.used), 0), int)
     return {table: known.get(table.name.lower(), none) for table in SettingTable}
+
+
+def check_template(
+    room: RoomShape, crossbars: Sequence[Crossbar], stores: Sequence[Store]
+) -> None:
+    """Check that a plan has an own bit for each select and address bit of each control point.
+
+    So it has if template rows have all that the room allows, and no two of their values agree.
+    """
+    (store,) = stores
+    shape, used = store.shape, list[tuple[int, Sequence[Bit]]]()
+    for number, crossbar in enumerate(crossbars):
+        for port, choice in enumerate(crossbar.choices):
+            action = Action.OPERAND if number else Action.SELECT
+            options = len(room.inputs_of(action, port))
+            assert (choice.inputs if choice else 0) == options, "a template has all sources"
+            used.append((number, choice.bits if choice else ()))
+    memories = sorted(room.memories(port) for port in range(room.topology.ports))
+    read = sorted(tuple(number for number, _ in reader.inputs) for reader in shape.readers)
+    assert read == memories, "a template has all memories"
+    used += [(2, reader.choice.bits) for reader in shape.readers]
+    firsts = {copy.address.first: bank.depth for bank in shape.banks for copy in bank.copies
+              if copy.address}  # fmt: skip
+    for first, depth in firsts.items():
+        assert len(first) == (depth - 1).bit_length(), "a template has all addresses"
+    # Memories of one reader are given one first address; that of the deepest has all its bits.
+    longest = [first for first in firsts
+               if not any(first == each[: len(first)] and first != each for each in firsts)]
+    used += [(2, first) for first in longest]
+    used += [(2, arrival.late) for bank in shape.banks for arrival in bank.arrivals]
+    bits = [(part, bit.table, bit.number) for part, each in used for bit in each]
+    assert len(bits) == len({*bits}), "no two values of a template agree"
+    assert all(bit.place is Place.TABLE for _, each in used for bit in each), "no value is constant"
 
 
 class RoomKinds(NodeKinds):
