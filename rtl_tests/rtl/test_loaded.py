@@ -142,7 +142,7 @@ def test_repair():
     fabric = tf.Fabric(tf.compile([tf.plan("4", "allgather")], max_flits=2), width=8, tables="ram")
     broken = without_links(fabric, ["0:+0"])
     assert not tf.simulate(broken, engine=CompiledEngine(broken)).passed
-    fabric = tf.Fabric.holding(replace(fabric.image, frame=replace(fabric.frame, rows=64, depth=9)))
+    fabric = tf.Fabric.holding(replace(fabric.image, frame=fabric.frame.changed(rows=64, depth=9)))
     found = tf.repair(fabric, broken_links=["0:+0"])
     assert found.report.passed
     assert found.load_cycles == len(found.image.words)

@@ -105,7 +105,7 @@ def test_more_entries_than_a_word_has_bits():
     plans = [tf.plan("5", kind) for kind in ("broadcast", "scatter", "gather", "reduce")] * 2
     built = tf.Fabric(tf.compile(plans, max_flits=2, root="any"), width=8, tables="ram")
     fabric = tf.Fabric.holding(built.image, empty=True)
-    assert fabric.frame.entries == 64
+    assert fabric.frame.sizes.entries == 64
     jobs = [tf.Job(mode=mode, length=2, root=root) for mode in range(8) for root in (0, 4)]
     assert tf.simulate(fabric, jobs=jobs, engine=CompiledEngine(fabric)).passed
 
@@ -153,6 +153,6 @@ def test_what_does_not_fit():
     fabric = tf.Fabric(tf.compile(plan, max_flits=FLITS), tables="ram")
     with pytest.raises(InputError, match="Fabric must take the roots of runs"):
         Image.of(fabric.frame, 8, [([plan], True)])
-    frame = replace(fabric.frame, roots=True, rows=64, settings=(64,) * 5)
+    frame = fabric.frame.changed(roots=True, rows=64, settings=[64] * 5)
     with pytest.raises(InputError, match=r"Entries of modes must be at most 4 .*, not 5"):
         Image.of(frame, 8, [([plan], True)])

@@ -109,7 +109,7 @@ def test_links_that_do_not_fit():
 def test_what_does_not_fit(options, wrong):
     """What does not fit is said in a line."""
     one = loadable_form(planned("scatter"), FLITS, ())
-    frame = replace(room_for([one.program], rows=64, depth=16), **options)
+    frame = room_for([one.program], rows=64, depth=16).changed(**options)
     kinds = {"rows": "alltoall", "settings": "alltoall", "depth": "broadcast", "inputs": "alltoall"}
     kind = kinds[next(iter(options))] if options else "allreduce"
     with pytest.raises(InputError, match=wrong):
@@ -123,14 +123,14 @@ def test_a_frame_has_room_for_what_it_is_made_of():
         room_for(modes, rows=4)
     frame = room_for(modes)
     with pytest.raises(InputError, match=r"^Rows must be at most 4 .*, not "):
-        fit(modes, replace(frame, rows=4))
+        fit(modes, frame.changed(rows=4))
 
 
 def test_what_readers_cannot_read():
     """Where readers read what built-in collectives need, others are refused, or brought as well."""
     forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
     frame = room_for([form.program for form in forms], rows=64, depth=16, inputs=[])
-    frame = replace(frame, words=64)
+    frame = frame.changed(words=64)
     assert [frame.memories(port) for port in range(2)] == [(2,), (2,)]
     # What passes takes the way of sums, so that out-ports have half the inputs.
     arriving, made = range(2), range(frame.sources.first_made, frame.sources.first_injection)

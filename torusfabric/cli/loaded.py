@@ -108,7 +108,8 @@ def print_image(arguments: Namespace, image: Image, more: dict[str, Any] | None 
     shown = {name.replace("_", " "): value for name, value in facts.items() if name != "modes"}
     if image.fills:
         shown["fills"] = f"modes {', '.join(map(str, image.fills))}"
-    shown["rows"] = f"{rows} of {image.frame.rows}"
+    sizes = getattr(image.frame, "sizes", image.frame)
+    shown["rows"] = f"{rows} of {sizes.rows}"
     for mode in image.facts:
         constant = ", ".join(
             f"from {piece['first']}: {piece['constant']} + {piece['per_flit']} n"

@@ -91,7 +91,7 @@ def _found(
         try:
             form = loadable_form(schedule, flits, operators, room)
             if room is not None:
-                room.check_count("rows", room.rows, form.rows * roots)
+                room.check_count("rows", room.sizes.rows, form.rows * roots)
         except InputError as error:
             wrong.append((cycles, error))
             continue

@@ -54,7 +54,7 @@ class BlockFinder(Finder):
         flit, chunks = fitting(flit, address_width(room.flits)), host.value("chunks")
         turn = Signal(len(flit), name="turn")
         m.d.sync += turn.eq((flit * host.value("reciprocal"))[layout.reciprocal_shift :])
-        in_turn = Signal(address_width(room.chunks), name="chunk_of_flit")
+        in_turn = Signal(address_width(room.sizes.chunks), name="chunk_of_flit")
         m.d.sync += in_turn.eq(delayed(m, flit, 1) - turn * chunks)
         first = host.value("first_block")
         block = Signal(len(first), name="block_of_node")

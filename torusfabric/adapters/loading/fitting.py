@@ -46,7 +46,7 @@ def fit(modes: Sequence[LoadableMode], room: Room) -> Program:
         forms[0].program,
         topology=room.topology,
         forms=tuple(_fitted(form, room) for form in forms),
-        depth=np.tile([room.words] * room.ports + [sent], (room.nodes, 1)),
+        depth=np.tile([room.sizes.words] * room.ports + [sent], (room.nodes, 1)),
         parts=tuple(form.compiled for form in forms),
         served=tuple(served) if len(entries) > len(modes) else (),
         roots=tuple(mode.roots for mode in modes) if any(mode.any_root for mode in modes) else (),

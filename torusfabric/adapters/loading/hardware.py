@@ -76,7 +76,7 @@ class Loading:
             run_port=RunPort(program, lead=0, resets=resets, room=room),
             memory_port=SharedPort(
                 program.memories,
-                max(room.words, room.sent_words),
+                max(room.sizes.words, room.sent_words),
                 self.width,
                 nodes=room.nodes,
                 place_bits=NodeGroups(room.nodes).place_bits,
@@ -147,7 +147,7 @@ class Loading:
         """Add what takes the words of images, and the tables that there are once."""
         layout, room = self.layout, self.room
         there = self.image.there if self.image else (0, 0, 0)
-        make = partial(ImageLoader, room.digest(self.width), layout.bus, room.entries, there)
+        make = partial(ImageLoader, room.digest(self.width), layout.bus, room.sizes.entries, there)
         bus: Mapping[str, Parts] = add_single(
             build, name, Role.LOADER, make, renamed={"last_entry": "run_form"}
         )

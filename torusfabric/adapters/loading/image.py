@@ -396,7 +396,7 @@ def read_image(path: str | PathLike[str], room: Room, width: int) -> Image:
         raise InputError(f"Image {path} must say where each mode lies, not something else")
     fills = sorted({entry.mode for place, entry in placed if filled >> place.number & 1})
     taken = {place.number for place, _ in placed}
-    freed = [k for k in range(room.entries) if base and filled >> k & 1 and k not in taken]
+    freed = [k for k in range(room.sizes.entries) if base and filled >> k & 1 and k not in taken]
     image = Image(room, width, modes, fills, kept, base, freed)
     if image.words != head[:end]:
         raise InputError(f"Image {path} must be what its schedules make, not something else")

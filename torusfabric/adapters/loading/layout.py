@@ -69,7 +69,7 @@ class TableLayout:
     @property
     def reciprocal_shift(self) -> int:
         """Bits of the fraction of a reciprocal."""
-        return address_width(self.room.flits) + address_width(self.room.chunks) + 1
+        return address_width(self.room.flits) + address_width(self.room.sizes.chunks) + 1
 
     @cached_property
     def mode(self) -> StructLayout:
@@ -78,7 +78,7 @@ class TableLayout:
             {
                 **entry_layout(self.room),
                 "reciprocal": self.reciprocal_shift + 1,
-                "first_block": address_width(self.room.blocks),
+                "first_block": address_width(self.room.sizes.blocks),
                 "one_node": 1,
             }
         )
@@ -86,7 +86,7 @@ class TableLayout:
     @property
     def entry_bits(self) -> int:
         """Bits of the number of an entry of a mode."""
-        return address_width(self.room.entries)
+        return address_width(self.room.sizes.entries)
 
     @cached_property
     def start(self) -> StructLayout:
@@ -110,16 +110,16 @@ class TableLayout:
         """Rows and bits of the tables that there are once; they come behind those of nodes."""
         room = self.room
         return {
-            "rows": (room.rows, self.row.size),
-            "modes": (room.entries, self.mode.size),
-            "blocks": (room.blocks, self.block.size),
-            "starts": (room.entries, self.start.size),
+            "rows": (room.sizes.rows, self.row.size),
+            "modes": (room.sizes.entries, self.mode.size),
+            "blocks": (room.sizes.blocks, self.block.size),
+            "starts": (room.sizes.entries, self.start.size),
         }
 
     @cached_property
     def tables(self) -> list[tuple[TableSize, ...]]:
         """Rows and bits of the tables of each node, and then of each that there is once."""
-        of_node = tuple(zip(self.room.settings, self.setting_bits, strict=True))
+        of_node = tuple(zip(self.room.sizes.settings, self.setting_bits, strict=True))
         single = self.single_tables.values()
         return [*[of_node] * self.room.nodes, *((table,) for table in single)]
 
@@ -144,7 +144,7 @@ class TableLayout:
     @property
     def fill_words(self) -> int:
         """Words of an image that have a bit for each entry of a mode."""
-        return -(-self.room.entries // PIECE)
+        return -(-self.room.sizes.entries // PIECE)
 
     @property
     def image_words(self) -> int:

@@ -46,12 +46,12 @@ class Place(NamedTuple):
         """Return True if a form may lie there."""
         blocks = form.block_rows(streams=room.streams).max()
         return (
-            0 <= self.number < room.entries
-            and 0 <= self.row <= room.rows - form.rows
-            and 0 <= self.block <= room.blocks - blocks
+            0 <= self.number < room.sizes.entries
+            and 0 <= self.row <= room.sizes.rows - form.rows
+            and 0 <= self.block <= room.sizes.blocks - blocks
             and [*map(len, self.settings)] == [form.rows] * len(SettingTable)
             and all(0 <= min(each) <= max(each) < most
-                    for each, most in zip(self.settings, room.settings, strict=True))
+                    for each, most in zip(self.settings, room.sizes.settings, strict=True))
         )  # fmt: skip
 
 
@@ -143,18 +143,18 @@ def places_beside(
         refuse(what, most, needed)
         return found
 
-    rows = stack("Rows", room.rows, (at.row for at in others), lambda form: np.array([form.rows]))
+    rows = stack("Rows", room.sizes.rows, (at.row for at in others), lambda form: np.array([form.rows]))
     blocks = stack(
         "Blocks of nodes",
-        room.blocks,
+        room.sizes.blocks,
         (at.block for at in others),
         lambda form: form.block_rows(streams=room.streams),
     )
-    refuse("Entries of modes", room.entries - len(others), len(forms))
+    refuse("Entries of modes", room.sizes.entries - len(others), len(forms))
     numbers = _numbers(room, entries, {place.number for place in others})
     known = room.settings_of(forms)
     named: list[list[list[int]]] = [[] for _ in forms]
-    for table, most in zip(SettingTable, room.settings, strict=True):
+    for table, most in zip(SettingTable, room.sizes.settings, strict=True):
         which, count = known[table]
         free = sorted({*range(most)}.difference(*(place.settings[table] for place in others)))
         refuse(f"Settings of table {table.name.lower()}", len(free), count)
@@ -169,6 +169,6 @@ def _numbers(room: Room, entries: Sequence[Entry], taken: set[int]) -> list[int]
     first = {entry.mode: k for k, entry in reversed([*enumerate(entries)])}
     if not taken.isdisjoint(first):
         raise InputError(f"Modes must be of numbers that are free, not {max(first)}")
-    free = iter(sorted({*range(room.entries)} - taken - first.keys(), reverse=True))
+    free = iter(sorted({*range(room.sizes.entries)} - taken - first.keys(), reverse=True))
     return [entry.mode if first[entry.mode] == k else next(free)
             for k, entry in enumerate(entries)]  # fmt: skip

@@ -27,7 +27,7 @@ FOR_HOST = ("chunks", "reciprocal", "first_block", "one_node")
 
 def choices_of(room: Room) -> RunChoices:
     """Return what a start chooses; the entries of a mode say which of them it has."""
-    operators, entries = room.parsed_operators(), room.entries
+    operators, entries = room.parsed_operators(), room.sizes.entries
     unit = OperatorUnit(operators) if operators else None
     # With streams, commands find the entry of a root.
     chosen = room.roots and not room.streams
@@ -58,7 +58,7 @@ class Requests(Leaf):
         self._layout, self._choices = layout, choices_of(layout.room)
         members = {"start": In(1), "busy": In(1), "form_word": In(layout.mode.size)}
         members |= {name: In(bits) for name, bits in self._choices.inputs.items()}
-        members |= entry_members(layout.start, layout.room.entries)
+        members |= entry_members(layout.start, layout.room.sizes.entries)
         members |= {
             "accepted": Out(1),
             "entry": Out(layout.entry_bits),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +14,7 @@ import numpy as np
 from ...collective import Operator
 from ...errors import InputError
 from ...program.fields import IDLE, Action, Sources, Stage
-from ...rtl.core.room import SettingTable
+from ...rtl.core.room import RoomSizes, SettingTable
 from ...rtl.memories import address_width
 from ...toolchain.values import natural
 from ...topology import IntArray, Topology, topology_from_json, without_faults
@@ -59,6 +59,26 @@ class _Limit(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Ways:
+    """The ways of words through a node.
+
+    Parameters
+    ----------
+    later : bool
+        True if in-ports and operators have second registers.
+    late : bool
+        True if a mode may read all words later; see `Loadable.reads_late`.
+    inputs : tuple of (tuple of (int, int)), or None
+        The sources of each out-port, then of each operator, by `Stage` and number; then the
+        memories that each reader reads, each with 0 behind it. None for all.
+    """
+
+    later: bool
+    late: bool
+    inputs: tuple[tuple[tuple[int, int], ...], ...] | None
+
+
+@dataclass(frozen=True)
 class Room:
     """The programs that may be loaded into a fabric.
 
@@ -68,26 +88,12 @@ class Room:
         Flits of the longest message.
     operators : tuple of str
         None where nothing is combined.
-    rows : int
-        Rows of all modes together.
-    depth : int
-        The most cycles from the slot of a row to the arrival of its words.
-    later : bool
-        True if in-ports and operators have second registers.
-    late : bool
-        True if a mode may read all words later; see `Loadable.reads_late`.
-    inputs : tuple of (tuple of (int, int)), or None
-        The sources of each out-port, then of each operator, by `Stage` and number; then the
-        memories that each reader reads, each with 0 behind it. None for all.
-    settings : tuple of int
-        Number of settings in each `SettingTable`.
+    sizes : RoomSizes
+        Sizes of tables and memories.
+    ways : Ways
+        What words may take.
     roots : bool
         True if a run may choose the root.
-    entries, blocks, chunks : int
-        The most entries of modes, a form and root each, blocks that nodes receive in all of them
-        together, and chunks of a message.
-    words : int
-        Words of the memory of an in-port.
     streams : bool
         True if nodes have streams: each finds what it has received by a table of its own, of
         `blocks` rows.
@@ -99,7 +105,7 @@ class Room:
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
     >>> room = room_for([program], rows=64)
-    >>> room.depth, room.words, room.sources.identity
+    >>> room.sizes.depth, room.sizes.words, room.sources.identity
     (1, 128, 8)
     >>> room == Room.from_json(room.to_json())
     True
@@ -108,22 +114,14 @@ class Room:
     topology: Topology
     flits: int
     operators: tuple[str, ...]
-    rows: int
-    depth: int
-    later: bool
-    late: bool
-    inputs: tuple[tuple[tuple[int, int], ...], ...] | None
-    settings: tuple[int, ...]
+    sizes: RoomSizes
+    ways: Ways
     roots: bool
-    entries: int
-    blocks: int
-    chunks: int
-    words: int
     streams: bool = False
     lists: bool = False
 
     def __post_init__(self) -> None:
-        require_room_size(self.rows, self.depth)
+        require_room_size(self.sizes.rows, self.sizes.depth)
 
     @property
     def ports(self) -> int:
@@ -134,6 +132,11 @@ class Room:
     def nodes(self) -> int:
         """Number of nodes."""
         return self.topology.nodes
+
+    @property
+    def late(self) -> bool:
+        """True if a mode may read all words a link later."""
+        return self.ways.late
 
     @property
     def sent_words(self) -> int:
@@ -148,7 +151,7 @@ class Room:
         that are not combined, so that out-ports and memories take what operators make.
         """
         ports = range(self.ports)
-        later, adds = tuple(ports) if self.later else (), bool(self.operators)
+        later, adds = tuple(ports) if self.ways.later else (), bool(self.operators)
         injections = tuple((k,) for k in ports)
         return Sources(self.ports, later, adds, later if adds else (), injections, made=adds)
 
@@ -170,8 +173,8 @@ class Room:
         """Return the numbers of the sources of an out-port, or of an operator."""
         sources, adds = self.sources, bool(self.operators)
         operand = action is Action.OPERAND
-        if self.inputs is not None:
-            return self._named(self.inputs[port + self.ports * operand])
+        if self.ways.inputs is not None:
+            return self._named(self.ways.inputs[port + self.ports * operand])
         if operand:
             # Nothing is combined with what is made in the same cycle.
             results = range(sources.first_result, sources.first_made)
@@ -182,9 +185,9 @@ class Room:
 
     def memories(self, port: int) -> tuple[int, ...]:
         """Return the memories that a reader reads; the last one has what is sent."""
-        if self.inputs is None:
+        if self.ways.inputs is None:
             return tuple(range(self.ports + 1))
-        return tuple(memory for memory, _ in self.inputs[2 * self.ports + port])
+        return tuple(memory for memory, _ in self.ways.inputs[2 * self.ports + port])
 
     def read_addresses(self, form: Loadable) -> IntArray:
         """Return the first address of each reader, in rows that go on counting words; else -1."""
@@ -193,7 +196,7 @@ class Room:
         if not form.streams:
             # A late word is read when as many words have been counted more.
             first = first - form.lags * np.where(own, form.chunks, 1)
-        size = 1 << np.where(own, address_width(self.sent_words), address_width(self.words))
+        size = 1 << np.where(own, address_width(self.sent_words), address_width(self.sizes.words))
         return np.where(memory >= 0, first % size, IDLE)
 
     def setting_values(self, form: Loadable) -> dict[SettingTable, IntArray]:
@@ -245,12 +248,12 @@ class Room:
         blocks = int(form.block_rows(streams=self.streams).max())
         least = LONGEST_LEAST * self.topology.longest_link
         for limit in (
-            _Limit("rows", self.rows, form.rows),
-            _Limit("depth", self.depth, form.depth),
+            _Limit("rows", self.sizes.rows, form.rows),
+            _Limit("depth", self.sizes.depth, form.depth),
             _Limit("cycles of a row at the least", least, form.least),
-            _Limit("chunks", self.chunks, form.chunks),
-            _Limit("blocks of nodes", self.blocks, blocks),
-            _Limit("words of a memory", self.words, form.words),
+            _Limit("chunks", self.sizes.chunks, form.chunks),
+            _Limit("blocks of nodes", self.sizes.blocks, blocks),
+            _Limit("words of a memory", self.sizes.words, form.words),
         ):
             self.check_count(*limit)
         if form.reads_late and not self.late:
@@ -298,32 +301,36 @@ class Room:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as data, for a manifest."""
-        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        inputs = self.inputs and [[list(each) for each in port] for port in self.inputs]
-        if not self.streams:
-            del facts["streams"], facts["lists"]
+        facts = asdict(self.sizes) | asdict(self.ways) | {"roots": self.roots}
+        if self.streams:
+            facts |= {"streams": True, "lists": self.lists}
         return facts | {
             "topology": self.topology.to_entry(),
+            "flits": self.flits,
             "operators": list(self.operators),
-            "settings": list(self.settings),
-            "inputs": inputs,
         }
 
     @classmethod
-    def from_json(cls, facts: dict[str, Any]) -> Room:
+    def from_json(cls, facts: Mapping[str, Any]) -> Room:
         """Return the room that has been written into a manifest."""
+        sizes = {each.name: facts[each.name] for each in fields(RoomSizes)}
         inputs = facts["inputs"] and tuple(
             tuple((int(a), int(b)) for a, b in port) for port in facts["inputs"]
         )
         return cls(
-            **facts
-            | {
-                "topology": topology_from_json(facts["topology"]),
-                "operators": tuple(facts["operators"]),
-                "settings": tuple(map(int, facts["settings"])),
-                "inputs": inputs,
-            }
+            topology=topology_from_json(facts["topology"]),
+            flits=int(facts["flits"]),
+            operators=tuple(facts["operators"]),
+            sizes=RoomSizes(**sizes | {"settings": tuple(map(int, facts["settings"]))}),
+            ways=Ways(bool(facts["later"]), bool(facts["late"]), inputs),
+            roots=bool(facts["roots"]),
+            streams=bool(facts.get("streams")),
+            lists=bool(facts.get("lists")),
         )
+
+    def changed(self, **facts: Any) -> Room:
+        """Return the room with some other facts, named as in a manifest."""
+        return self.from_json(self.to_json() | facts)
 
     def digest(self, width: int) -> int:
         """Return a number of 32 bits for the hardware of this room, with flits of so many bits."""
@@ -362,17 +369,10 @@ def room_for(
     first = forms[0].program
     others = [*forms, *(Loadable.from_program(each) for each in inputs or ())]
     nodes, needed = first.topology.nodes, [form for form in forms if form.adds]
-    room = Room(
-        topology=without_faults(first.topology),
-        flits=first.flits,
-        operators=tuple(each.name for each in needed[0].program.operators) if needed else (),
+    sizes = RoomSizes(
         rows=max(rows or 0, 1) if rows else sum(form.rows for form in forms),
         depth=depth or max(form.depth for form in others),
-        later=any(form.later for form in others),
-        late=bool(needed) and (inputs is None or any(form.reads_late for form in others)),
-        inputs=None if inputs is None else _inputs(others, first.ports),
         settings=(),
-        roots=any(mode.any_root for mode in modes),
         entries=_power(len(forms), LEAST_ENTRIES),
         blocks=_power(
             stack_uses([form.block_rows(streams=streams) for form in forms])[1],
@@ -383,21 +383,32 @@ def room_for(
         words=_power(
             max(form.words for form in others), nodes * first.flits * (2 if inputs is None else 1)
         ),
+    )
+    ways = Ways(
+        later=any(form.later for form in others),
+        late=bool(needed) and (inputs is None or any(form.reads_late for form in others)),
+        inputs=None if inputs is None else _inputs(others, first.ports),
+    )
+    room = Room(
+        topology=without_faults(first.topology),
+        flits=first.flits,
+        operators=tuple(each.name for each in needed[0].program.operators) if needed else (),
+        sizes=sizes,
+        ways=ways,
+        roots=any(mode.any_root for mode in modes),
         streams=streams,
         lists=streams and (inputs is None or any(form.lacks for form in others)),
     )
-    if room.entries > MOST_ENTRIES:
+    if sizes.entries > MOST_ENTRIES:
         raise InputError(
             f"Entries of modes must be at most {MOST_ENTRIES} for loaded tables, not {len(forms)}"
         )
-    asked, most = rows or 0, rows or room.rows
-    room = replace(
-        room,
-        settings=tuple(
-            max(count, min(most, max(-(-asked // share), LEAST_SETTINGS)))
-            for share, (_, count) in zip(SHARES, room.settings_of(forms).values(), strict=True)
-        ),
-    )
+    asked, most = rows or 0, rows or sizes.rows
+    settings = [
+        max(count, min(most, max(-(-asked // share), LEAST_SETTINGS)))
+        for share, (_, count) in zip(SHARES, room.settings_of(forms).values(), strict=True)
+    ]
+    room = room.changed(settings=settings)
     for form in forms:
         room.check(form)
     places_beside(room, entries)  # which refuses more than there is room for

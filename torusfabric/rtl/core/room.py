@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,7 +34,7 @@ from .store_plan import Store, plan_stores
 if TYPE_CHECKING:
     from ...collective import Operator
 
-__all__ = ["RoomKinds", "RoomRows", "RoomShape", "SettingTable", "assemble",
+__all__ = ["RoomKinds", "RoomRows", "RoomShape", "RoomSizes", "SettingTable", "assemble",
            "entry_layout", "lasting", "row_layout"]  # fmt: skip
 
 #: Template values of each control point, at all nodes together. With so many, random values of two
@@ -59,35 +60,54 @@ class SettingTable(enum.IntEnum):
     STORE = 4
 
 
+@dataclass(frozen=True)
+class RoomSizes:
+    """Sizes of a room, for all programs that are there together.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of all modes.
+    depth : int
+        The most cycles from the slot of a row to the arrival of its words.
+    settings : tuple of int
+        Number of settings in each `SettingTable`.
+    entries, blocks, chunks : int
+        The most entries of modes, a form and root each, blocks that nodes receive in all of them
+        together, and chunks of a message.
+    words : int
+        Words of the memory of an in-port.
+    """
+
+    rows: int
+    depth: int
+    settings: tuple[int, ...]
+    entries: int
+    blocks: int
+    chunks: int
+    words: int
+
+
 class RoomShape(Protocol):
     """What a core has to know of the programs that may be loaded.
 
     Attributes
     ----------
-    depth : int
-        The most cycles from the slot of a row to the arrival of its words.
-    words, sent_words : int
-        Words of the memory of an in-port, and of that of what the node sends.
-    settings : tuple of int
-        Number of settings in each `SettingTable`.
-    rows, entries, chunks : int
-        The most rows, forms of modes, and chunks of a message.
+    sent_words : int
+        Words of the memory of what a node sends.
     late : bool
         True if a form may read all words a link later.
     """
 
     topology: Topology
     flits: int
-    depth: int
-    words: int
-    rows: int
-    entries: int
-    chunks: int
-    late: bool
-    settings: tuple[int, ...]
+    sizes: RoomSizes
 
     @property
     def sent_words(self) -> int: ...
+
+    @property
+    def late(self) -> bool: ...
 
     @property
     def sources(self) -> Sources: ...
@@ -104,12 +124,12 @@ class RoomShape(Protocol):
 
 def address_bits(room: RoomShape) -> int:
     """Return the bits of an address of the deepest memory."""
-    return address_width(max(room.words, room.sent_words))
+    return address_width(max(room.sizes.words, room.sent_words))
 
 
 def lasting(room: RoomShape) -> dict[str, int]:
     """Return what says how long a row lasts: its pause, whether it has no block, or is the last."""
-    return {"pause": (room.depth + 2).bit_length() + 2, "empty": 1, "ends": 1}
+    return {"pause": (room.sizes.depth + 2).bit_length() + 2, "empty": 1, "ends": 1}
 
 
 def row_layout(room: RoomShape) -> StructLayout:
@@ -120,7 +140,7 @@ def row_layout(room: RoomShape) -> StructLayout:
     """
     named = {
         f"setting_{table.name.lower()}": address_width(count)
-        for table, count in zip(SettingTable, room.settings, strict=True)
+        for table, count in zip(SettingTable, room.sizes.settings, strict=True)
     }
     return StructLayout({**lasting(room), "at": address_bits(room), **named})
 
@@ -129,12 +149,12 @@ def entry_layout(room: RoomShape) -> dict[str, int]:
     """Return what the sequencer has to know of a form, in bits; the rest is of its first row."""
     longest = room.topology.longest_link
     return {
-        "first": address_width(room.rows),
+        "first": address_width(room.sizes.rows),
         "by_flit": 1,
         "streams": 1,
         "late": 1,
-        "chunks": room.chunks.bit_length(),
-        "drain": max(room.depth.bit_length() + 1, DRAIN_BITS),
+        "chunks": room.sizes.chunks.bit_length(),
+        "drain": max(room.sizes.depth.bit_length() + 1, DRAIN_BITS),
         "least": max(longest.bit_length() + 2, LEAST_BITS),
         **lasting(room),
     }
@@ -162,7 +182,7 @@ class RoomRows(Rows):
         self.form_of_row = np.zeros(self.count, int)
         self.used = np.arange(nodes)
         self.memories = memories_of(range(ports), 1)
-        self.depth = np.tile([room.words] * ports + [room.sent_words], (nodes, 1))
+        self.depth = np.tile([room.sizes.words] * ports + [room.sent_words], (nodes, 1))
         self._known: dict[tuple[Action, int], RowField | None] = {}
 
     @property
@@ -243,9 +263,9 @@ class RoomRows(Rows):
             return None
         if action is Action.WRITE:
             # One address serves all memories.
-            return self._draw(action, 0, range(1 << address_width(room.words)), alike=True)
+            return self._draw(action, 0, range(1 << address_width(room.sizes.words)), alike=True)
         if action is Action.TAP:
-            return draw(range(room.depth + 1))
+            return draw(range(room.sizes.depth + 1))
         stage = Stage.MADE if sources.made else Stage.PORT
         return draw([sources.listed.index((stage, number))], alike=True)
 

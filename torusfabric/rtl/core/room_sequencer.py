@@ -181,7 +181,7 @@ class RoomSequencer(RunControl):
         # Nothing of a row is left when another is under way, or none, which counts nothing.
         m.d.sync += begins.eq(~streams & (count == 0))
         line = [opens]
-        while len(line) < SETTING + self._room.depth:
+        while len(line) < SETTING + self._room.sizes.depth:
             later = Signal(name=f"strobe_d{len(line)}")
             m.d.sync += later.eq(Mux(begins, 0, line[-1]) if len(line) > 1 else line[-1])
             line.append(later)

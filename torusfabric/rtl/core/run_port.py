@@ -88,8 +88,8 @@ class RunPort:
             "section": sections,
         }
         if room is not None:
-            self.cycles, rows = (1 << 32) - 1, room.rows
-            counts |= {"entry": room.entries, "last": max(room.flits, 2), "root": 0}
+            self.cycles, rows = (1 << 32) - 1, room.sizes.rows
+            counts |= {"entry": room.sizes.entries, "last": max(room.flits, 2), "root": 0}
             counts["operation"] = len(room.parsed_operators())
         chosen = {name: address_width(count) for name, count in counts.items() if count > 1}
         also = {"settling": self.hold > 0, "reset": resets}
