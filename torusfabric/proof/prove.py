@@ -132,8 +132,7 @@ def _by_induction(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """What is proved by the solver."""
     yield from operator_harnesses(fabric, design)
     yield from link_harnesses(fabric, design)
-    if fabric.interface:
-        yield from fabric.interface.harnesses(design)
+    yield from fabric.interface.harnesses(design)
     if fabric.top is Top.STREAM:
         yield from stream_harnesses(fabric, design)
 
@@ -149,8 +148,7 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
             yield "The host port finds by the table of blocks what the address map says."
     if "reset_run" in fabric.netlist.single_nets:
         yield "Nobody ends a run early."
-    if fabric.interface:
-        yield from fabric.interface.assumptions()
+    yield from fabric.interface.assumptions()
     if fabric.top is Top.STREAM:
         yield (
             "The rows of the ROMs of loaders and unloaders are those of the address map; loaders, "

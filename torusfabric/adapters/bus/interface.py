@@ -30,9 +30,6 @@ BENCHES = {
     Bus.AXI4: {"fabric_port.py": "axi4.py", "bus_port.py": "bus_port.py", "bus.py": "axi_lite.py"},
 }
 
-#: What drives streams behind a bus, beside what drives either.
-OF_STREAMS = {"command_registers.py": "command_registers.py"}
-
 
 class BusInterface(Interface):
     """A bus in front of a fabric.
@@ -41,23 +38,25 @@ class BusInterface(Interface):
     ----------
     latencies : mapping of str to int
         ``read_latency`` and ``write_latency`` of the windows, in clock edges.
-    of_streams : bool
-        True if registers send commands to nodes with streams; there are no windows then.
+    behind : Interface
+        The interface of the ports of nodes, which stay.
     """
 
     registers: RegisterMap
 
     def __init__(
-        self, bus: Bus, registers: RegisterMap, latencies: Mapping[str, int], *, of_streams: bool
+        self, bus: Bus, registers: RegisterMap, latencies: Mapping[str, int], behind: Interface
     ) -> None:
         self.bus, self.registers = bus, registers
-        self.latencies, self.of_streams = latencies, of_streams
+        self.latencies, self._behind = latencies, behind
+        self.ports = behind.ports
 
     def facts(self) -> dict[str, Any]:
         """Return the protocol, registers and windows; offsets and strides count bytes."""
         bus, registers = self.bus, self.registers
         windows = {window.name: _facts(window) for window in registers.windows}
         return {
+            **self._behind.facts(),
             "bus": {
                 "protocol": bus.value,
                 "data_width": DATA_BITS,
@@ -67,7 +66,7 @@ class BusInterface(Interface):
                 **(self.latencies if windows else {}),
                 "registers": {each.name: _register(each) for each in registers.registers},
                 "windows": windows,
-            }
+            },
         }
 
     def files(self, top: str, title: str) -> dict[str, str]:
@@ -79,20 +78,22 @@ class BusInterface(Interface):
     def bench(self) -> dict[str, str | Path]:
         """Return what drives the bus."""
         # The registers behind AXI4 are driven as those behind AXI4-Lite.
-        bus = Bus.AXI_LITE if self.of_streams and self.bus.bursts else self.bus
-        names = BENCHES[bus] | (OF_STREAMS if self.of_streams else {})
-        return {name: SOURCES / source for name, source in names.items()}
+        has_bursts = self.bus.bursts and self.registers.windows
+        bus = Bus.AXI_LITE if self.bus.bursts and not has_bursts else self.bus
+        files = {name: SOURCES / source for name, source in BENCHES[bus].items()}
+        return {**self._behind.bench(), **files}
 
     def harnesses(self, design: Design) -> Iterator[Harness]:
         """Yield the harness of the bridge."""
         from .claims import bridge_harness  # when it is asked for
 
         yield bridge_harness(design, self.bus)
+        yield from self._behind.harnesses(design)
 
     def assumptions(self) -> Iterator[str]:
         """Yield what is not proved."""
-        if self.of_streams:
-            yield "The registers behind the bus give commands, and take statuses, as streams do."
+        yield from self._behind.assumptions()
+        if not self.registers.windows:
             return
         yield "The registers behind the bus do with the host port what each access asks for."
         if self.bus.bursts:

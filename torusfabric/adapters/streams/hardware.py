@@ -41,6 +41,7 @@ from .packets import (
     packets_received,
     packets_sent,
 )
+from .run_port import add_run_port
 from .table import FREE, PacketTable
 from .unloader import Unloader
 
@@ -71,9 +72,18 @@ def make_core(program: Program, width: int, *, beat: int) -> Core:
     )
 
 
-def add_fabric(core: Core, clocks: Clocks, timeout: int) -> Built:
-    """Fill the netlist of a core with streams at every node."""
-    return StreamTop(core, clocks, timeout).add()
+def add_fabric(core: Core, *, clocks: Clocks, timeout: int, has_run_port: bool) -> Built:
+    """Fill the netlist of a core with streams at every node.
+
+    Parameters
+    ----------
+    has_run_port : bool
+        True if a run port takes the place of the streams of commands and statuses, if any.
+    """
+    built = StreamTop(core, clocks, timeout).add()
+    if has_run_port and needs_commands(core.program):
+        add_run_port(core.build, core.program)
+    return built
 
 
 class StreamTop:

@@ -1,0 +1,82 @@
+"""The declarations of streams for manifest, files, bench and proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...contract.interface import Interface
+from ...contract.ports import Protocol, grouped_ports
+from ...rtl.streams.ports import COMMAND, LOAD, STATUS, Clocks, needs_commands, stream_ports
+
+if TYPE_CHECKING:
+    from ...program import Program
+
+__all__ = ["StreamInterface"]
+
+#: The folder of the files of benches.
+SOURCES = Path(__file__).parent / "bench" / "files"
+
+#: The files of all benches.
+BENCH: Mapping[str, str | Path] = {
+    "test_fabric.py": SOURCES / "test_streams.py",
+    "stream_port.py": SOURCES / "stream_port.py",
+    "packets.py": "../packets.py",
+}
+
+#: The file of a bench behind registers.
+REGISTERS = "command_registers.py"
+
+#: The purpose of the ports of the watch.
+WATCH_PORTS = grouped_ports(
+    {
+        ("status", Protocol.LEVEL): {
+            "stalled": "a node has kept runs waiting for longer than the timeout",
+            "stalled_node": "its number, while stalled",
+            "stalled_sends": "while stalled, whether it has not sent; else it has not taken what "
+            "it received",
+        },
+    }
+)
+
+
+class StreamInterface(Interface):
+    """Streams of each node, and those of commands and statuses or a run port in their place.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a flit.
+    clocks : Clocks
+        The clocks of the streams of nodes.
+    beat : int
+        Flits of a word of the streams of nodes.
+    has_run_port : bool
+        True if registers start runs.
+    """
+
+    def __init__(
+        self, program: Program, width: int, clocks: Clocks, beat: int, *, has_run_port: bool
+    ) -> None:
+        self._program, self._has_run_port = program, has_run_port
+        self.ports = WATCH_PORTS | stream_ports(program, width, clocks, beat=beat)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the words of commands and statuses, and the mode that is a barrier."""
+        program = self._program
+        if not needs_commands(program):
+            return {}
+        barrier = {"barrier": len(program.modes)} if program.barrier else {}
+        load = {"load_mode": LOAD} if program.loaded else {}
+        return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **load}
+
+    def bench(self) -> dict[str, str | Path]:
+        """Return the sources of what sends packets, and checks those that come."""
+        registers = {REGISTERS: SOURCES / REGISTERS} if self._has_run_port else {}
+        return {**BENCH, **registers}
+
+    def assumptions(self) -> Iterator[str]:
+        """Yield what is not proved."""
+        if self._has_run_port:
+            yield "The registers behind the bus give commands, and take statuses, as streams do."
