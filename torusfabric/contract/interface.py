@@ -24,8 +24,16 @@ class Interface:
         What lies at which address, if there are registers.
     ports : mapping of str to Port
         The purpose of each port, by its name; of a port of each node, without the node's number.
+    drive : module or None
+        The simulation of ports that engines do not know: ``draw_jobs(fabric, count, seed=..)``
+        returns jobs, and ``simulate(fabric, jobs=.., seed=.., engine=.., progress=.., **choices)``
+        a report.
+    kernel : Path or None
+        The C++ file of the library that drives these ports of a compiled model.
     """
 
+    drive: Any = None
+    kernel: Path | None = None
     registers: RegisterMap | None = None
     ports: Mapping[str, Port] = MappingProxyType({})
 

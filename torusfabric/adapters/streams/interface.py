@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,10 @@ __all__ = ["StreamInterface"]
 SOURCES = Path(__file__).parent / "bench" / "files"
 
 #: The files of all benches.
-BENCH: Mapping[str, str | Path] = {
+BENCH = {
     "test_fabric.py": SOURCES / "test_streams.py",
     "stream_port.py": SOURCES / "stream_port.py",
-    "packets.py": "../packets.py",
+    "packets.py": SOURCES.parent / "packets.py",
 }
 
 #: The file of a bench behind registers.
@@ -56,11 +56,20 @@ class StreamInterface(Interface):
         True if registers start runs.
     """
 
+    kernel = Path(__file__).parent / "drive" / "streams.cc"
+
     def __init__(
         self, program: Program, width: int, clocks: Clocks, beat: int, *, has_run_port: bool
     ) -> None:
         self._program, self._has_run_port = program, has_run_port
         self.ports = WATCH_PORTS | stream_ports(program, width, clocks, beat=beat)
+
+    @property
+    def drive(self) -> Any:
+        """The simulation of packets."""
+        from . import drive  # when it is asked for
+
+        return drive
 
     def facts(self) -> dict[str, Any]:
         """Return the words of commands and statuses, and the mode that is a barrier."""
@@ -71,10 +80,9 @@ class StreamInterface(Interface):
         load = {"load_mode": LOAD} if program.loaded else {}
         return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **load}
 
-    def bench(self) -> dict[str, str | Path]:
+    def bench(self) -> dict[str, Path]:
         """Return the sources of what sends packets, and checks those that come."""
-        registers = {REGISTERS: SOURCES / REGISTERS} if self._has_run_port else {}
-        return {**BENCH, **registers}
+        return BENCH | ({REGISTERS: SOURCES / REGISTERS} if self._has_run_port else {})
 
     def assumptions(self) -> Iterator[str]:
         """Yield what is not proved."""

@@ -1,19 +1,23 @@
-"""Streams in the compiled simulation: one call of a library carries out all traffic."""
+"""The driver of streams of a compiled model: one call of a library runs all traffic."""
 
 from __future__ import annotations
 
 import ctypes
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import WorkFailed
-from ...rtl.fabric import Fabric
-from .base import Progress
-from .calls import fields, from_chunks, to_chunks, watched
-from .session import Session
-from .traffic import Arrival, Log, Traffic, check_end
+from ....errors import WorkFailed
+from ....simulation.engines.calls import fields, from_chunks, to_chunks, watched
+from .beats import Arrival, Log
 
-__all__ = ["run_streams"]
+if TYPE_CHECKING:
+    from ....simulation.engines.base import Progress
+    from ....simulation.engines.session import Session
+    from .traffic import StreamTraffic
+
+__all__ = ["run_compiled"]
 
 #: Words that are kept of a stream beyond those that must come.
 MORE = 16
@@ -23,7 +27,7 @@ ALL = 1 << 32
 
 
 class CSignals(ctypes.Structure):
-    """As `Signals` in ``streams.h``."""
+    """As `Signals` in ``streams.cc``."""
 
     _fields_ = fields(
         "valid* ready* data* keep* last* tag* chunks data_bits keep_chunks keep_bits tag_bits"
@@ -31,19 +35,19 @@ class CSignals(ctypes.Structure):
 
 
 class CSource(ctypes.Structure):
-    """As `Source` in ``streams.h``."""
+    """As `Source` in ``streams.cc``."""
 
     _fields_ = [("signals", CSignals), *fields("beats* count sent stall")]
 
 
 class CSink(ctypes.Structure):
-    """As `Sink` in ``streams.h``."""
+    """As `Sink` in ``streams.cc``."""
 
     _fields_ = [("signals", CSignals), *fields("beats* expected capacity count stall")]
 
 
 class CStreamTask(ctypes.Structure):
-    """As `StreamTask` in ``streams.h``."""
+    """As `StreamTask` in ``streams.cc``."""
 
     _fields_ = fields(
         "sources* source_count sinks* sink_count busy* cycles* runs* run_capacity run_count "
@@ -52,11 +56,12 @@ class CStreamTask(ctypes.Structure):
     )
 
 
-def run_streams(
-    session: Session, fabric: Fabric, traffic: Traffic, progress: Progress | None
-) -> Log:
-    """Carry out all traffic; see `Engine.stream`."""
-    widths = fabric.netlist.inputs | fabric.netlist.outputs
+def run_compiled(
+    session: Session, traffic: StreamTraffic, progress: Progress | None
+) -> tuple[Log, int]:
+    """Run all traffic; returns what came, and the number of beats that were not taken."""
+    netlist = session.model.netlist
+    widths = netlist.inputs | netlist.outputs
 
     def signals_of(prefix: str, tag: str) -> CSignals:
         """The addresses of the signals of a stream, and their widths."""
@@ -94,7 +99,8 @@ def run_streams(
         patience=traffic.patience, settling=traffic.settling, seed=traffic.seed,
     )  # fmt: skip
     report = (lambda done: progress(done, traffic.beats)) if progress else None
-    if watched(session.run_streams, task, report):
+    call = partial(session.library.model_run_streams, ctypes.c_void_p(session.handle))
+    if watched(lambda task: call(ctypes.byref(task)), task, report):
         raise WorkFailed("Fabric must come to an end, not be stopped")
     log = Log(clocks=task.clocks)
     log.runs = [tuple(run) for run in runs[: task.run_count].tolist()]
@@ -114,5 +120,4 @@ def run_streams(
         ]
     if task.unsteady:
         log.unsteady = traffic.sinks[task.unsteady - 1].prefix
-    check_end(traffic, log, unsent=sum(source.count - source.sent for source in c_sources))
-    return log
+    return log, sum(source.count - source.sent for source in c_sources)

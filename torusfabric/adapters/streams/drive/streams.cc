@@ -1,11 +1,6 @@
-// Drives the streams of a machine: sources and sinks, each of which rests now and then.
+// Drives the streams of a compiled model: sources and sinks, each of which rests now and then.
 
-#ifndef TORUSFABRIC_STREAMS_H
-#define TORUSFABRIC_STREAMS_H
-
-#include "drive.h"
-
-#include <vector>
+#include "model.cc"
 
 namespace {
 
@@ -157,10 +152,8 @@ private:
     bool waits_ = false;
 };
 
-// Until nothing happens any more. Besides what `drive` needs, a machine has evaluate(), after which
-// outputs are as the next edge finds them, and finish() for that edge.
-template <class Machine>
-int drive_streams(Machine &machine, StreamTask &task) {
+// Until nothing happens any more.
+int drive_streams(Model &model, StreamTask &task) {
     Random random(task.seed);
     std::vector<Driver> drivers(task.sources, task.sources + task.source_count);
     std::vector<Taker> takers(task.sinks, task.sinks + task.sink_count);
@@ -177,7 +170,7 @@ int drive_streams(Machine &machine, StreamTask &task) {
             driver.offer(random);
         for (Taker &taker : takers)
             taker.offer(random);
-        machine.evaluate();
+        model.evaluate();
         uint64_t passed = 0;
         for (Driver &driver : drivers)
             passed += driver.look();
@@ -196,7 +189,7 @@ int drive_streams(Machine &machine, StreamTask &task) {
         if (*task.error != last_error && task.error_count < task.error_capacity)
             task.errors[task.error_count++] = *task.error;
         last_error = *task.error;
-        machine.finish();
+        model.finish();
         task.clocks++;
         // What comes beyond what must may come for ever.
         quiet = passed && left ? 0 : quiet + 1;
@@ -204,14 +197,16 @@ int drive_streams(Machine &machine, StreamTask &task) {
         task.done = task.done + passed;
         if (task.stop)
             outcome = STOPPED;
-        else if (machine.wave_error())
+        else if (model.wave_error())
             outcome = NO_FILE;
     }
-    machine.flush_waves();
-    task.file_error = machine.wave_error();
+    model.flush_waves();
+    task.file_error = model.wave_error();
     return task.file_error && outcome != STOPPED ? NO_FILE : outcome;
 }
 
 }  // namespace
 
-#endif
+EXPORT int model_run_streams(void *model, StreamTask *task) {
+    return drive_streams(*static_cast<Model *>(model), *task);
+}

@@ -1,4 +1,4 @@
-"""What passes through streams, beat by beat: what is sent, and what comes."""
+"""Beats: the words that go into streams and come out of them, with their signals."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...errors import WorkFailed
+__all__ = ["STATUS_SINK", "Arrival", "Beat", "Log", "Sink", "Source"]
 
-__all__ = ["STATUS_SINK", "Arrival", "Beat", "Log", "Sink", "Source", "Traffic", "check_end"]
-
-#: Where statuses come.
+#: The sink of statuses.
 STATUS_SINK = "m_axis_status"
-
-#: Cycles after the last beat in which no other may come.
-SETTLING = 64
 
 
 class Beat(NamedTuple):
@@ -86,34 +81,6 @@ class Sink(NamedTuple):
     stall: float
 
 
-@dataclass(frozen=True)
-class Traffic:
-    """All that is sent and received.
-
-    Parameters
-    ----------
-    seed : int
-        Of what stalls when.
-    patience, settling : int
-        Cycles without any beat after which the simulation ends: while beats are missing, and at the
-        end.
-    loads : bool
-        Whether the first command loads an image.
-    """
-
-    sources: list[Source]
-    sinks: list[Sink]
-    seed: int
-    patience: int
-    settling: int = SETTLING
-    loads: bool = False
-
-    @property
-    def beats(self) -> int:
-        """All words that are sent and received."""
-        return sum(len(s.beats) for s in self.sources) + sum(s.expected for s in self.sinks)
-
-
 @dataclass
 class Log:
     """What came.
@@ -137,23 +104,3 @@ class Log:
     errors: list[int] = field(default_factory=list)
     clocks: int = 0
     unsteady: str | None = None
-
-
-def check_end(traffic: Traffic, log: Log, *, unsent: int) -> None:
-    """Check that all has passed.
-
-    Raises
-    ------
-    WorkFailed
-        If not.
-    """
-    if traffic.loads and any(arrival.word for arrival in log.arrivals[STATUS_SINK][1:2]):
-        raise WorkFailed("Image must be taken by the fabric, not refused")
-    if log.unsteady:
-        raise WorkFailed(f"Word that waits at {log.unsteady} must stay as it is, not change")
-    missing = sum(max(sink.expected - len(log.arrivals[sink.prefix]), 0) for sink in traffic.sinks)
-    if missing or unsent:
-        raise WorkFailed(
-            f"Fabric must take and give all words, not rest after {log.clocks} cycles with "
-            f"{unsent} not taken and {missing} not given"
-        )

@@ -10,14 +10,14 @@ from stream_bench import streams
 from vectors import needs_icarus, run_vectors
 
 import torusfabric as tf
+from torusfabric.adapters.streams.drive.beats import Arrival
+from torusfabric.adapters.streams.drive.simulate import simulate_streams
 from torusfabric.analysis import volume
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
 from torusfabric.rtl.flit_rows import FlitRows
 from torusfabric.rtl.streams.packets import packet_counts
 from torusfabric.rtl.streams.sections import by_beats
-from torusfabric.simulation.engines.traffic import Arrival
-from torusfabric.simulation.streams import simulate_streams
 
 
 def test_what_is_no_good_is_dropped_by_beats():
