@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from .assertions import Assertion
 from .ports import Port
 from .registers import RegisterMap
 
@@ -57,6 +58,11 @@ class Interface:
     def bench(self) -> Mapping[str, str | Path]:
         """Return the sources of files of the bench, as `Bench` has them."""
         return {}
+
+    def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterable[Assertion]:
+        """Return what is asserted of the ports, given all ports as the manifest has them."""
+        del ports
+        return ()
 
     def harnesses(self, design: Any) -> Iterable[Any]:
         """Return the harnesses by which modules of the adapter are proved in a `Design`."""

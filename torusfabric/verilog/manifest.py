@@ -258,7 +258,7 @@ def files_beside(
     if flow is not None:
         texts |= flow_files(flow, fabric, said, title)
     if templates:
-        texts |= template_files(said)
+        texts |= template_files(said, fabric.interface)
     return texts | {MANIFEST: as_json(said | {"files": [TEXT, *texts]})}
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...contract.assertions import Assertion, handshake
 from ...contract.interface import Interface
 from ...contract.registers import DATA_BITS, Field, Register, RegisterMap, Window
 from .options import Bus
@@ -22,6 +23,9 @@ SOURCES = Path(__file__).parent / "bench" / "files"
 
 #: The file that the register map becomes.
 SYSTEM_RDL = "fabric.rdl"
+
+#: The ports of a channel of AXI4-Lite beside its handshake, without their prefix.
+PAYLOAD = ("addr", "prot", "data", "strb", "resp")
 
 #: The source of each file of a bench, by the bus.
 BENCHES = {
@@ -82,6 +86,21 @@ class BusInterface(Interface):
         bus = Bus.AXI_LITE if self.bus.bursts and not has_bursts else self.bus
         files = {name: SOURCES / source for name, source in BENCHES[bus].items()}
         return {**self._behind.bench(), **files}
+
+    def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
+        """Yield the rules of the bus, and those of the ports of nodes."""
+        yield from self._behind.assertions(ports)
+        for channel in ("aw", "w", "b", "ar", "r"):
+            prefix = f"s_axil_{channel}"
+            if f"{prefix}valid" in ports:
+                payload = [name for name in ports if name.removeprefix(prefix) in PAYLOAD]
+                yield from handshake(ports, prefix, payload)
+        if "wb_cyc" in ports:
+            asked, ended = "wb_cyc && wb_stb", "wb_ack || wb_err"
+            yield Assertion("wb_answers_what_is_asked", f"{ended} |-> {asked}")
+            yield Assertion("wb_has_one_answer", "!(wb_ack && wb_err)")
+            stays = f"$past({asked} && !wb_ack && !wb_err) && !$past(rst) && wb_cyc |-> wb_stb"
+            yield Assertion("wb_stb_stays", stays, environment=True)
 
     def harnesses(self, design: Design) -> Iterator[Harness]:
         """Yield the harness of the bridge."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...contract.assertions import Assertion, handshake
 from ...contract.interface import Interface
 from ...contract.ports import Protocol, grouped_ports
 from ...rtl.streams.ports import COMMAND, LOAD, STATUS, Clocks, needs_commands, stream_ports
@@ -83,6 +84,15 @@ class StreamInterface(Interface):
     def bench(self) -> dict[str, Path]:
         """Return the sources of what sends packets, and checks those that come."""
         return BENCH | ({REGISTERS: SOURCES / REGISTERS} if self._has_run_port else {})
+
+    def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
+        """Yield the rules of the handshake of each stream."""
+        for valid in ports:
+            prefix = valid.removesuffix("valid")
+            if prefix.startswith(("s_axis_", "m_axis_")) and prefix != valid:
+                payload = [name for name in ports if name.startswith(prefix)
+                           and name not in (valid, f"{prefix}ready")]  # fmt: skip
+                yield from handshake(ports, prefix, payload)
 
     def assumptions(self) -> Iterator[str]:
         """Yield what is not proved."""
