@@ -158,10 +158,9 @@ class StreamTop:
         build = self._build
         self._add_ports()
         self._add_control()
-        with build.together():
-            self._add_engines("loader", partial(Loader, self.loader))
-            self._add_engines("unloader", partial(Unloader, self.unloader))
-            self._add_own_blocks()
+        self._add_engines("loader", partial(Loader, self.loader))
+        self._add_engines("unloader", partial(Unloader, self.unloader))
+        self._add_own_blocks()
         add_tree(build, self.loader)  # type: ignore[arg-type]
         routers = self._core.add(NETS)
         for name in ("busy", "done", "cycles"):

@@ -128,8 +128,9 @@ class Engine(ABC):
         through_port: bool = False,
         repeat: int = 1,
     ) -> None:
-        if fabric.bus and fabric.top is Top.HOST:
-            raise InputError(f"Fabric that is simulated must have a host port, not {fabric.bus}")
+        if fabric.bus:
+            what = "a fabric that is simulated"
+            raise InputError(f"Bus must be left out of {what}, not {fabric.bus}")
         self.fabric, self._wave = fabric, wave
         self._through_port = through_port or wave is not None
         self._work = node_cycles(fabric, repeat)
