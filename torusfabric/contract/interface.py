@@ -7,7 +7,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+<<<<<<< HEAD
 from .assertions import Assertion
+=======
+from .claims import Claim
+>>>>>>> 4779aaff (streams: prove engines and whole runs in the slice.)
 from .ports import Port
 from .registers import RegisterMap
 
@@ -59,15 +63,28 @@ class Interface:
         """Return the sources of files of the bench, as `Bench` has them."""
         return {}
 
+<<<<<<< HEAD
     def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterable[Assertion]:
         """Return what is asserted of the ports, given all ports as the manifest has them."""
         del ports
         return ()
 
     def harnesses(self, design: Any) -> Iterable[Any]:
+=======
+    def harnesses(self, fabric: Any, design: Any) -> Iterable[Any]:
+>>>>>>> 4779aaff (streams: prove engines and whole runs in the slice.)
         """Return the harnesses by which modules of the adapter are proved in a `Design`."""
-        del design
+        del fabric, design
         return ()
+
+    def claims(self, fabric: Any, text: Any) -> Iterable[Claim]:
+        """Return claims about the wires and tables of the adapter in a `GateText`."""
+        del fabric, text
+        return ()
+
+    def runs(self, fabric: Any, machine: Any) -> Any:
+        """Return the `Runs` that a `Machine` carries out through the ports, if any."""
+        del fabric, machine
 
     def assumptions(self) -> Iterable[str]:
         """Return what is not proved of the adapter, a sentence each."""

@@ -42,6 +42,7 @@ class Role(enum.Enum):
     TABLE = "loaded tables"
     LOADER = "loader"
     STREAM = "streams"
+    OUTLET = "stream outlets"
     FAR_LINK = "links between blocks"
     BUFFER = "elastic buffers"
     OTHER = "other"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,11 @@ from ...contract.registers import DATA_BITS, Field, Register, RegisterMap, Windo
 from .options import Bus
 
 if TYPE_CHECKING:
+    from ...contract.claims import Claim
+    from ...proof.gates import GateText
+    from ...proof.machine import Machine
     from ...proof.solver import Harness
+    from ...rtl import Fabric
     from ...verilog.design import Design
 
 __all__ = ["BusInterface"]
@@ -102,12 +106,20 @@ class BusInterface(Interface):
             stays = f"$past({asked} && !wb_ack && !wb_err) && !$past(rst) && wb_cyc |-> wb_stb"
             yield Assertion("wb_stb_stays", stays, environment=True)
 
-    def harnesses(self, design: Design) -> Iterator[Harness]:
-        """Yield the harness of the bridge."""
+    def harnesses(self, fabric: Fabric, design: Design) -> Iterator[Harness]:
+        """Yield the harness of the bridge, and those of the ports of nodes."""
         from .claims import bridge_harness  # when it is asked for
 
         yield bridge_harness(design, self.bus)
-        yield from self._behind.harnesses(design)
+        yield from self._behind.harnesses(fabric, design)
+
+    def claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
+        """Return the claims about the ports of nodes."""
+        return self._behind.claims(fabric, text)
+
+    def runs(self, fabric: Fabric, machine: Machine) -> Any:
+        """Return the runs through the ports of nodes."""
+        return self._behind.runs(fabric, machine)
 
     def assumptions(self) -> Iterator[str]:
         """Yield what is not proved."""

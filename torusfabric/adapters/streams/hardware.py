@@ -280,7 +280,7 @@ class StreamTop:
             if not len(nodes):
                 continue
             make: Callable[[], Leaf] = partial(OwnBlock, shape, keeps=name == "own_block")
-            build.add_module(name, make, role=Role.STREAM)
+            build.add_module(name, make, role=Role.OUTLET)
             members, keep = make().signature.members, f"m_axis_{{}}_tkeep{self._inner}"
             inputs: Mapping[str, Sequence[Source]] = {
                 port: (Slice(keep if port == "tkeep" else f"{port}_{{}}", nodes, 0, each.shape),)

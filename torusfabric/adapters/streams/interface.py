@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from collections.abc import Iterator, Mapping
+=======
+from collections.abc import Iterable, Iterator
+>>>>>>> 4779aaff (streams: prove engines and whole runs in the slice.)
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +16,14 @@ from ...contract.ports import Protocol, grouped_ports
 from ...rtl.streams.ports import COMMAND, LOAD, STATUS, Clocks, needs_commands, stream_ports
 
 if TYPE_CHECKING:
+    from ...contract.claims import Claim
     from ...program import Program
+    from ...proof.gates import GateText
+    from ...proof.machine import Machine
+    from ...proof.runs import Runs
+    from ...proof.solver import Harness
+    from ...rtl import Fabric
+    from ...verilog.design import Design
 
 __all__ = ["StreamInterface"]
 
@@ -85,6 +96,7 @@ class StreamInterface(Interface):
         """Return the sources of what sends packets, and checks those that come."""
         return BENCH | ({REGISTERS: SOURCES / REGISTERS} if self._has_run_port else {})
 
+<<<<<<< HEAD
     def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
         """Yield the rules of the handshake of each stream."""
         for valid in ports:
@@ -93,8 +105,29 @@ class StreamInterface(Interface):
                 payload = [name for name in ports if name.startswith(prefix)
                            and name not in (valid, f"{prefix}ready")]  # fmt: skip
                 yield from handshake(ports, prefix, payload)
+=======
+    def harnesses(self, fabric: Fabric, design: Design) -> Iterable[Harness]:
+        """Return the harnesses of the engines, the control, and what lies between nodes."""
+        from .claims import stream_harnesses  # when it is asked for
+
+        return stream_harnesses(fabric, design) if fabric.core else ()
+
+    def claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
+        """Return the claims about packet tables, and about wires of nodes and of the control."""
+        from .claims import stream_claims  # when it is asked for
+
+        return stream_claims(fabric, text) if fabric.core else ()
+
+    def runs(self, fabric: Fabric, machine: Machine) -> Runs | None:
+        """Return whole runs from loaders to unloaders."""
+        from .claims.whole_runs import StreamAccess, StreamRuns  # when it is asked for
+
+        return StreamRuns(StreamAccess(fabric, machine)) if fabric.core else None
+>>>>>>> 4779aaff (streams: prove engines and whole runs in the slice.)
 
     def assumptions(self) -> Iterator[str]:
         """Yield what is not proved."""
+        if not self._program.loaded:
+            yield "A run that begins in the last cycle of another does what it does after a rest."
         if self._has_run_port:
             yield "The registers behind the bus give commands, and take statuses, as streams do."
