@@ -7,11 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-<<<<<<< HEAD
 from .assertions import Assertion
-=======
 from .claims import Claim
->>>>>>> 4779aaff (streams: prove engines and whole runs in the slice.)
 from .ports import Port
 from .registers import RegisterMap
 
@@ -63,16 +60,12 @@ class Interface:
         """Return the sources of files of the bench, as `Bench` has them."""
         return {}
 
-<<<<<<< HEAD
     def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterable[Assertion]:
         """Return what is asserted of the ports, given all ports as the manifest has them."""
         del ports
         return ()
 
-    def harnesses(self, design: Any) -> Iterable[Any]:
-=======
     def harnesses(self, fabric: Any, design: Any) -> Iterable[Any]:
->>>>>>> 4779aaff (streams: prove engines and whole runs in the slice.)
         """Return the harnesses by which modules of the adapter are proved in a `Design`."""
         del fabric, design
         return ()

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from collections.abc import Iterator, Mapping
-=======
-from collections.abc import Iterable, Iterator
->>>>>>> 4779aaff (streams: prove engines and whole runs in the slice.)
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +92,6 @@ class StreamInterface(Interface):
         """Return the sources of what sends packets, and checks those that come."""
         return BENCH | ({REGISTERS: SOURCES / REGISTERS} if self._has_run_port else {})
 
-<<<<<<< HEAD
     def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
         """Yield the rules of the handshake of each stream."""
         for valid in ports:
@@ -105,7 +100,7 @@ class StreamInterface(Interface):
                 payload = [name for name in ports if name.startswith(prefix)
                            and name not in (valid, f"{prefix}ready")]  # fmt: skip
                 yield from handshake(ports, prefix, payload)
-=======
+
     def harnesses(self, fabric: Fabric, design: Design) -> Iterable[Harness]:
         """Return the harnesses of the engines, the control, and what lies between nodes."""
         from .claims import stream_harnesses  # when it is asked for
@@ -123,7 +118,6 @@ class StreamInterface(Interface):
         from .claims.whole_runs import StreamAccess, StreamRuns  # when it is asked for
 
         return StreamRuns(StreamAccess(fabric, machine)) if fabric.core else None
->>>>>>> 4779aaff (streams: prove engines and whole runs in the slice.)
 
     def assumptions(self) -> Iterator[str]:
         """Yield what is not proved."""
