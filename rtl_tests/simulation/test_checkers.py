@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In
 from helpers import fabric_of
 
 import torusfabric as tf
-from torusfabric.adapters.streams.drive.beats import STATUS_SINK, Arrival, Log, Sink
+from torusfabric.adapters.streams.drive.beats import STATUS_SINK, Beat, Log, Sink
 from torusfabric.adapters.streams.drive.comparison import Compared
 from torusfabric.adapters.streams.drive.messages import Exchange
 from torusfabric.adapters.streams.drive.simulate import simulate_streams
@@ -185,7 +185,7 @@ def test_errors_that_a_fabric_shows_are_compared():
 
 def test_what_is_not_taken_or_not_given_is_an_error():
     traffic = StreamTraffic([], [Sink("m_axis_0", 2, stall=0)], seed=1, patience=1)
-    beat = Arrival(5, last=False, number=0, cycle=3)
+    beat = Beat(5, last=False, number=0, cycle=3)
     traffic.check_log(Log({"m_axis_0": [beat] * 2}), 0)
     for unsent, missing in ((1, 0), (0, 1), (2, 2)):
         log = Log({"m_axis_0": [beat] * (2 - missing)}, clocks=9)

@@ -195,7 +195,7 @@ def _expected(streams: Streams, given: Runs, program: Any) -> _Expected:
                 cycles = program.cycles(length, mode=mode)
                 expected.cycles.append(cycles)
             for words, packets in zip(expected.words, outcome.received, strict=True):
-                words += ((b.word, b.last, b.dest) for b in beats_of(packets, WIDTH))
+                words += ((b.word, b.last, b.number) for b in beats_of(packets, WIDTH))
         expected.statuses.extend((run.command.tag, error, cycles))
     return expected
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from amaranth.hdl import Signal
 from amaranth.sim import SimulatorContext
 
 from ....rtl.assembly import Assembly
-from .beats import Arrival, Beat, Log, Sink, Source
+from .beats import SIGNALS, Beat, Log, Sink, Source
 
 if TYPE_CHECKING:
     from ....simulation.engines.amaranth_host import Testbench
@@ -147,10 +147,13 @@ class _Port(ABC):
     def __init__(self, design: Assembly, end: Source | Sink, random: np.random.Generator) -> None:
         self._design, self.prefix, self._stall = design, end.prefix, end.stall
         self._random = random
-        self._valid, self._ready = self.signal("tvalid"), self.signal("tready")
+        self._valid, self._ready = self._signal("tvalid"), self._signal("tready")
+        #: The other signals of the stream, by the fields of a beat.
+        self._fields = {field: signal for name, field in SIGNALS.items()
+                        if (signal := self._signal(name)) is not None}  # fmt: skip
 
-    def signal(self, name: str) -> Signal | None:
-        """A signal of the stream, if it has one of that name."""
+    def _signal(self, name: str) -> Any:
+        """Return a signal of the stream, or None."""
         return getattr(self._design, f"{self.prefix}_{name}", None)
 
     @abstractmethod
@@ -168,7 +171,6 @@ class _Driver(_Port):
     def __init__(self, design: Assembly, source: Source, random: np.random.Generator) -> None:
         super().__init__(design, source, random)
         self.beats, self._offered = deque(source.beats), False
-        self._signals = list(map(self.signal, ("tdata", "tlast", "tdest", "tkeep")))
 
     def offer(self, ctx: SimulatorContext) -> None:
         """Offer the next beat, or rest with anything on the other signals."""
@@ -176,12 +178,14 @@ class _Driver(_Port):
             return
         self._offered = bool(self.beats) and self._random.random() >= self._stall
         any_word = int(self._random.integers(1 << 31))
-        rest = Beat(any_word, bool(any_word & 1), any_word, any_word)
         ctx.set(self._valid, self._offered)
-        beat = self.beats[0] if self._offered else rest
-        for signal, value in zip(self._signals, beat, strict=True):
-            if signal is not None:
-                ctx.set(signal, value & (1 << len(signal)) - 1)
+        beat = (
+            self.beats[0]
+            if self._offered
+            else Beat(any_word, bool(any_word & 1), any_word, keep=any_word)
+        )
+        for field, signal in self._fields.items():
+            ctx.set(signal, getattr(beat, field) & (1 << len(signal)) - 1)
 
     def look(self, ctx: SimulatorContext, cycle: int) -> bool:
         """Whether the beat is taken."""
@@ -198,9 +202,8 @@ class _Taker(_Port):
     def __init__(self, design: Assembly, sink: Sink, random: np.random.Generator, log: Log) -> None:
         super().__init__(design, sink, random)
         self._log, self._arrivals = log, log.arrivals.setdefault(sink.prefix, [])
-        self._shown = list(map(self.signal, ("tdata", "tlast", "tid", "tkeep")))
         self._takes = False
-        self._held: Arrival | None = None
+        self._held: Beat | None = None
 
     def offer(self, ctx: SimulatorContext) -> None:
         """Be ready, or not."""
@@ -212,19 +215,19 @@ class _Taker(_Port):
         if not ctx.get(self._valid):
             self._steady(None)
             return False
-        word, last, number, keep = (s is not None and ctx.get(s) for s in self._shown)
-        arrival = Arrival(int(word), bool(last), int(number), cycle, int(keep))
-        self._steady(arrival)
+        shown: dict[str, Any] = {name: ctx.get(each) for name, each in self._fields.items()}
+        beat = Beat(**shown, cycle=cycle)
+        self._steady(beat)
         if not self._takes:
-            self._held = arrival
+            self._held = beat
             return False
         self._held = None
-        self._arrivals.append(arrival)
+        self._arrivals.append(beat)
         return True
 
-    def _steady(self, arrival: Arrival | None) -> None:
+    def _steady(self, beat: Beat | None) -> None:
         """Note if a beat that waits has changed."""
         if self._held is not None and (
-            arrival is None or arrival._replace(cycle=self._held.cycle) != self._held
+            beat is None or beat._replace(cycle=self._held.cycle) != self._held
         ):
             self._log.unsteady = self.prefix

@@ -1,4 +1,4 @@
-"""Beats: the words that go into streams and come out of them, with their signals."""
+"""Beats: the words that go into streams, and come out of them."""
 
 from __future__ import annotations
 
@@ -6,31 +6,37 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["STATUS_SINK", "Arrival", "Beat", "Log", "Sink", "Source"]
+__all__ = ["SIGNALS", "STATUS_SINK", "Beat", "Log", "Sink", "Source"]
+
+#: The signals that go with a word of a stream, and the fields of a `Beat` that they are.
+SIGNALS = {"tdata": "word", "tlast": "last", "tkeep": "keep", "tdest": "number", "tid": "number"}
 
 #: The sink of statuses.
 STATUS_SINK = "m_axis_status"
 
 
 class Beat(NamedTuple):
-    """A word that is sent."""
+    """A word of a stream.
+
+    Parameters
+    ----------
+    last : bool
+        True for the last word of its packet.
+    number : int
+        The destination, or the origin.
+    cycle : int
+        The cycle in which a received word was taken.
+    keep : int
+        A bit for each byte that is part of the packet, where words have several flits.
+    """
 
     word: int
     last: bool
-    dest: int = 0
+    number: int = 0
+    cycle: int = 0
     keep: int = 0
 
-
-class Arrival(NamedTuple):
-    """A word that has come, and the cycle in which it was taken."""
-
-    word: int
-    last: bool
-    number: int
-    cycle: int
-    keep: int = 0
-
-    def flits(self, beat: int, width: int) -> Iterable[Arrival]:
+    def flits(self, beat: int, width: int) -> Iterable[Beat]:
         """The words of a beat that are kept; one that is torn is of no origin."""
         if beat == 1:
             return (self,)
@@ -39,7 +45,7 @@ class Arrival(NamedTuple):
         torn = self.keep != every >> (beat - count) * width // 8 or (count < beat and not self.last)
         mask = (1 << width) - 1
         return (
-            Arrival(
+            Beat(
                 self.word >> k * width & mask,
                 self.last and k == count - 1,
                 -1 if torn else self.number,
@@ -87,7 +93,7 @@ class Log:
 
     Parameters
     ----------
-    arrivals : dict of str to (list of Arrival)
+    arrivals : dict of str to (list of Beat)
         Of each sink, by its prefix.
     runs : list of (int, int)
         Of each run that ended, the cycle after which it was not busy, and the cycles that it took.
@@ -99,7 +105,7 @@ class Log:
         The sink at which a word that waited did not stay as it was.
     """
 
-    arrivals: dict[str, list[Arrival]] = field(default_factory=dict)
+    arrivals: dict[str, list[Beat]] = field(default_factory=dict)
     runs: list[tuple[int, int]] = field(default_factory=list)
     errors: list[int] = field(default_factory=list)
     clocks: int = 0

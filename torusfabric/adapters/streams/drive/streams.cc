@@ -19,38 +19,35 @@ public:
     // Whether to rest, which is as likely as `stall` is to 2 ** 32.
     bool rests(uint64_t stall) { return next() < stall; }
 
+    void scramble(uint32_t *value, uint64_t bits) {
+        for (uint64_t low = 0; low < bits; low += 32)
+            value[low / 32] = next() >> (bits - low < 32 ? 32 - (bits - low) : 0);
+    }
+
 private:
     uint64_t state_;
 };
 
-// The signals of a stream; `keep`, and `tag`, which is tdest or tid, are null where there are none.
-struct Signals {
-    uint32_t *valid, *ready, *data, *keep, *last, *tag;
-    uint64_t chunks, data_bits, keep_chunks, keep_bits, tag_bits;
-
-    // Where in a beat it says whether that is the last.
-    uint64_t last_at() const { return chunks + keep_chunks; }
+// A signal of a stream that goes with its words.
+struct Field {
+    uint32_t *value;
+    uint64_t chunks, bits;
 };
 
-// A beat is so many chunks of data, and of what is kept, then whether it is the last of its packet,
-// then its tag.
-struct Source {
-    Signals signals;
-    const uint32_t *beats;
-    uint64_t count, sent, stall;
-};
-
-// What comes is written down as a beat is, with the cycle behind it.
-struct Sink {
-    Signals signals;
+// One end of a stream. A row of beats has the chunks of all fields; where beats arrive, the cycle
+// follows.
+struct Stream {
+    uint32_t *valid, *ready;
+    const Field *fields;
+    uint64_t field_count;
     uint32_t *beats;
-    uint64_t expected, capacity, count, stall;
+    uint64_t row, capacity, passed, stall;
 };
 
 struct StreamTask {
-    Source *sources;
+    Stream *sources;
     uint64_t source_count;
-    Sink *sinks;
+    Stream *sinks;
     uint64_t sink_count;
     const uint32_t *busy, *cycles;
     uint32_t *runs;  // of each run that ended, the cycle and the cycles it took
@@ -58,6 +55,7 @@ struct StreamTask {
     const uint32_t *error;
     uint32_t *errors;  // what `error` has become, each time that it has changed
     uint64_t error_capacity, error_count;
+    uint64_t beats;  // those that have to pass
     uint64_t patience, settling, seed;
     uint64_t clocks;
     uint64_t unsteady;  // the number of a sink, from 1, at which a word did not wait; 0 for none
@@ -66,88 +64,72 @@ struct StreamTask {
     uint64_t file_error;
 };
 
-// Chunks that a beat has behind these.
-enum { LAST, TAG, CYCLE };
-
-inline void scramble(uint32_t *value, uint64_t bits, Random &random) {
-    for (uint64_t low = 0; low < bits; low += 32)
-        value[low / 32] = random.next() >> (bits - low < 32 ? 32 - (bits - low) : 0);
-}
-
 class Driver {
 public:
-    explicit Driver(Source &source) : source_(source) {}
+    explicit Driver(Stream &stream) : stream_(stream) {}
 
     void offer(Random &random) {
-        const Signals &s = source_.signals;
         if (offered_)
             return;
-        offered_ = source_.sent < source_.count && !random.rests(source_.stall);
-        *s.valid = offered_;
-        if (!offered_) {
-            scramble(s.data, s.data_bits, random);
-            scramble(s.last, 1, random);
-            if (s.keep)
-                scramble(s.keep, s.keep_bits, random);
-            if (s.tag)
-                scramble(s.tag, s.tag_bits, random);
-            return;
+        offered_ = stream_.passed < stream_.capacity && !random.rests(stream_.stall);
+        *stream_.valid = offered_;
+        const uint32_t *beat = stream_.beats + stream_.passed * stream_.row;
+        for (uint64_t k = 0; k < stream_.field_count; k++) {
+            const Field &field = stream_.fields[k];
+            if (offered_)
+                std::memcpy(field.value, beat, field.chunks * sizeof(uint32_t));
+            else
+                random.scramble(field.value, field.bits);
+            beat += field.chunks;
         }
-        const uint32_t *const beat = source_.beats + source_.sent * (s.last_at() + 2);
-        std::memcpy(s.data, beat, s.chunks * sizeof(uint32_t));
-        if (s.keep)
-            std::memcpy(s.keep, beat + s.chunks, s.keep_chunks * sizeof(uint32_t));
-        *s.last = beat[s.last_at() + LAST];
-        if (s.tag)
-            *s.tag = beat[s.last_at() + TAG];
     }
 
     bool look() {
-        if (!offered_ || !*source_.signals.ready)
+        if (!offered_ || !*stream_.ready)
             return false;
-        source_.sent++;
+        stream_.passed++;
         offered_ = false;
         return true;
     }
 
 private:
-    Source &source_;
+    Stream &stream_;
     bool offered_ = false;
 };
 
 class Taker {
 public:
-    explicit Taker(Sink &sink) : sink_(sink), shown_(sink.signals.last_at() + 2), held_(shown_) {}
+    explicit Taker(Stream &stream) : stream_(stream), shown_(stream.row), held_(stream.row) {}
 
-    void offer(Random &random) { *sink_.signals.ready = !random.rests(sink_.stall); }
+    void offer(Random &random) { *stream_.ready = !random.rests(stream_.stall); }
 
     bool look(uint64_t cycle, bool &steady) {
-        const Signals &s = sink_.signals;
-        if (!*s.valid) {
+        if (!*stream_.valid) {
             steady &= !waits_;
             return false;
         }
-        std::memcpy(shown_.data(), s.data, s.chunks * sizeof(uint32_t));
-        if (s.keep)
-            std::memcpy(shown_.data() + s.chunks, s.keep, s.keep_chunks * sizeof(uint32_t));
-        shown_[s.last_at() + LAST] = *s.last;
-        shown_[s.last_at() + TAG] = s.tag ? *s.tag : 0;
+        uint32_t *shown = shown_.data();
+        for (uint64_t k = 0; k < stream_.field_count; k++) {
+            const Field &field = stream_.fields[k];
+            std::memcpy(shown, field.value, field.chunks * sizeof(uint32_t));
+            shown += field.chunks;
+        }
         steady &= !waits_ || shown_ == held_;
         held_ = shown_;
-        waits_ = !*s.ready;
+        waits_ = !*stream_.ready;
         if (waits_)
             return false;
-        if (sink_.count < sink_.capacity) {
-            uint32_t *const place = sink_.beats + sink_.count * (s.last_at() + 3);
-            std::memcpy(place, shown_.data(), shown_.size() * sizeof(uint32_t));
-            place[s.last_at() + CYCLE] = (uint32_t)cycle;
+        if (stream_.passed < stream_.capacity) {
+            uint32_t *const place = stream_.beats + stream_.passed * (stream_.row + 1);
+            std::memcpy(place, shown_.data(), stream_.row * sizeof(uint32_t));
+            place[stream_.row] = (uint32_t)cycle;
         }
-        sink_.count++;
+        stream_.passed++;
         return true;
     }
 
 private:
-    Sink &sink_;
+    Stream &stream_;
     std::vector<uint32_t> shown_, held_;
     bool waits_ = false;
 };
@@ -157,11 +139,7 @@ int drive_streams(Model &model, StreamTask &task) {
     Random random(task.seed);
     std::vector<Driver> drivers(task.sources, task.sources + task.source_count);
     std::vector<Taker> takers(task.sinks, task.sinks + task.sink_count);
-    uint64_t left = 0, quiet = 0;
-    for (uint64_t k = 0; k < task.source_count; k++)
-        left += task.sources[k].count;
-    for (uint64_t k = 0; k < task.sink_count; k++)
-        left += task.sinks[k].expected;
+    uint64_t left = task.beats, quiet = 0;
     bool was_busy = false;
     uint32_t last_error = 0;
     int outcome = DONE;

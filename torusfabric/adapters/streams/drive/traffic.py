@@ -155,4 +155,4 @@ def beats_of(packets: Iterable[Packet], width: int, beat: int = 1) -> Iterable[B
             flits = words[start : start + beat]
             word = sum(flit << k * width for k, flit in enumerate(flits))
             keep = (1 << len(flits) * width // 8) - 1
-            yield Beat(word, start + beat >= len(words), number, keep)
+            yield Beat(word, start + beat >= len(words), number, keep=keep)
