@@ -17,6 +17,7 @@ VALUES = {
     "natural": "1",
     "positive": "1",
     "real": "1",
+    "share": "0.1",
     "node_or_any": "1",
     "positive_or_auto": "1",
     "lengths": "1",

@@ -43,7 +43,13 @@ FORBIDDEN = {
     "verilog 4x4 allgather -o out": (*SELDOM, *TABLES, *SIMULATORS, *PICTURES),
     "simulate 4x4 allgather --width 8": (
         *({*SELDOM, *TABLES, *TOOLS, *PICTURES} - {"numpy.random"}),
-        *("vcd", "html", "amaranth.back", "torusfabric.verilog", "torusfabric.simulation.streams"),
+        *(
+            "vcd",
+            "html",
+            "amaranth.back",
+            "torusfabric.verilog",
+            "torusfabric.adapters.streams.drive",
+        ),
         "torusfabric.simulation.engines.compiled",
     ),
     "cache": tuple({*SELDOM, *HARDWARE, *SIMULATORS, *PICTURES} - {*DATABASE} | {"numpy"}),

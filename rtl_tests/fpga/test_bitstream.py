@@ -34,8 +34,9 @@ needs_icebox = pytest.mark.skipif(
 )
 
 
-def built(fabric, board, folder):
+def built(fabric, board, folder, *netlist, **options):
     """Where the tools worked at a bitstream, and how its clock is called."""
+    board = replace(board, options=board.options | options, products=(*board.products, *netlist))
     platform = board.make_platform()
     baud = round(platform.default_clk_frequency / DIVISOR)
     made = build(fabric, board, folder, baud=baud, cache=Cache(folder / "cache"))
@@ -52,11 +53,11 @@ def ice40(fabric, name, folder):
 
 def ecp5(fabric, folder):
     """The port of a placed and routed ECP5 netlist that is simulated."""
-    board = find_board("ulx3s-25f")
-    written = {"nextpnr_opts": "--write fabric.pnr.json"}
-    work, clock = built(fabric, replace(board, options=board.options | written), folder)
+    board, name = find_board("ulx3s-25f"), "fabric.pnr.json"
+    work, clock = built(fabric, board, folder, name, nextpnr_opts=f"--write {name}")
     models = Path(__file__).parents[1] / "support" / "ecp5_layout_cells.v"
-    return BenchPort(work, ["layout.v", models], from_ecp5_layout(work), clock=clock, **PINS)
+    top = from_ecp5_layout(work, folder / name)
+    return BenchPort(work, ["layout.v", models], top, clock=clock, **PINS)
 
 
 def gowin(fabric, folder):
@@ -64,9 +65,11 @@ def gowin(fabric, folder):
     board = find_board("tang-nano-9k")
     if any(tools.find(tool) is None for tool in board.packer):
         pytest.skip(f"needs {' and '.join(board.packer)}")
-    work, clock = built(fabric, board, folder)
+    name = "fabric.syn.json"
+    work, clock = built(fabric, board, folder, name)
     files = ["netlist.v", SHARE / "gowin" / "cells_sim.v"]
-    return BenchPort(work, files, from_gowin_netlist(work), clock=clock, **PINS)
+    top = from_gowin_netlist(work, folder / name)
+    return BenchPort(work, files, top, clock=clock, **PINS)
 
 
 def port_of(fabric, board, folder):

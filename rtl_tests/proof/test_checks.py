@@ -89,7 +89,7 @@ UNREACHED = {
         "selections", "Out-port 1 of router_2 must select word",
     ),
     "a router that does not wait": (
-        "streams", STUCK, "router_0, rtl/router.py", 1,
+        "loading", STUCK, "router_0, rtl/router.py", 1,
         "selections", "Out-ports of router_0 must keep their words",
     ),
     "a node that the control does not hear": (

@@ -4,8 +4,8 @@ import hardware_mutants as mutants
 import pytest
 from netlist_mutants import INVERTED, LATE, with_netlist
 
+from torusfabric.adapters.streams.claims import stream_harnesses
 from torusfabric.proof.solver import solve
-from torusfabric.proof.streams import stream_harnesses
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
@@ -31,13 +31,14 @@ def test_all_handshakes_are_proved(kind):
         assert solve(harness, Cache()).failed is None
 
 
+@pytest.mark.parametrize("module", ["loader", "unloader", "stream_control"])
 @pytest.mark.parametrize("kind", [INVERTED, LATE])
-def test_a_mutant_of_a_handshake_is_refuted(kind):
+def test_a_mutant_of_a_handshake_is_refuted(kind, module):
     """With the claim that does not hold, and waves of how it is broken."""
     fabric = mutants.hardware("streams")
-    every = mutants.sampled(fabric.netlist, 40, 1, of="loader")
+    every = mutants.sampled(fabric.netlist, 40, 1, of=module)
     mutation = next(each for each in every if each.kind == kind)
-    found = solve(harnesses("streams", with_netlist(fabric, mutation.change))["loader"]).failed
+    found = solve(harnesses("streams", with_netlist(fabric, mutation.change))[module]).failed
     assert found is not None
     assert found.name
     assert found.wave

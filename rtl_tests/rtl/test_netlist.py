@@ -139,6 +139,8 @@ def test_contents_are_data_to_the_compiled_engine():
 
 def with_other_contents(array):
     """The same ROMs with every bit turned; what is none stays as it is."""
-    ones = (1 << array.width) - 1
-    contents = tuple(tuple(row ^ ones for row in rows) for rows in array.contents)
-    return replace(array, contents=contents)
+    if array.roms is None:
+        return array
+    ones = (1 << array.roms.width) - 1
+    contents = tuple(tuple(row ^ ones for row in rows) for rows in array.roms.contents)
+    return replace(array, roms=array.roms._replace(contents=contents))

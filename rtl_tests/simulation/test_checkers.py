@@ -10,22 +10,16 @@ from amaranth.lib.wiring import In
 from helpers import fabric_of
 
 import torusfabric as tf
+from torusfabric.adapters.streams.drive.beats import STATUS_SINK, Beat, Log, Sink
+from torusfabric.adapters.streams.drive.comparison import Compared
+from torusfabric.adapters.streams.drive.messages import Exchange
+from torusfabric.adapters.streams.drive.simulate import simulate_streams
+from torusfabric.adapters.streams.drive.traffic import StreamTraffic
+from torusfabric.adapters.streams.unloader import Unloader
 from torusfabric.errors import WorkFailed
 from torusfabric.rtl.streams.ports import STATUS
-from torusfabric.rtl.streams.unloader import Unloader
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Engine
 from torusfabric.simulation.engines.amaranth_host import HostDriver
-from torusfabric.simulation.engines.traffic import (
-    STATUS_SINK,
-    Arrival,
-    Log,
-    Sink,
-    Traffic,
-    check_end,
-)
-from torusfabric.simulation.streams import simulate_streams
-from torusfabric.simulation.streams.comparison import Compared
-from torusfabric.simulation.streams.messages import Exchange
 from torusfabric.toolchain import cxx
 
 needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
@@ -44,8 +38,8 @@ class Replays(Engine):
         runs = AmaranthEngine(self.fabric).run_many(batches, jobs=jobs)
         return [*runs[:-1], self._change(runs[-1])]
 
-    def run_streams(self, traffic, progress):
-        log = AmaranthEngine(self.fabric).stream(traffic)
+    def run_traffic(self, traffic, progress):
+        log = AmaranthEngine(self.fabric).run_traffic(traffic)
         self._change(log)
         return log
 
@@ -190,13 +184,13 @@ def test_errors_that_a_fabric_shows_are_compared():
 
 
 def test_what_is_not_taken_or_not_given_is_an_error():
-    traffic = Traffic([], [Sink("m_axis_0", 2, stall=0)], seed=1, patience=1)
-    beat = Arrival(5, last=False, number=0, cycle=3)
-    check_end(traffic, Log({"m_axis_0": [beat] * 2}), unsent=0)
+    traffic = StreamTraffic([], [Sink("m_axis_0", 2, stall=0)], seed=1, patience=1)
+    beat = Beat(5, last=False, number=0, cycle=3)
+    traffic.check_log(Log({"m_axis_0": [beat] * 2}), 0)
     for unsent, missing in ((1, 0), (0, 1), (2, 2)):
         log = Log({"m_axis_0": [beat] * (2 - missing)}, clocks=9)
         with pytest.raises(WorkFailed) as found:
-            check_end(traffic, log, unsent=unsent)
+            traffic.check_log(log, unsent)
         assert str(found.value).endswith(
             f"rest after 9 cycles with {unsent} not taken and {missing} not given"
         )

@@ -28,7 +28,6 @@ from torusfabric.simulation.engines.choice import estimate
 from torusfabric.simulation.engines.host_port import CTask
 from torusfabric.simulation.engines.layout import Layout
 from torusfabric.simulation.engines.model import build_model
-from torusfabric.simulation.engines.traffic import Traffic
 from torusfabric.simulation.report import throughput, throughput_bound
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx, processes
@@ -145,14 +144,6 @@ def test_messages_are_those_of_all_nodes(shape):
     message = rf"^Messages must be of shape \(2, 3\), not {re.escape(str(shape))}$"
     with pytest.raises(InputError, match=message):
         AmaranthEngine(fabric).run(np.zeros(shape, int))
-
-
-@needs_compiler
-@pytest.mark.parametrize("engine", [AmaranthEngine, CompiledEngine])
-def test_traffic_needs_streams(engine):
-    fabric = fabric_of("2", "allgather", width=8)
-    with pytest.raises(InputError, match=r"^Top must be stream for traffic of streams, not host$"):
-        engine(fabric).stream(Traffic([], [], seed=1, patience=1))
 
 
 def test_waves_need_a_folder(tmp_path):

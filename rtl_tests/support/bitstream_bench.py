@@ -136,19 +136,19 @@ def from_bitstream(folder):
     return re.findall(r"^module (\w+)", text, re.M)[0]
 
 
-def from_ecp5_layout(folder):
+def from_ecp5_layout(folder, netlist):
     """The Verilog of an ECP5 netlist after place and route; its top module is ``top``."""
-    script = "read_json fabric.pnr.json; write_verilog -noattr layout.v"
+    script = f"read_json {netlist}; write_verilog -noattr layout.v"
     tools.run("yosys", ["-q", "-p", script], folder=folder, log="layout.log")
     return "top"
 
 
-def from_gowin_netlist(folder):
+def from_gowin_netlist(folder, netlist):
     """The Verilog of a Gowin netlist after synthesis; its top module is ``fabric``."""
-    netlist = json.loads(Path(folder, "fabric.syn.json").read_text())
+    found = json.loads(Path(netlist).read_text())
     # Only this module: the models of the cells come from a file.
-    netlist["modules"] = {"fabric": netlist["modules"]["fabric"]}
-    Path(folder, "named.json").write_text(json.dumps(netlist))
+    found["modules"] = {"fabric": found["modules"]["fabric"]}
+    Path(folder, "named.json").write_text(json.dumps(found))
     script = "read_json named.json; write_verilog -noattr netlist.v"
     tools.run("yosys", ["-q", "-p", script], folder=folder, log="netlist.log")
     return "fabric"

@@ -22,7 +22,7 @@ from amaranth.hdl import Cat, Const, Fragment, Instance, Signal
 from amaranth.lib.wiring import In
 
 from torusfabric.rtl.amaranth_private import MemoryInstance, ast, no_inferred_names
-from torusfabric.rtl.arrays import Fixed, OneOf, Slice
+from torusfabric.rtl.arrays import Fixed, OneOf, Roms, Slice
 from torusfabric.rtl.memories import LOOK_UP
 from torusfabric.rtl.netlist import Role
 
@@ -133,21 +133,24 @@ def _with_array(netlist, number, name, change):
 
 def _rom_bits(array):
     """The bits of the ROMs of an array."""
-    for row, number in enumerate(array.which.tolist()):
-        for at in range(len(array.contents[number])):
-            for bit in range(array.width):
+    contents, which, width = array.roms
+    for row, number in enumerate(which.tolist()):
+        for at in range(len(contents[number])):
+            for bit in range(width):
                 place = f"number {array.index[row]}, row {at}, bit {bit}"
                 yield ROM_BIT, place, partial(_with_bit, row=row, at=at, bit=bit)
 
 
 def _with_bit(array, row, at, bit):
     """ROMs one of which has another bit."""
-    rows, which = [*array.contents[array.which[row]]], array.which.copy()
+    contents, which, width = array.roms
+    rows, which = [*contents[which[row]]], which.copy()
     rows[at] ^= 1 << bit
-    which[row] = len(array.contents)
-    contents = (*array.contents, tuple(rows))
+    which[row] = len(contents)
+    contents = (*contents, tuple(rows))
     used, which = np.unique(which, return_inverse=True)
-    return replace(array, contents=tuple(contents[k] for k in used.tolist()), which=which)
+    roms = Roms(tuple(contents[k] for k in used.tolist()), which, width)
+    return replace(array, roms=roms)
 
 
 def _wires(array):

@@ -11,9 +11,9 @@ from amaranth.hdl import ClockDomain, Module
 from amaranth.sim import Simulator
 from fabrics import build_fabric
 
+from torusfabric.adapters.streams.drive.messages import draw_exchange
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.simulation.engines import Job
-from torusfabric.simulation.streams.messages import draw_exchange
 
 __all__ = ["Message", "StreamBench", "check", "messages_of", "streams"]
 

@@ -6,11 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.facts import bound_in_words, forms_in_words, in_words, steps_in_words
-from ..contract.options import add_options, natural, positive, real
+from ..contract.options import add_options, natural, positive
 from ..errors import InputError
 from ..fabric.options import (
+    RUN_OPTIONS,
     add_fabric_file,
     add_fabric_options,
+    add_run_options,
     add_selection,
     add_tables_options,
     add_top_options,
@@ -46,7 +48,7 @@ OF_ONE = ("operator", "router_classes", "latency", "constant", "roots", "through
 
 
 #: The attributes of what says how a fabric is run.
-RUN = ("data_seed", "repeat", "through_port", "jobs", "flits", "stall", "faults", "engine", "wave",
+RUN = ("data_seed", "repeat", "through_port", "jobs", "flits", *RUN_OPTIONS, "engine", "wave",
        "trace", "force")  # fmt: skip
 
 
@@ -83,19 +85,14 @@ def _add_runs(group: _ActionsContainer) -> None:
             run each way, the others are put into the memories of nodes and taken from there
         --jobs N: runs of random length, root and operator after the usual ones, where --max-flits
             or several operators leave a choice, and always with --top stream (default 20)
-        --stall P: of --top stream: how likely it is that a port rests in a cycle, 0 to 0.95
-            (default 0)
-        --faults P: of --top stream: how likely it is that a packet of a run, or its command, is
-            no good, so that the fabric must drop it, 0 to 1 (default 0)
         --engine: what runs it (default auto: by the size of the work)
         """,
         data_seed=(natural, 1),
         repeat=(positive, 1),
         jobs=natural,
-        stall=real,
-        faults=real,
         engine={"choices": ("auto", "amaranth", "compiled"), "default": "auto"},
     )
+    add_run_options(group)
 
 
 def run_simulate(arguments: Namespace) -> None:
@@ -111,7 +108,7 @@ def run_simulate(arguments: Namespace) -> None:
         if read_fabric(arguments.fabric).frame.streams:
             arguments.top = "stream"
     streams, latency = arguments.top == "stream", None
-    (_check_streams if streams else _check_host)(arguments)
+    (_check_ports if streams else _check_host)(arguments)
     if arguments.fabric:
         fabric, facts = fabric_with_image(arguments)
     else:
@@ -143,30 +140,25 @@ def _run_system(spec: FabricSpec, arguments: Namespace) -> None:
     raise_if_wrong(report)
 
 
-def _check_streams(arguments: Namespace) -> None:
-    """Refuse what is not for streams, or out of range, or cannot be written."""
-    from ..simulation.streams import check_faults, check_stall
-
+def _check_ports(arguments: Namespace) -> None:
+    """Refuse what is not for ports of nodes, or cannot be written."""
     if arguments.through_port:
         raise InputError(
             "--through-port must be left out with --top stream, where all words go through ports"
         )
     if arguments.trace is not None:
         raise InputError("--trace must be left out for --top stream")
-    check_stall(arguments.stall or 0.0)
-    check_faults(arguments.faults or 0.0)
     if arguments.wave:
         check_waves(arguments, arguments.wave)
 
 
 def _check_host(arguments: Namespace) -> None:
-    """Refuse what is for streams alone, and a wave or a trace that cannot be written."""
+    """Refuse what is for ports of nodes alone, and a wave or a trace that cannot be written."""
     from ..simulation.engines import check_wave
 
-    if arguments.stall is not None:
-        raise InputError("--stall must come with --top stream, whose ports can rest")
-    if arguments.faults is not None:
-        raise InputError("--faults must come with --top stream, which drops what is no good")
+    for name, option in RUN_OPTIONS.items():
+        if getattr(arguments, name) is not None:
+            raise InputError(f"{option.names[-1]} must come with --top stream")
     check_wave(arguments.wave)
     if arguments.trace and arguments.root == "any":
         raise InputError("--trace must be left out for --root any, whose paths are not known ahead")
@@ -197,11 +189,9 @@ def _run(arguments: Namespace, fabric: "Fabric") -> tuple[Any, Any, str]:
             repeat=len(jobs) * repeat,
         )
     run: Callable[..., Any] = partial(simulate, repeat=repeat)
-    if arguments.top == "stream":
-        from ..simulation.streams import simulate_streams  # here, as few fabrics need it
-
-        stall, faults = arguments.stall or 0.0, arguments.faults or 0.0
-        run, jobs = partial(simulate_streams, stall=stall, faults=faults), jobs * repeat
+    if fabric.interface.drive:
+        given = {name: getattr(arguments, name) or 0.0 for name in RUN_OPTIONS}
+        run, jobs = partial(fabric.interface.drive.simulate, **given), jobs * repeat
     elif engine.name == "amaranth":
         announce("Simulating", estimate(fabric, repeat)[0])
     with progress_bar("simulating") as progress:
@@ -229,8 +219,8 @@ def _jobs(arguments: Namespace, fabric: "Fabric") -> "tuple[Job, ...]":
             raise InputError("--jobs must be left out with --flits, which runs each mode once")
         each = (longest_job(fabric, mode) for mode in range(len(program.modes)))
         return tuple(job._replace(length=arguments.flits) for job in each)
-    if arguments.top == "stream":
-        from ..simulation.streams import stream_jobs as draw
+    if fabric.interface.drive:
+        draw = fabric.interface.drive.draw_jobs
     elif no_choice and arguments.jobs is None:
         return default_jobs(program)
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from .assertions import Assertion
+from .claims import Claim
 from .ports import Port
 from .registers import RegisterMap
 
@@ -24,8 +26,16 @@ class Interface:
         What lies at which address, if there are registers.
     ports : mapping of str to Port
         The purpose of each port, by its name; of a port of each node, without the node's number.
+    drive : module or None
+        The simulation of ports that engines do not know: ``draw_jobs(fabric, count, seed=..)``
+        returns jobs, and ``simulate(fabric, jobs=.., seed=.., engine=.., progress=.., **choices)``
+        a report.
+    kernel : Path or None
+        The C++ file of the library that drives these ports of a compiled model.
     """
 
+    drive: Any = None
+    kernel: Path | None = None
     registers: RegisterMap | None = None
     ports: Mapping[str, Port] = MappingProxyType({})
 
@@ -50,10 +60,24 @@ class Interface:
         """Return the sources of files of the bench, as `Bench` has them."""
         return {}
 
-    def harnesses(self, design: Any) -> Iterable[Any]:
-        """Return the harnesses by which modules of the adapter are proved in a `Design`."""
-        del design
+    def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterable[Assertion]:
+        """Return what is asserted of the ports, given all ports as the manifest has them."""
+        del ports
         return ()
+
+    def harnesses(self, fabric: Any, design: Any) -> Iterable[Any]:
+        """Return the harnesses by which modules of the adapter are proved in a `Design`."""
+        del fabric, design
+        return ()
+
+    def claims(self, fabric: Any, text: Any) -> Iterable[Claim]:
+        """Return claims about the wires and tables of the adapter in a `GateText`."""
+        del fabric, text
+        return ()
+
+    def runs(self, fabric: Any, machine: Any) -> Any:
+        """Return the `Runs` that a `Machine` carries out through the ports, if any."""
+        del fabric, machine
 
     def assumptions(self) -> Iterable[str]:
         """Return what is not proved of the adapter, a sentence each."""

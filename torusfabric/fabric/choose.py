@@ -348,11 +348,13 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
 
 def _beat(spec: FabricSpec, selection: Selection) -> int:
     """The flits of a word of a port for which to plan, where these may be several."""
-    most = spec.max_flits
+    most = spec.max_flits or spec.flits
     if most is None or spec.width % 8:
         return 1
     if spec.beat == "auto" and spec.top == "stream":
         return volume.beat(selection.topology, selection.collective, most)
+    if spec.max_flits is None:
+        return 1
     # What is none is refused where the fabric is made.
     return spec.beat if isinstance(spec.beat, int) and 1 <= spec.beat <= most else 1
 

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from ..adapters.bus import options as bus
+from ..adapters.streams import options as streams
 from ..collective import COLLECTIVES, OPERATORS, SIGNED
 from ..contract.options import (
     Option,
@@ -25,10 +26,10 @@ from ..planning.selection import OBJECTIVES, FormChoice
 from ..schedule import Duplex
 from .adapted import every_option
 
-__all__ = ["FILE_OR_TOPOLOGY", "PLANNED", "TOPOLOGY", "add_bus_option",
+__all__ = ["FILE_OR_TOPOLOGY", "PLANNED", "RUN_OPTIONS", "TOPOLOGY", "add_bus_option",
            "add_fabric_file", "add_fabric_options", "add_flits_option",
-           "add_prefix_option", "add_ram_option", "add_selection", "add_tables_options",
-           "add_top_options", "fabric_options"]  # fmt: skip
+           "add_prefix_option", "add_ram_option", "add_run_options", "add_selection",
+           "add_tables_options", "add_top_options", "fabric_options"]  # fmt: skip
 
 #: What TOPOLOGY is.
 TOPOLOGY = (
@@ -93,8 +94,6 @@ FORMS = """
 --forms: with --max-flits, of algorithms of which each is the best for some lengths, that for short
     messages alone, that for long ones, or all, chosen by the length of a run (default those that
     save 1 %% of the cycles for 20 %% more look-up tables; below 64 flits one)
---barrier: with --top stream and --max-flits: a mode more, after all others, in which every node
-    sends a word and receives one when all have come
 """
 
 #: The tops of a fabric, and the ports of each.
@@ -107,14 +106,10 @@ TOPS = {
 #: The ports of a fabric.
 PORTS = """
 --top: {} (default {})
---clocks: with --top stream, give the streams of each node a clock of their own, unrelated to all
-    others (default one for all)
 --beat R: flits of a word of the streams of nodes, of the host port and the bus, or of the ports of
     a core with memories: a power of two up to the flits of a message, of whole bytes, that fits the
     memories of the algorithm (docs/reference/streams.md#beats); or auto, the least with which
     streams do not limit the runs, else 1 (default auto)
---timeout CYCLES: with --top stream, name a node that has not sent, or not taken what it received,
-    so many cycles after no run is under way (default never)
 """
 PREFIX = "--prefix NAME: what the names of all modules begin with (default nothing)\n"
 
@@ -132,6 +127,7 @@ FABRIC_FILE = "--fabric MANIFEST: manifest.json of a fabric with --tables ram th
 #: The reader of each option that is not text, or all values that it has, and its default.
 SETTINGS: dict[str, Any] = {
     **bus.SETTINGS,
+    **streams.SETTINGS,
     "objective": {"choices": OBJECTIVES, "default": OBJECTIVES[0]},
     "costs": constants,
     "root": node_or_any,
@@ -150,14 +146,15 @@ SETTINGS: dict[str, Any] = {
     "max_flits": natural,
     "forms": {"choices": tuple(map(str, FormChoice)), "default": str(FormChoice.AUTO)},
     "top": {"choices": tuple(TOPS), "default": "host"},
-    "clocks": {"choices": ("one", "per-node"), "default": "one"},
     "beat": (positive_or_auto, "auto"),
-    "timeout": (natural, 0),
     "prefix": {"default": ""},
     "tables": {"choices": ("rom", "ram"), "default": "rom"},
     "rows": positive,
     "depth": positive,
 }
+
+#: The options of a simulation of ports of nodes, by their attributes.
+RUN_OPTIONS = options_of(streams.RUNS, **streams.SETTINGS)
 
 #: The attributes of what to plan, which have no place beside a schedule file.
 PLANNED = ("topology", "collective", *options_of(CHOICE, OPTIONS))
@@ -171,8 +168,8 @@ def fabric_options() -> dict[str, Option]:
 @cache
 def _own_options() -> dict[str, Option]:
     """The options of fabrics without an adapter."""
-    texts = (CHOICE, OPTIONS, WIDTH, FLITS, MAX_FLITS, FORMS, OPERATORS_TEXT, PORTS, bus.OPTION,
-             PREFIX, TABLES)  # fmt: skip
+    texts = (CHOICE, OPTIONS, WIDTH, FLITS, MAX_FLITS, FORMS, streams.BARRIER, OPERATORS_TEXT,
+             PORTS, streams.PORTS, bus.OPTION, PREFIX, TABLES)  # fmt: skip
     names = ("topology", "collective", "--plan")
     found = {name.strip("-"): Option((name,), "", {}) for name in names}
     return found | options_of(*texts, **SETTINGS)
@@ -221,7 +218,8 @@ def add_fabric_options(parser: argparse.ArgumentParser, *, compared: bool = Fals
     group = parser.add_argument_group("hardware")
     add_options(group, WIDTH, **SETTINGS)
     add_flits_option(group, ranges=compared)
-    add_options(group, MAX_FLITS, *([] if compared else [FORMS]), OPERATORS_TEXT, **SETTINGS)
+    forms = [] if compared else [FORMS, streams.BARRIER]
+    add_options(group, MAX_FLITS, *forms, OPERATORS_TEXT, **SETTINGS)
 
 
 def add_flits_option(group: Any, *, ranges: bool = False) -> None:
@@ -255,7 +253,12 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
     group = parser.add_argument_group("ports")
     ways = "; ".join(f"{top}: {TOPS[top]}" for top in tops)
     chosen = {"top": {"choices": tops, "default": tops[0]}}
-    add_options(group, PORTS.format(ways, tops[0]), **SETTINGS | chosen)
+    add_options(group, PORTS.format(ways, tops[0]), streams.PORTS, **SETTINGS | chosen)
+
+
+def add_run_options(group: Any) -> None:
+    """Add the arguments that say how a simulation drives ports of nodes."""
+    add_options(group, streams.RUNS, **SETTINGS)
 
 
 def add_tables_options(parser: argparse.ArgumentParser) -> None:

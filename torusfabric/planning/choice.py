@@ -330,9 +330,21 @@ def _tried(
             if isinstance(error, AlgorithmFailed):
                 error.announce()
             continue
-        cycles = program.cycles()
+        cycles = max(program.cycles(), _port_cycles(program, selection.beat))
         fewest = cycles if fewest is None else min(fewest, cycles)
         yield _Tried(replace(candidate, planned=schedule), program, cycles)
+
+
+def _port_cycles(program: Program, beat: int) -> int:
+    """Return the cycles that words of a port take to pass a message of a fixed length.
+
+    A word holds flits of one block: `beat`, or a smaller power of two that divides blocks.
+    """
+    if program.any_length or beat == 1:
+        return 0
+    blocks = program.schedule.blocks
+    flits = min(program.block_flits & -program.block_flits, beat)
+    return -(-program.flits // flits) * (max(blocks.goals, blocks.parts) - 1)
 
 
 def _least_padded(candidate: Selection, flits: int) -> Fraction:

@@ -1,4 +1,4 @@
-"""Moves of blocks: in patterns, in tables, and in rounds.
+"""Moves of blocks in a pattern.
 
 A pattern that does not stream goes in waves. Every router knows two settings: inject (the first row
 of a wave) and forward (all later rows). A message of L flits in C chunks travels as L / C waves,
@@ -9,8 +9,6 @@ on its flow.
 All that arrives at an in-port comes along one flow. On a flow of length m, what a node receives in
 step t over the in-arc with index i was injected at index ``i - t + 1`` (modulo m). So the step in
 which a block arrives is a difference of two numbers, one for the node and one for the origin.
-
-Tables are planned by `table_planner`, rounds by `rounds`.
 """
 
 from __future__ import annotations
@@ -21,14 +19,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..schedule import Pattern, Table
+from ..schedule import Pattern
 from ..schedule.pattern import Flows
-from ..topology import Faulty
 from .address_map import AddressMap, Coordinate, count_both_ways
 from .fields import IDLE, Action, Loop, Order, Sources, memories_of, number_equal
 from .moves import Moves, Points
-from .rounds import round_moves
-from .table_planner import plan_table
 from .timing import MEMORY_AGE, PASS
 
 if TYPE_CHECKING:
@@ -41,7 +36,7 @@ __all__ = ["block_moves"]
 
 
 def block_moves(request: Request) -> Moves:
-    """Return the moves of blocks, by the form of the schedule.
+    """Return the moves of the blocks of a pattern.
 
     In the rows of a pattern every in-port, and every chunk, has a memory. Flit by flit all nodes
     forward as words come. On links of several cycles all flits of a block go in each row, which
@@ -50,11 +45,7 @@ def block_moves(request: Request) -> Moves:
     whichever has it then.
     """
     pattern = request.schedule
-    slow = isinstance(pattern.topology, Faulty) and pattern.topology.slow_links
-    if isinstance(pattern, Table):
-        return plan_table(request)
-    if not isinstance(pattern, Pattern) or slow or request.any_root:
-        return round_moves(request)
+    assert isinstance(pattern, Pattern)
     topology, block, steps = pattern.topology, request.block, pattern.steps
     ports, chunks, links = topology.ports, pattern.chunks, topology.cycles_of_port
     least, by_flit = topology.longest_link, topology.longest_link == 1

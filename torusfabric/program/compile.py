@@ -12,22 +12,27 @@ import numpy as np
 
 from ..collective import ADD, Operator, parse_operators
 from ..errors import InputError
-from ..schedule import Lifted, Masked, Pattern, Rounds, Schedule, SumTable, Table
-from ..schedule.sum_trees import sum_trees
+from ..schedule import (
+    Lifted,
+    Masked,
+    Pattern,
+    Rounds,
+    Schedule,
+    SumPattern,
+    SumTable,
+    Table,
+)
+from ..schedule.sum_trees import SumTrees, sum_trees
 from ..toolchain.public import public
 from ..toolchain.values import flag, is_several, natural, shown
-from ..topology import require_alike, shared_network
-from .block_moves import block_moves
+from ..topology import Faulty, require_alike, shared_network
 from .counts import estimated_luts
 from .fields import Order
 from .lift import lift
-from .merge import merge
 from .mode import Range
-from .moves import Request, program_of
+from .moves import Moves, Request, program_of
 from .operator_demands import obey_operators
 from .serving import compared_lengths, cycles_at, ranges_of, spared
-from .stream_moves import stream_moves
-from .sum_moves import sum_moves
 
 if TYPE_CHECKING:
     from .program import Program
@@ -249,11 +254,36 @@ def _compile_one(request: Request) -> Program:
 
             check(schedule)
         trees = sum_trees(schedule)
+    return program_of(request, _plan_moves(request, trees))
+
+
+def _plan_moves(request: Request, trees: SumTrees | None) -> Moves:
+    """Plan the moves by the form of the schedule; a planner is imported when it is needed."""
+    schedule, sums = request.schedule, bool(request.operators)
     if trees is not None or (isinstance(schedule, Pattern) and schedule.streams):
-        moves = stream_moves(request, trees)
-    else:
-        moves = (sum_moves if request.operators else block_moves)(request)
-    return program_of(request, moves)
+        from .stream_moves import stream_moves
+
+        return stream_moves(request, trees)
+    if isinstance(schedule, Table | SumTable):
+        if sums:
+            from .sum_planner import plan_sums
+
+            return plan_sums(request)
+        from .table_planner import plan_table
+
+        return plan_table(request)
+    if sums and isinstance(schedule, SumPattern):
+        from .sum_moves import sum_moves
+
+        return sum_moves(request)
+    slow = isinstance(schedule.topology, Faulty) and schedule.topology.slow_links
+    if isinstance(schedule, Pattern) and not (sums or slow or request.any_root):
+        from .block_moves import block_moves
+
+        return block_moves(request)
+    from .rounds import round_moves
+
+    return round_moves(request)
 
 
 def _compile_all(
@@ -277,6 +307,8 @@ def _compile_all(
     forms = [program for of_mode in kept for program in of_mode]
     if len(forms) == 1:
         return forms[0]
+    from .merge import merge  # a fabric of one schedule does without
+
     merged = merge(forms)
     if len(forms) == len(modes):
         return merged

@@ -1,8 +1,8 @@
 """Moves: what the nodes do in each row, counted in blocks; and the program that they make.
 
-A compiler plans moves (`block_moves`, `sum_moves`, `stream_moves`): in each row and at each variant
-of nodes, which source feeds each out-port and each operator, which slot of a memory each reader
-reads, and which source each memory stores in which of its slots. A slot holds a block.
+A planner says, in each row and at each variant of nodes, which source feeds each out-port and each
+operator, which slot of a memory each reader reads, and which source each memory stores in which of
+its slots. A slot holds a block. `compile` chooses the planner by the form of the schedule.
 `program_of` makes the program: fields with their delays, the depths of memories, and the form.
 """
 

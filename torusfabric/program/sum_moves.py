@@ -1,6 +1,4 @@
-"""Moves of sums: in patterns, in tables (`sum_planner`), and in rounds (`rounds`).
-
-In a pattern of sums, around each cycle, a node adds to all that passes.
+"""Moves of sums in a pattern: around each cycle, a node adds to all that passes.
 
 All that arrives at an in-port comes along one cycle. The operator behind it combines each word with
 the node's own contribution to the same sum, which lies in a memory of the in-port in the order in
@@ -20,12 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from ..schedule import SumPattern, SumTable, Table
+from ..schedule import SumPattern
 from .address_map import AddressMap, Coordinate, count_both_ways
 from .fields import IDLE, Action, Loop, Order, Sources, memories_of, number_equal
 from .moves import Moves, Points
-from .rounds import round_moves
-from .sum_planner import plan_sums
 from .timing import COMBINE
 
 if TYPE_CHECKING:
@@ -36,7 +32,7 @@ __all__ = ["sum_moves"]
 
 
 def sum_moves(request: Request) -> Moves:
-    """Return the moves of sums, by the form of the schedule.
+    """Return the moves of the sums of a pattern.
 
     Examples
     --------
@@ -49,10 +45,7 @@ def sum_moves(request: Request) -> Moves:
     (18, 42)
     """
     pattern, block, latency = request.schedule, request.block, request.latency
-    if isinstance(pattern, Table | SumTable):
-        return plan_sums(request)
-    if not isinstance(pattern, SumPattern):
-        return round_moves(request)
+    assert isinstance(pattern, SumPattern)
     topology, nodes, to_all = pattern.topology, pattern.topology.nodes, pattern.collective.to_all
     links, ports = topology.one_latency, topology.ports
     if links is None:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from .machine import Machine, Override
     from .snapshot import Snapshot
 
-__all__ = ["Access", "CoreAccess", "Steps", "of_runs", "side_by_side"]
+__all__ = ["CHOICES", "Access", "CoreAccess", "Steps", "of_runs", "side_by_side"]
+
+#: The inputs that are sampled with the start.
+CHOICES = ("mode", "length", "root", "operation")
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,12 @@ class Access:
 
     answer = 0
 
+    #: The port by which nodes show words.
+    port = "read_data"
+
+    #: True if starts that ask for what there is not are refused.
+    refuses = True
+
     #: The numbers of forms, where the sequencer is given these for modes, as by commands.
     forms: Sequence[int] | None = None
 
@@ -107,6 +116,19 @@ class Access:
             if roles.get(module.removeprefix(prefix)) is Role.ENDPOINT
         }
 
+    def net(self, name: str) -> str:
+        """Return the net of the top that is an input or an output of the run port."""
+        return name
+
+    @property
+    def shown(self) -> Mapping[str, list[int]]:
+        """The nodes of each module that shows words."""
+        return self.nodes
+
+    def asked(self, runs: Sequence[Run]) -> dict[str, IntArray]:
+        """Return the numbers that are sampled with starts, by inputs that there may be."""
+        return {name: np.array([getattr(run, name) for run in runs]) for name in CHOICES}
+
     def writes(self, runs: Sequence[Run]) -> Steps:
         """What nodes send is written, all of it ending at once, if they have memories."""
         del runs
@@ -134,7 +156,7 @@ class Access:
     ) -> dict[str, IntArray]:
         """What drives the fabric while nobody writes, and besides."""
         pulse = np.broadcast_to(np.asarray(start), (1, self.machine.runs))
-        given = {"rst": np.array([[rst]]), "start": pulse} | self.idle()
+        given = {"rst": np.array([[rst]]), self.net("start"): pulse} | self.idle()
         if "reset_run" in self.machine.text.nets:
             given["reset_run"] = np.array([[0]])
         return given | {name: np.array([[bit]]) for name, bit in besides.items()}

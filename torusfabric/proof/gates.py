@@ -58,7 +58,7 @@ Bit = int | str
 
 #: The ports in which words come to modules, in which modules give words away, and both.
 WORDS_IN = frozenset({"rx", "inject", "write_data", "sent"})
-WORDS_OUT = frozenset({"tx", "inject", "read_data", "arrived", "result", "made"})
+WORDS_OUT = frozenset({"tx", "inject", "read_data", "arrived", "result", "made", "tdata"})
 WORDS = WORDS_IN | WORDS_OUT
 
 #: Bits from this number on are none of Yosys.

@@ -85,7 +85,7 @@ def of_top(fabric: Fabric, text: GateText, hosts: Sequence[HostPorts] = ()) -> I
         case Top.CORE if not fabric.streaming:
             says = "the ports of each node lead to that node"
             yield wired("node ports", says, text, core_ports(fabric, text))
-        case Top.STREAM:
+        case Top.STREAM if fabric.frame:
             says = "the loader and the unloader of each node write and read that node"
             yield wired("node ports", says, text, stream_ends(fabric, text))
             says = "the control hears each node, and each node is given what it and commands give"
@@ -104,6 +104,7 @@ def of_top(fabric: Fabric, text: GateText, hosts: Sequence[HostPorts] = ()) -> I
                 yield Claim("host", "all addresses", says, check)
             says = "the word of the node that is asked comes to the host port"
             yield wired("read tree", says, text, merged_wires(fabric, text))
+    yield from fabric.interface.claims(fabric, text)
 
 
 def of_modules(fabric: Fabric, text: GateText) -> Iterator[Claim]:
@@ -113,7 +114,7 @@ def of_modules(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     says = "each out-port gives the word for which its select bits stand, or keeps its word"
     yield Claim("selections", "all selections", says, partial(check_routers, fabric, text))
     for name, role in fabric.netlist.roles.items():
-        if role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT):
+        if role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT, Role.OUTLET):
             module = text.modules[fabric.prefix + name]
             yield Claim(name, STRUCTURE, "all bits of words are treated alike",
                         partial(_alike, module, fabric))  # fmt: skip

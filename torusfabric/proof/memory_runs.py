@@ -55,7 +55,7 @@ class MemoryRuns(Runs):
         )
         now, left = self.carry_out(runs, cycles, begin, meanwhile, held=held)
         if compares:
-            self._read(runs, cycles, now, left)
+            self.read(runs, cycles, unchanged(self.rested(now), left))
         return of_all(left, len(runs))
 
     def written(self, begin: Snapshot, writes: Steps, count: int) -> Snapshot:
@@ -90,11 +90,11 @@ class MemoryRuns(Runs):
                 return settled
             now = settled
 
-    def _read(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot, left: Snapshot) -> None:
-        """Read what is expected, and compare; what came after a run was done is too late."""
+    def read(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot) -> None:
+        """Read what is expected from what a run has left, and compare."""
         machine, access = self.machine, self.access
         reads: Steps = access.reads(runs)
-        now, expected = unchanged(self.rested(now), left), self.expected(runs)
+        expected = self.expected(runs)
         # Reads are carried out side by side, with nothing known of those before and after.
         most = max(1, AT_ONCE // (self.program.topology.nodes * len(runs)))
         for first in range(0, reads.count, most):
@@ -137,9 +137,9 @@ class MemoryRuns(Runs):
 
     def _compare(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
         """Compare a beat of all nodes of which any of it is expected."""
-        for module, nodes in self.access.nodes.items():
+        for module, nodes in self.access.shown.items():
             expected = wanted[nodes].T
-            bits = self.machine.output(module, "read_data")[:, :, k]
+            bits = self.machine.output(module, self.access.port)[:, :, k]
             shown = bits.reshape(-1, len(self.machine.positions), len(nodes))
             shown = one_word(shown.swapaxes(0, 1))[: len(expected)]
             wrong = (shown != expected) & (expected != UNKNOWN)

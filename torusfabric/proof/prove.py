@@ -20,7 +20,7 @@ from .gates import read_gates
 from .lemmas import Steps, of_modules, of_top, of_words, whole_runs
 from .report import ModuleProof, Proof, Refuted, refuted
 from .solver import Harness
-from .streams import stream_harnesses
+from .streams import loaded_stream_harnesses
 from .units import link_harnesses, operator_harnesses, operators_of
 from .whole import Whole
 
@@ -42,6 +42,14 @@ ASSUMPTIONS = (
 #: What is not proved where tables are loaded.
 OF_LOADED = (
     "Nothing is loaded meanwhile; the loader has written the image into the tables as it says.",
+)
+
+#: What is not proved of streams with loaded tables.
+OF_LOADED_STREAMS = (
+    "Loaders, unloaders and commands do what those of fixed tables do by constants.",
+    "The sequencer tells the end of each run once: to commands not before it begins "
+    "another, and to nodes when what they then load and unload cannot meet it.",
+    "A run that begins in the last cycle of another does what it does after a rest.",
 )
 
 
@@ -132,10 +140,9 @@ def _by_induction(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """What is proved by the solver."""
     yield from operator_harnesses(fabric, design)
     yield from link_harnesses(fabric, design)
-    if fabric.interface:
-        yield from fabric.interface.harnesses(design)
-    if fabric.top is Top.STREAM:
-        yield from stream_harnesses(fabric, design)
+    yield from fabric.interface.harnesses(fabric, design)
+    if fabric.frame and fabric.top is Top.STREAM:
+        yield from loaded_stream_harnesses(fabric, design)
 
 
 def _assumptions(fabric: Fabric) -> Iterator[str]:
@@ -144,23 +151,12 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
     if fabric.frame:
         yield from OF_LOADED
         if fabric.top is Top.STREAM:
-            yield "Loaders, unloaders and commands do what those of fixed tables do by constants."
+            yield from OF_LOADED_STREAMS
         else:
             yield "The host port finds by the table of blocks what the address map says."
     if "reset_run" in fabric.netlist.single_nets:
         yield "Nobody ends a run early."
-    if fabric.interface:
-        yield from fabric.interface.assumptions()
-    if fabric.top is Top.STREAM:
-        yield (
-            "The rows of the ROMs of loaders and unloaders are those of the address map; loaders, "
-            "unloaders and commands are wired to these ROMs and to ports."
-        )
-        yield (
-            "The sequencer tells the end of each run once: to commands not before it begins "
-            "another, and to nodes when what they then load and unload cannot meet it."
-        )
-        yield "A run that begins in the last cycle of another does what it does after a rest."
+    yield from fabric.interface.assumptions()
 
 
 def _conclusion(fabric: Fabric) -> str:

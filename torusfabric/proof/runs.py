@@ -132,7 +132,7 @@ class Runs(ABC):
             self.check(runs, edge, "busy", under_way & shows)
             if shows:
                 self.check(runs, edge, "done", ~under_way)
-            if not edge and self.starts.chosen:
+            if not edge and self.starts.chosen and self.access.refuses:
                 self.check(runs, edge, self.starts.error, 0)
             ending: BoolArray = np.equal(cycles, edge)
             if ending.any():
@@ -151,7 +151,7 @@ class Runs(ABC):
         there: BoolArray | bool = True,
     ) -> None:
         """Check a number that the top shows in some runs, or a bit of each block."""
-        for k, shown in enumerate(self.machine.shown(signal)):
+        for k, shown in enumerate(self.machine.shown(self.access.net(signal))):
             bits, name = wanted, signal
             if isinstance(wanted, int):
                 bits, name = np.full(len(shown), wanted >> k & 1), f"{signal}[{k}]"

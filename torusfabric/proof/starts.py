@@ -12,13 +12,13 @@ import numpy as np
 
 from ..rtl.run_choices import ERROR_BITS
 from ..topology import IntArray
+from .accesses import CHOICES, Access
 from .report import refuted
 from .snapshot import Snapshot, forgetful, of_all, same, spread, with_either, with_numbers
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
     from ..program import Program
-    from .accesses import Access
     from .messages import Run
 
 __all__ = ["Starts", "refused_starts"]
@@ -28,9 +28,6 @@ RESET = 16
 
 #: Starts that are carried out at once.
 STARTS = 256
-
-#: The inputs that are sampled with the start.
-CHOICES = ("mode", "length", "root", "operation")
 
 #: The numbers of errors, by what is wrong.
 MODE, ROOT, LENGTH, OPERATION = 1, 2, 3, 4
@@ -109,17 +106,19 @@ class Starts:
 
     def of(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """What drives the fabric when runs are started."""
-        asked = {name: np.array([getattr(run, name) for run in runs]) for name in self.chosen}
+        asked = self._access.asked(runs)
         if self._forms is not None and "mode" in asked:
             asked["mode"] = self._forms[[run.form(self._program) for run in runs]]
-        return self._access.given(start=1, besides=self._access.begins) | self._numbers(asked)
+        return self._access.given(start=1, besides=self._access.begins) | self.numbers(asked)
 
-    def _numbers(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
-        """Numbers as the bits of inputs."""
+    def numbers(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
+        """Return numbers as the bits of those inputs that there are."""
         nets = self._machine.text.nets
+        values = {self._access.net(name): of_name for name, of_name in values.items()}
         return {
             name: of_name[None] >> np.arange(len(nets[name]))[:, None] & 1
             for name, of_name in values.items()
+            if name in nets
         }
 
     def rest(self, before: Snapshot | None = None) -> Snapshot:
@@ -153,6 +152,8 @@ class Starts:
         left : Snapshot
             What is known of the fabric at rest or after any of them.
         """
+        if not self._access.refuses:
+            return 0, rest
         machine, numbered = self._machine, with_numbers(rest)
         bits = {name: len(machine.text.nets[name]) for name in self.chosen}
         # Where it is given forms, each is a mode.
@@ -166,7 +167,7 @@ class Starts:
             asked = {n: np.array([start.inputs[n] for start in batch]) for n in bits}
             if known and forms is not None:
                 asked["mode"] = forms[asked["mode"]]
-            now = self._next(numbered, len(batch), start=1, asked=self._numbers(asked))
+            now = self._next(numbered, len(batch), start=1, asked=self.numbers(asked))
             machine.settle(now, self._access.given())
             if machine.shown("busy").any():
                 raise refuted("whole runs", "busy", "busy must stay low if a start is refused")

@@ -47,6 +47,9 @@ def all_runs(fabric: Fabric) -> list[Run]:
 
 def _runs(fabric: Fabric, machine: Machine, ports: HostPorts) -> Runs:
     """How runs of a fabric are carried out, by its top."""
+    found: Runs | None = fabric.interface.runs(fabric, machine)
+    if found:
+        return found
     if fabric.streaming:
         return DirectRuns(fabric, Access(fabric, machine))
     match fabric.top:

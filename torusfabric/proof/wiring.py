@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -214,11 +215,18 @@ OF_RUNS = ("clear", "run_begins", "run_ends", "run_empty", "run_last")
 OF_MESSAGES = ("load_valid", "load_mode", "load_root", "unload_mode", "unload_root")
 
 
-def stream_control_wires(fabric: Fabric, text: GateText) -> Wires:
+def stream_control_wires(
+    fabric: Fabric, text: GateText, renamed: Mapping[str, str] = MappingProxyType({})
+) -> Wires:
     """Yield the wires between the control of streams, the commands, the sequencer and all nodes.
 
     Outputs of these three go to inputs of the same name, at nodes a cycle later; the control hears
     each node by a tree.
+
+    Parameters
+    ----------
+    renamed : mapping of str to str
+        The nets that drive inputs of the sequencer, where they have another name.
     """
     given: dict[str, list[Bit]] = {}
     ones = [name for name in ("the_sequencer", "the_commands", "the_stream_control")
@@ -228,8 +236,10 @@ def stream_control_wires(fabric: Fabric, text: GateText) -> Wires:
         given |= {port: pins[port] for port in text.modules[module].outputs}
     for name in ones:
         module, pins, _ = text.instances[name]
-        for port in given.keys() & text.modules[module].inputs.keys():
-            yield name, port, [*pins[port]], given[port][: len(pins[port])]
+        for port in text.modules[module].inputs:
+            net = renamed.get(port, port) if name == "the_sequencer" else port
+            if net in given:
+                yield name, port, [*pins[port]], given[net][: len(pins[port])]
     told = OF_RUNS if fabric.frame else OF_RUNS + OF_MESSAGES
     staged, heard = _staged(fabric, text), defaultdict[str, list[Bit]](list)
     for name in (f"{end}_at_{k}" for k in range(fabric.nodes) for end in ("loader", "unloader")):

@@ -20,7 +20,7 @@ from ..topology import IntArray
 from .memories import address_width
 
 __all__ = ["Array", "OneOf", "Fixed", "Instance", "NodeGroups", "Numbers", "Part", "Parts", "Role",
-           "Slice", "Source"]  # fmt: skip
+           "Roms", "Slice", "Source"]  # fmt: skip
 
 _Node = TypeVar("_Node", int, IntArray)
 
@@ -42,6 +42,7 @@ class Role(enum.Enum):
     TABLE = "loaded tables"
     LOADER = "loader"
     STREAM = "streams"
+    OUTLET = "stream outlets"
     FAR_LINK = "links between blocks"
     BUFFER = "elastic buffers"
     OTHER = "other"
@@ -190,14 +191,30 @@ class OneOf(NamedTuple):
 Source: TypeAlias = Slice | OneOf | Numbers | Fixed
 
 
+class Roms(NamedTuple):
+    """The rows of the ROMs of an array.
+
+    Parameters
+    ----------
+    contents : tuple of (tuple of int)
+        The different contents, row by row.
+    which : ndarray of int, shape (instances,)
+        The number of the contents of each ROM.
+    width : int
+        Bits of a row.
+    """
+
+    contents: tuple[tuple[int, ...], ...]
+    which: IntArray
+    width: int
+
+
 @dataclass(frozen=True, eq=False)
 class Array:
     """Instances of a module.
 
     Parameters
     ----------
-    rank : int
-        Arrays of one rank are written out member by member, others one after another.
     scope : str
         What there is one instance for each of, such as ``node``; empty for an instance alone.
     index : ndarray of int, shape (instances,)
@@ -210,15 +227,10 @@ class Array:
         The net that each output drives, and its width.
     nodes : ndarray of int, shape (instances,), or None
         The nodes they belong to.
-    contents : tuple of (tuple of int)
-        Of ROMs, what there is in any.
-    which : ndarray of int, shape (instances,), or None
-        Of ROMs, the number of the contents of each.
-    width : int
-        The bits of a row of a ROM.
+    roms : Roms or None
+        Of ROMs, their rows.
     """
 
-    rank: int
     scope: str
     index: IntArray
     name: str
@@ -227,15 +239,13 @@ class Array:
     inputs: Mapping[str, tuple[Source, ...]]
     outputs: Mapping[str, tuple[str, int]]
     nodes: IntArray | None
-    contents: tuple[tuple[int, ...], ...] = ()
-    which: IntArray | None = None
-    width: int = 0
+    roms: Roms | None = None
 
     def __len__(self) -> int:
         return len(self.index)
 
     @classmethod
-    def of(cls, instance: Instance, widths: Mapping[str, int], rank: int = 0) -> Array:
+    def of(cls, instance: Instance, widths: Mapping[str, int]) -> Array:
         """An instance alone, given the widths of nets."""
         inputs = {
             port: tuple(
@@ -244,9 +254,10 @@ class Array:
             )
             for port, parts in instance.inputs.items()
         }
-        rom = instance.role is Role.ROM
+        roms = None
+        if instance.role is Role.ROM:
+            roms = Roms((instance.contents,), np.array([0]), instance.width)
         return cls(
-            rank,
             "",
             np.array([instance.node or 0]),
             instance.name,
@@ -255,9 +266,7 @@ class Array:
             inputs,
             {port: (net, widths[net]) for port, net in instance.outputs.items()},
             None if instance.node is None else np.array([instance.node]),
-            (instance.contents,) if rom else (),
-            np.array([0]) if rom else None,
-            instance.width,
+            roms,
         )
 
     def renamed(self, names: Mapping[str, str]) -> Array:
@@ -291,7 +300,8 @@ class Array:
         ]  # fmt: skip
         outputs = [self.named(net) for net, _ in self.outputs.values()]
         nodes = [None] * count if self.nodes is None else self.nodes.tolist()
-        rows = repeat(()) if self.which is None else map(self.contents.__getitem__, self.which)
+        roms = self.roms
+        rows = map(roms.contents.__getitem__, roms.which) if roms else repeat(())
         for name, given, shown, node, contents in zip(
             self.named(self.name),
             zip(*inputs, strict=True) if inputs else repeat(()),
@@ -308,7 +318,7 @@ class Array:
                 dict(zip(self.outputs, shown, strict=True)),
                 node,
                 contents,
-                self.width,
+                roms.width if roms else 0,
             )
 
 

@@ -170,17 +170,16 @@ class Distribution:
             name: (Slice(name, None, groups if is_by_group(name) else 0, width),)
             for name, width in widths.items()
         }
-        with net.together():
-            # The last register is that in the node.
-            for left in reversed(range(1, DISTRIBUTION)):
-                number = "{}" if left == 1 else f"{{}}_before_{left - 1}"
-                nets = {name: f"{name}_near_{number}" for name in widths}
-                net.add_array(
-                    f"control_stage_{number}",
-                    "control_stage",
-                    groups,
-                    inputs=given,
-                    outputs={f"{name}_near": (nets[name], widths[name]) for name in widths},
-                    scope="group",
-                )
-                given = {name: (Slice(nets[name], groups, 0, widths[name]),) for name in widths}
+        # The last register is that in the node.
+        for left in reversed(range(1, DISTRIBUTION)):
+            number = "{}" if left == 1 else f"{{}}_before_{left - 1}"
+            nets = {name: f"{name}_near_{number}" for name in widths}
+            net.add_array(
+                f"control_stage_{number}",
+                "control_stage",
+                groups,
+                inputs=given,
+                outputs={f"{name}_near": (nets[name], widths[name]) for name in widths},
+                scope="group",
+            )
+            given = {name: (Slice(nets[name], groups, 0, widths[name]),) for name in widths}

@@ -15,6 +15,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from ..contract.interface import Interface
 from ..errors import InputError
 from ..program import Program
 from ..program.program import require_width
@@ -32,7 +33,6 @@ from .top import Built, Top, check_prefix, check_top, is_direct
 
 if TYPE_CHECKING:
     from ..contract.cut import Cut
-    from ..contract.interface import Interface
     from ..contract.registers import RegisterMap
     from ..program.frame import Frame
     from ..program.loadable import LoadableMode
@@ -97,8 +97,8 @@ class Fabric(wiring.Component):
 
     Attributes
     ----------
-    interface : Interface or None
-        What the adapter in front of the core says of its ports; None for streams without a bus.
+    interface : Interface
+        What the adapter in front of the core says of its ports.
     answer : int
         Cycles from a read at the inputs of a node to its word.
     core : Core or None
@@ -216,8 +216,7 @@ class Fabric(wiring.Component):
             self.placement, self.variant_of = build.placement, build.variant_of
         self.router_classes, self.read_latency, self._finders = self.add_top(build)
         self.interface = self.add_bus(build, self.bus) if self.bus else self._interface()
-        if self.interface:
-            build.declared |= self.interface.ports
+        build.declared |= self.interface.ports
         self.netlist = build.done()
         streams = stream_members(program, self.width, self.beat) if self.top is Top.STREAM else {}
         if self.bus and streams:  # whose registers stand for commands
@@ -333,8 +332,11 @@ class Fabric(wiring.Component):
         if self.loading:
             return self.loading.add_fabric(self.core)
         if self.core:
-            facts = (self.clocks, self.timeout) if self.top is Top.STREAM else (self.form_layouts,)
-            built: Built = self._adapter.add_fabric(self.core, *facts)
+            facts: dict[str, Any] = {"layouts": self.form_layouts}
+            if self.top is Top.STREAM:
+                facts = {"clocks": self.clocks, "timeout": self.timeout}
+                facts["has_run_port"] = bool(self.bus)
+            built: Built = self._adapter.add_fabric(self.core, **facts)
             return built
         from .coreless import add_top  # a guest: the hardware before the core
 
@@ -343,15 +345,17 @@ class Fabric(wiring.Component):
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive those ports that do not stand behind the bus, in a design that has all of it."""
 
-    def _interface(self) -> Interface | None:
-        """Return what is said of the ports in front of the core, or of nodes; not of streams."""
-        found: Interface | None = None
+    def _interface(self) -> Interface:
+        """Return what is said of the ports in front of the core, or of nodes."""
+        adapter: Any = import_module(f"torusfabric.adapters.{CORES[self.top]}.interface")
         if self.top is Top.HOST:
-            host = import_module("torusfabric.adapters.host.interface")
-            found = host.HostInterface(self.layouts, self._latencies)
+            found: Interface = adapter.HostInterface(self.layouts, self._latencies)
         elif self.top is Top.CORE:
-            bare = import_module("torusfabric.adapters.bare.interface")
-            found = bare.BareInterface(self.program, self.flits, self.read_latency)
+            found = adapter.BareInterface(self.program, self.flits, self.read_latency)
+        else:
+            found = adapter.StreamInterface(
+                self.program, self.width, self.clocks, self.beat, has_run_port=bool(self.bus)
+            )
         return found
 
     @property
@@ -362,10 +366,10 @@ class Fabric(wiring.Component):
     @property
     def register_map(self) -> RegisterMap | None:
         """What lies at which address of the bus, if there is one."""
-        return self.interface.registers if self.interface else None
+        return self.interface.registers
 
     def add_bus(self, build: FabricBuilder | CoreBuilder, bus: Choice) -> Interface:
-        """Put the host port, or commands and statuses, behind a bus."""
+        """Put the host port, or the run port of nodes with ports of their own, behind a bus."""
         hardware = import_module(f"{BUS}.hardware")
         of_host = self.top is Top.HOST
         layouts: Sequence[HostLayout] = self.layouts if of_host else ()
@@ -378,7 +382,7 @@ class Fabric(wiring.Component):
             flits=self.flits,
             digest=self.digest,
             latencies=self._latencies,
-            choices={} if of_host else hardware.command_choices(self.program),
+            behind=Interface() if of_host else self._interface(),
         )
         return interface
 

@@ -45,8 +45,9 @@ def take_inventory(netlist: Netlist) -> Inventory:
     nodes = [array.nodes for array in netlist.arrays if array.nodes is not None]
     memories = np.zeros(1 + int(np.concatenate(nodes).max()), int)
     for array in netlist.arrays:
-        if array.which is not None:
-            rom += sum(len(array.contents[k]) for k in array.which.tolist()) * array.width
+        if array.roms is not None:
+            contents, which, width = array.roms
+            rom += sum(len(contents[k]) for k in which.tolist()) * width
             continue
         here = stored[array.module]
         bits += len(array) * here.memory_bits

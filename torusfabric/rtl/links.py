@@ -89,16 +89,15 @@ def add_links(build: FabricBuilder) -> None:
     every = build.topology.cycles_of_arc
     for port in range(build.topology.ports):
         latencies = np.unique(every[:, port][every[:, port] > 1]).tolist()
-        with build.together():
-            for cycles in latencies:
-                module = f"link_{cycles}"
-                build.add_module(module, partial(Link, cycles, build.width), role=Role.LINK)
-                nodes = np.flatnonzero(every[:, port] == cycles)
-                sent = Slice("tx_{}", nodes, port * build.width, build.width)
-                build.add_array(
-                    f"link_from_{{}}_{port}",
-                    module,
-                    nodes,
-                    inputs={"sent": (sent,)},
-                    outputs={"arrived": (f"arrived_{port}_{{}}", build.width)},
-                )
+        for cycles in latencies:
+            module = f"link_{cycles}"
+            build.add_module(module, partial(Link, cycles, build.width), role=Role.LINK)
+            nodes = np.flatnonzero(every[:, port] == cycles)
+            sent = Slice("tx_{}", nodes, port * build.width, build.width)
+            build.add_array(
+                f"link_from_{{}}_{port}",
+                module,
+                nodes,
+                inputs={"sent": (sent,)},
+                outputs={"arrived": (f"arrived_{port}_{{}}", build.width)},
+            )

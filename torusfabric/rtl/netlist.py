@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import groupby, islice, repeat
+from itertools import chain, repeat
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
@@ -27,7 +26,7 @@ from amaranth.lib.wiring import In, Member, Out
 from ..contract.ports import Port
 from ..contract.registers import Register
 from ..topology import BoolArray, IntArray
-from .arrays import Array, Fixed, Instance, Part, Parts, Role, Slice, Source
+from .arrays import Array, Fixed, Instance, Part, Parts, Role, Roms, Slice, Source
 from .memories import address_width
 from .modules import Leaf
 
@@ -99,32 +98,17 @@ class Netlist:
     @cached_property
     def instances(self) -> tuple[Instance, ...]:
         """All instances, one by one; of many nodes they are many."""
-        return tuple(self._in_order(Array.instances))
+        return tuple(chain.from_iterable(map(Array.instances, self.arrays)))
 
     @cached_property
     def nets(self) -> dict[str, int]:
         """The width of every net, ports included."""
 
-        def driven(array: Array) -> Iterator[list[tuple[str, int]]]:
-            names = [array.named(net) for net, _ in array.outputs.values()]
-            widths = [width for _, width in array.outputs.values()]
-            every = zip(*names, strict=True) if names else repeat(())
-            return ([*zip(each, widths, strict=True)] for each in islice(every, len(array)))
-
         found = dict(self.inputs)
-        for nets in self._in_order(driven):
-            found.update(nets)
+        for array in self.arrays:
+            for net, width in array.outputs.values():
+                found.update(zip(array.named(net), repeat(width, len(array)), strict=False))
         return found | self.outputs
-
-    def _in_order(self, each: Callable[[Array], Iterator[_Made]]) -> Iterator[_Made]:
-        """What is made of each instance: member by member where arrays are of one rank."""
-        for _, group in groupby(self.arrays, key=lambda array: array.rank):
-            arrays = [*group]
-            made = [one for array in arrays for one in each(array)]
-            if len(arrays) > 1:
-                order = np.concatenate([array.index for array in arrays]).argsort(kind="stable")
-                made = [made[number] for number in order.tolist()]
-            yield from made
 
     @property
     def single_nets(self) -> dict[str, int]:
@@ -145,8 +129,7 @@ class Netlist:
     ) -> Netlist:
         """The same with other instances, given the widths of nets that there are not yet."""
         widths = {**self.nets, **nets}
-        arrays = (Array.of(each, widths, rank) for rank, each in enumerate(instances))
-        return replace(self, arrays=tuple(arrays))
+        return replace(self, arrays=tuple(Array.of(each, widths) for each in instances))
 
     def whole(self, net: str) -> tuple[Part, ...]:
         """All bits of a net."""
@@ -201,7 +184,6 @@ class NetlistBuilder:
         self._wired: dict[str, tuple[Part, ...]] = {}
         self._driven: set[str] = set()
         self._members: dict[str, BoolArray] = {}
-        self._rank, self._together = 0, False
 
     def done(self) -> Netlist:
         """The netlist."""
@@ -209,19 +191,6 @@ class NetlistBuilder:
         ports = dict(self.inputs), dict(self.outputs), dict(self._node_ports)
         modules, roles = dict(self._modules), dict(self._roles)
         return Netlist(*ports, modules, roles, arrays, wired, dict(self.declared))
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """What is added meanwhile has one rank: it is written out node by node."""
-        self._rank += 1
-        self._together = True
-        yield
-        self._together = False
-
-    def _append(self, array: Array) -> None:
-        if not self._together:
-            self._rank += 1
-        self._arrays.append(replace(array, rank=self._rank))
 
     def add_input(self, name: str, width: int = 1, *, node: int | None = None) -> tuple[Part, ...]:
         """Declare an input of the whole, or of a node; returns all of it."""
@@ -326,7 +295,8 @@ class NetlistBuilder:
             self._drive(net, width)
         nets = {port: net for port, (net, _) in outputs.items()}
         role = self._roles.get(module, Role.OTHER)
-        self._append(Array.of(Instance(name, module, role, dict(inputs), nets, node), self.nets))
+        instance = Instance(name, module, role, dict(inputs), nets, node)
+        self._arrays.append(Array.of(instance, self.nets))
 
     def add_array(
         self,
@@ -363,7 +333,8 @@ class NetlistBuilder:
             return
         given = {port: tuple(parts) for port, parts in inputs.items()}
         nodes = index if scope == "node" else None
-        self._append(Array(0, scope, index, name, module, role, given, dict(outputs), nodes))
+        array = Array(scope, index, name, module, role, given, dict(outputs), nodes)
+        self._arrays.append(array)
 
     def add_roms(
         self,
@@ -402,8 +373,9 @@ class NetlistBuilder:
             ports = {"address": tuple(given)}, {"data": (output, width)}
             rows = tuple(contents[k] for k in used.tolist())
             here = index[at]
-            self._append(Array(0, "node", here, name, ROM, Role.ROM, *ports, here, rows,
-                               number.ravel(), width))  # fmt: skip
+            roms = Roms(rows, number.ravel(), width)
+            array = Array("node", here, name, ROM, Role.ROM, *ports, here, roms)
+            self._arrays.append(array)
 
     def _port(self, name: str, node: int | None) -> str:
         """The name of a port of the whole, or of the port that every node has by that name.

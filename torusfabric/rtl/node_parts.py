@@ -221,35 +221,34 @@ def _add_crossbars(
     near = build.distribution.near_each
     for shape in shapes:
         build.add_module(shape.module, shape.make, role=role)
-    with build.together():
-        for number, (module, plan, make, columns) in enumerate(shapes):
-            if not len(nodes := np.flatnonzero(number_of == number)):
-                continue
-            members, variants = make().signature.members, variant_of[nodes].tolist()
-            inputs: dict[str, Sequence[Source]] = {
-                "enable": (near("busy", nodes),),
-                "rx": build.arriving(nodes),
-            }
-            if plan.word_count:
-                inputs["inject"] = build.words(nodes, np.array([plan.words[k] for k in variants]))
-            coded = "operator_code" in members
-            if coded and role is Role.ROUTER:
-                inputs["operator_code"] = (near("operator_code", nodes),)
-            if columns:
-                whole = near("select", nodes)
-                of_each = np.array([plan.columns[k] for k in variants])
-                inputs["select"] = [
-                    Slice.made(whole.net, whole.number, of_each[:, column], 1) for column in columns
-                ]
-            if plan.row_bits:
-                tables = build.placement.router_tables
-                build.add_rows(row, nodes, "setting_row", plan.row_bits, tables)
-                inputs[port] = (Slice(f"{row}_{{}}", nodes, 0, plan.row_bits),)
-            if coded and role is Role.COMBINER:  # of which it is the last in the text
-                inputs["operator_code"] = (near("operator_code", nodes),)
-            outputs = {
-                output: (f"{output}_{{}}", member.shape)
-                for output, member in members.items()
-                if member.flow is Out
-            }
-            build.add_array(name, module, nodes, inputs=inputs, outputs=outputs)
+    for number, (module, plan, make, columns) in enumerate(shapes):
+        if not len(nodes := np.flatnonzero(number_of == number)):
+            continue
+        members, variants = make().signature.members, variant_of[nodes].tolist()
+        inputs: dict[str, Sequence[Source]] = {
+            "enable": (near("busy", nodes),),
+            "rx": build.arriving(nodes),
+        }
+        if plan.word_count:
+            inputs["inject"] = build.words(nodes, np.array([plan.words[k] for k in variants]))
+        coded = "operator_code" in members
+        if coded and role is Role.ROUTER:
+            inputs["operator_code"] = (near("operator_code", nodes),)
+        if columns:
+            whole = near("select", nodes)
+            of_each = np.array([plan.columns[k] for k in variants])
+            inputs["select"] = [
+                Slice.made(whole.net, whole.number, of_each[:, column], 1) for column in columns
+            ]
+        if plan.row_bits:
+            tables = build.placement.router_tables
+            build.add_rows(row, nodes, "setting_row", plan.row_bits, tables)
+            inputs[port] = (Slice(f"{row}_{{}}", nodes, 0, plan.row_bits),)
+        if coded and role is Role.COMBINER:  # of which it is the last in the text
+            inputs["operator_code"] = (near("operator_code", nodes),)
+        outputs = {
+            output: (f"{output}_{{}}", member.shape)
+            for output, member in members.items()
+            if member.flow is Out
+        }
+        build.add_array(name, module, nodes, inputs=inputs, outputs=outputs)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..planning import require_results
 from ..program import Program
-from ..rtl.fabric import Fabric, Top
+from ..rtl.fabric import Fabric
 from ..rtl.run_choices import RunChoices
 from ..toolchain.public import public
 from ..toolchain.values import natural, of_type, positive, shown
@@ -20,9 +20,6 @@ from .engines import AmaranthEngine, Engine, EngineRun, Job
 from .engines.choice import choose_engine
 from .jobs import default_jobs, drawn_words, given_jobs, jobs_with_drawn, ready_jobs
 from .report import JobReport, SimulationReport, facts_of, throughput, throughput_bound
-
-if TYPE_CHECKING:
-    from .streams import StreamReport
 
 __all__ = [
     "SimulationReport",
@@ -43,12 +40,12 @@ def simulate(
     stall: float | None = None,
     engine: Engine | str | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> SimulationReport | StreamReport:
+) -> Any:
     """Run a fabric, and compare every word at every node.
 
     Through the host port go 1,000 words a run each way, at random, and those at the corners;
     engines put the others into the memories of nodes, and take them from there. An engine may be
-    told to move all of them through the port. Through streams all words go.
+    told to move all of them through the port. Through ports of nodes all words go.
 
     Parameters
     ----------
@@ -62,8 +59,8 @@ def simulate(
     repeat : int
         How often to do so, each time with fresh data and without a reset.
     stall : float, optional
-        Of a fabric with streams: how likely it is that a port rests in a cycle, 0 to 0.95 (default
-        0). Its runs follow one another as fast as they can.
+        The probability that a port of a node rests in a cycle, 0 to 0.95 (default 0), where nodes
+        have ports of their own. Runs then follow one another as fast as they can.
     engine : Engine or str, optional
         By default Amaranth's simulator. By name ``amaranth``, ``compiled``, or ``auto`` for what
         takes the least time.
@@ -72,13 +69,13 @@ def simulate(
     Returns
     -------
     SimulationReport
-        Of a fabric with streams, a `StreamReport`.
+        The report; where nodes have ports of their own, that of their adapter.
 
     Raises
     ------
     InputError
         If a job chooses what the fabric leaves no choice of, or what it is not made for; or the
-        stall is out of range, or the fabric has no streams.
+        stall is out of range, or no port of the fabric can rest.
     WorkFailed
         If the fabric does not come to an end.
 
@@ -92,15 +89,16 @@ def simulate(
     """
     of_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
     seed, repeat = natural("Seed", seed), positive("Repeat", repeat)
-    if stall is not None or fabric.top is Top.STREAM:
-        from .streams import simulate_streams, stream_jobs  # here, as few fabrics need it
-
+    drive = fabric.interface.drive
+    if drive:
         few = 3 if jobs is None else jobs
-        each = _repeated(given_jobs(fabric, few, draw=stream_jobs, seed=seed), repeat)
+        each = _repeated(given_jobs(fabric, few, draw=drive.draw_jobs, seed=seed), repeat)
         made = _engine(fabric, engine, repeat=len(each))
-        return simulate_streams(
+        return drive.simulate(
             fabric, jobs=each, stall=stall or 0.0, seed=seed, engine=made, progress=progress
         )
+    if stall is not None:
+        raise InputError(f"Fabric whose ports rest must have the top stream, not {fabric.top}")
     tried = default_jobs(fabric.program)
     if jobs is not None:
         tried = given_jobs(fabric, jobs, draw=jobs_with_drawn, seed=seed)

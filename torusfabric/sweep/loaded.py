@@ -27,7 +27,6 @@ from ..toolchain.values import natural
 
 if TYPE_CHECKING:
     from ..simulation.report import SimulationReport
-    from ..simulation.streams import StreamReport
 
 __all__ = ["Repair", "built_image", "image", "repair", "self_check"]
 
@@ -151,7 +150,7 @@ class Repair(NamedTuple):
     seconds: float
     load_cycles: int
     check_cycles: int
-    report: SimulationReport | StreamReport
+    report: SimulationReport
 
 
 @public
@@ -200,11 +199,12 @@ def repair(
 
 def self_check(
     made: Image, engine: str = "auto", broken_links: Sequence[str] = ()
-) -> SimulationReport | StreamReport:
+) -> SimulationReport:
     """Load an image into a simulation of its fabric with links cut, and run every mode once."""
     fabric = without_links(Fabric.holding(made, empty=True), broken_links)
     jobs = [longest_job(fabric, mode) for mode in range(len(fabric.program.modes))]
-    return simulate(fabric, jobs=jobs, engine=engine)
+    report: SimulationReport = simulate(fabric, jobs=jobs, engine=engine)
+    return report
 
 
 def without_links(fabric: Fabric, broken_links: Sequence[str]) -> Fabric:

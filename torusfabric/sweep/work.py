@@ -232,7 +232,8 @@ def _simulate(point: Point, fabric: Fabric) -> dict[str, Any]:
             f"Simulation must give the right words in {report.predicted_cycles} cycles, not "
             f"{report.words_wrong} wrong ones in {report.cycles}"
         )
-    return report.to_json()
+    facts: dict[str, Any] = report.to_json()
+    return facts
 
 
 def _synth(point: Point, fabric: Fabric) -> dict[str, Any]:

@@ -104,10 +104,10 @@ def _contents_of_nets(
     """The name of what each ROM holds, by the net that it drives and the number in its name."""
     found: dict[str, dict[int, str]] = defaultdict(dict)
     for array in netlist.arrays:
-        if array.which is not None:
-            each = [names[RomContents(rows, array.width)] for rows in array.contents]
+        if array.roms is not None:
+            each = [names[RomContents(rows, array.roms.width)] for rows in array.roms.contents]
             net, _ = array.outputs["data"]
-            for k, number in zip(array.index.tolist(), array.which.tolist(), strict=True):
+            for k, number in zip(array.index.tolist(), array.roms.which.tolist(), strict=True):
                 found[net][k] = each[number]
     return found
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..rtl.arrays import Array, Fixed, Numbers, Part, Role, Slice, Source
+from ..rtl.arrays import Array, Fixed, Numbers, Part, Role, Roms, Slice, Source
 from ..rtl.memories import address_width
 from ..topology import BoolArray, IntArray
 from .module_text import ModuleText
@@ -296,18 +296,18 @@ class Loop:
             word, of = self._nets.word(net, "k" if self._size > 1 else str(array.index[0]))
             every.append(f".{port}({bits_of(word, 0, width, of)})")
         head = f"{indent}{self._prefix}{array.module} "
-        if array.which is None:
+        if array.roms is None:
             return [listed(f"{head}{name} (", every, ");")]
-        return [f"{head}#({self._contents(array)})", listed(f"{indent}  {name} (", every, ");")]
+        head += f"#({self._contents(array, array.roms)})"
+        return [head, listed(f"{indent}  {name} (", every, ");")]
 
-    def _contents(self, array: Array) -> str:
+    def _contents(self, array: Array, roms: Roms) -> str:
         """Return the parameters of ROMs."""
-        assert array.which is not None
-        stem, different = local_name(array.name), [*array.contents]
-        depth, width = len(different[0]), array.width
+        stem, different = local_name(array.name), [*roms.contents]
+        depth, width = len(different[0]), roms.width
         bits, turns = depth * width, None
         if len(array) == self._size < 2 * len(different) and width <= WIDEST:
-            rows = np.array(different)[array.which[np.argsort(array.index)]]
+            rows = np.array(different)[roms.which[np.argsort(array.index)]]
             turns = Turns.of(rows)
             different = (
                 [tuple(each) for each in rows[: turns.step].tolist()] if turns else different
@@ -325,7 +325,7 @@ class Loop:
             self._inside += turns.text(here, expression, width, depth)
             expression = here
         elif len(different) > 1:
-            number = self._number(array, array.which, len(different), f"{stem}_number")
+            number = self._number(array, roms.which, len(different), f"{stem}_number")
             expression += f"[{self._times(bits, number)}{_up(bits)}]"
         return (f".DEPTH({depth}), .WIDTH({width}), .ADDRESS({address_width(depth)}), "
                 f".CONTENTS({expression})")  # fmt: skip

@@ -15,9 +15,7 @@ from ..collective import NO_NODE, OPERATORS, SIGNED, Operator
 from ..contract.bench import Bench
 from ..program import CyclePiece, Mode
 from ..program.mode import Range
-from ..rtl.fabric import Fabric, Top
-from ..rtl.streams import needs_commands
-from ..rtl.streams.ports import COMMAND, LOAD, STATUS
+from ..rtl.fabric import Fabric
 from ..topology import Faulty, Topology
 from .design import MANIFEST, TEXT
 from .flows import Flow, flow_files
@@ -211,24 +209,13 @@ def interface(fabric: Fabric) -> dict[str, Any]:
     >>> interface(tf.Fabric(program, top="core"))["streams"]["receive"]
     ['+0', '-0', '+1', '-1']
     """
-    streams = _axi_streams(fabric) if fabric.top is Top.STREAM else {}
-    facts = fabric.interface.facts() if fabric.interface else {}
     stride = {"stride": fabric.layout.flits} if fabric.bus else {}
-    return {**stride, **facts, **streams, **_beat(fabric)}
+    return {**stride, **fabric.interface.facts(), **_beat(fabric)}
 
 
 def _beat(fabric: Fabric) -> dict[str, int]:
     """The flits of a word of ports, where they are several."""
     return {"beat": fabric.beat} if fabric.beat > 1 else {}
-
-
-def _axi_streams(fabric: Fabric) -> dict[str, Any]:
-    """The words of commands and statuses, and the mode that is a barrier."""
-    if not needs_commands(fabric.program):
-        return {}
-    barrier = {"barrier": len(fabric.program.modes)} if fabric.program.barrier else {}
-    load = {"load_mode": LOAD} if fabric.frame else {}
-    return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **load}
 
 
 #: Where the files are here, and in the folder of an export.
@@ -239,13 +226,6 @@ MAKEFILE = f"{BENCH}/Makefile"
 
 #: What all benches have.
 COMMON = ("Makefile", "collectives.py", "runs.py", "stalls.py", "test_fabric.py")
-
-#: What drives streams.
-STREAMS = {
-    "test_fabric.py": "test_streams.py",
-    "stream_port.py": "stream_port.py",
-    "packets.py": "../packets.py",
-}
 
 
 def files_beside(
@@ -271,17 +251,13 @@ def files_beside(
         As of `torusfabric.verilog.emit`.
     """
     said = manifest(fabric, command=command, files=[], modules=modules)
-    texts = _describing(fabric, said, title) | bench_files(Bench(_bench(fabric), said["top"]))
+    texts = dict(fabric.interface.files(said["top"], title))
+    texts |= bench_files(Bench(fabric.interface.bench(), said["top"]))
     if flow is not None:
         texts |= flow_files(flow, fabric, said, title)
     if templates:
-        texts |= template_files(said)
+        texts |= template_files(said, fabric.interface)
     return texts | {MANIFEST: as_json(said | {"files": [TEXT, *texts]})}
-
-
-def _describing(fabric: Fabric, said: dict[str, Any], title: str) -> dict[str, str]:
-    """The files that describe the interface, given the manifest."""
-    return dict(fabric.interface.files(said["top"], title)) if fabric.interface else {}
 
 
 def bench_files(bench: Bench) -> dict[str, str]:
@@ -291,12 +267,6 @@ def bench_files(bench: Bench) -> dict[str, str]:
     paths = " ".join([f"../{TEXT}", *bench.verilog])
     texts[MAKEFILE] = texts[MAKEFILE].format(top=bench.top, sources=paths)
     return texts | {f"{BENCH}/{name}": text for name, text in bench.verilog.items()}
-
-
-def _bench(fabric: Fabric) -> dict[str, str | Path]:
-    """The files of its bench that not all have, as of `bench_files`."""
-    of_streams = STREAMS if fabric.top is Top.STREAM else {}
-    return {**of_streams, **(fabric.interface.bench() if fabric.interface else {})}
 
 
 def as_json(value: object) -> str:

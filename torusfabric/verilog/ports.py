@@ -36,10 +36,6 @@ MEANINGS = grouped_ports(
             "loaded_program": "the digest of its program; 0 if none is",
             "modes": "a bit for each mode that is there",
             "round": "the row of the program that is under way",
-            "stalled": "a node has kept runs waiting for longer than the timeout",
-            "stalled_node": "its number, while stalled",
-            "stalled_sends": "while stalled, whether it has not sent; else it has not taken what "
-            "it received",
         },
     }
 )

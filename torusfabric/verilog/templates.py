@@ -1,9 +1,11 @@
 """What a user copies or binds: an instance of the fabric, and assertions about its ports."""
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from ..contract.assertions import Assertion
+from ..contract.interface import Interface
 from ..toolchain.quoting import line_comment
 from .syntax import range_of
 
@@ -13,27 +15,9 @@ __all__ = ["INSTANCE", "SVA", "instance_text", "sva_text", "template_files"]
 INSTANCE, SVA = "fabric_inst.v", "fabric_sva.sv"
 
 
-class Property(NamedTuple):
-    """What is asserted.
-
-    Parameters
-    ----------
-    environment : bool
-        Whether it is up to what drives the fabric.
-    clock, reset : str
-        The ports by which it goes.
-    """
-
-    name: str
-    text: str
-    clock: str = "clk"
-    reset: str = "rst"
-    environment: bool = False
-
-
-def template_files(manifest: Mapping[str, Any]) -> dict[str, str]:
+def template_files(manifest: Mapping[str, Any], interface: Interface) -> dict[str, str]:
     """The texts of both files, by their names."""
-    return {INSTANCE: instance_text(manifest), SVA: sva_text(manifest)}
+    return {INSTANCE: instance_text(manifest), SVA: sva_text(manifest, interface)}
 
 
 def instance_text(manifest: Mapping[str, Any]) -> str:
@@ -46,13 +30,14 @@ def instance_text(manifest: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "", f"{manifest['top']} the_fabric (", pins, ");", ""])
 
 
-def sva_text(manifest: Mapping[str, Any]) -> str:
+def sva_text(manifest: Mapping[str, Any], interface: Interface) -> str:
     """Assertions about the ports, in a module that the end of the file binds to the fabric."""
-    top, lines = manifest["top"], []
+    top, lines = manifest["top"], list[str]()
     if "done" in manifest["ports"] and "start" in manifest["ports"]:
         lines += _forecast(manifest)
     of_environment: list[str] = []
-    for each in _properties(manifest):
+    ports = manifest["ports"]
+    for each in (*interface.assertions(ports), *_run_port(ports)):
         text = (
             f"  {each.name}: assert property (@(posedge {each.clock}) "
             f"disable iff ({each.reset}) {each.text});"
@@ -81,55 +66,18 @@ def sva_text(manifest: Mapping[str, Any]) -> str:
     ])  # fmt: skip
 
 
-def _properties(manifest: Mapping[str, Any]) -> Iterable[Property]:
-    """All that is asserted of an interface."""
-    ports = manifest["ports"]
-    streams = [name.removesuffix("tvalid") for name, port in ports.items()
-               if port["protocol"] == "axi4-stream" and name.endswith("_tvalid")]  # fmt: skip
-    for prefix in streams:
-        payload = [name for name in ports if name.startswith(prefix)
-                   and not name.endswith(("_tvalid", "_tready"))]  # fmt: skip
-        yield from _handshake(ports, f"{prefix}t", payload)
-    for channel in ("aw", "w", "b", "ar", "r"):
-        prefix = f"s_axil_{channel}"
-        if f"{prefix}valid" in ports:
-            payload = [name for name in ports if name.removeprefix(prefix) in _PAYLOAD]
-            yield from _handshake(ports, prefix, payload)
-    if "wb_cyc" in ports:
-        yield Property("wb_answers_what_is_asked", "wb_ack || wb_err |-> wb_cyc && wb_stb")
-        yield Property("wb_has_one_answer", "!(wb_ack && wb_err)")
-        stays = "$past(wb_cyc && wb_stb && !wb_ack && !wb_err) && !$past(rst) && wb_cyc |-> wb_stb"
-        yield Property("wb_stb_stays", stays, environment=True)
+def _run_port(ports: Mapping[str, Any]) -> Iterator[Assertion]:
+    """Yield what is asserted of starts and ends of runs."""
     if "start" in ports:
-        yield Property("busy_or_done", "!(busy && done)")
-        yield Property("busy_after_start", "$rose(busy) |-> $past(start)")
-        yield Property("done_after_busy", "$rose(done) |-> $past(busy)")
+        yield Assertion("busy_or_done", "!(busy && done)")
+        yield Assertion("busy_after_start", "$rose(busy) |-> $past(start)")
+        yield Assertion("done_after_busy", "$rose(done) |-> $past(busy)")
         exact = "count >= forecast && count <= forecast + held"
-        yield Property("done_in_the_forecast_cycle", f"$rose(done) |-> {exact}")
-        yield Property("not_busy_for_longer", "busy |-> count < forecast + held")
-        yield Property("counts_cycles", "$rose(done) |-> cycles == forecast")
+        yield Assertion("done_in_the_forecast_cycle", f"$rose(done) |-> {exact}")
+        yield Assertion("not_busy_for_longer", "busy |-> count < forecast + held")
+        yield Assertion("counts_cycles", "$rose(done) |-> cycles == forecast")
         if "host_we" in ports:
-            yield Property("no_write_in_a_run", "busy |-> !host_we", environment=True)
-
-
-#: What AXI4-Lite has beside its handshakes.
-_PAYLOAD = ("addr", "prot", "data", "strb", "resp")
-
-
-def _handshake(
-    ports: Mapping[str, Mapping[str, Any]], prefix: str, payload: Iterable[str]
-) -> Iterable[Property]:
-    """What is offered stays until it is taken, and nothing is offered right after a reset."""
-    valid, ready = f"{prefix}valid", f"{prefix}ready"
-    clock = ports[valid]["clock"]
-    reset = next(name for name, port in ports.items()
-                 if port["role"] == "reset" and port["clock"] == clock)  # fmt: skip
-    environment = ports[valid]["direction"] == "input"
-    same = " && ".join([valid, *(f"$stable({name})" for name in payload)])
-    waits = f"$past({valid} && !{ready}) && !$past({reset})"
-    yield Property(f"{valid}_stays", f"{waits} |-> {same}", clock, reset, environment)
-    if not environment:
-        yield Property(f"{valid}_is_low_after_reset", f"$past({reset}) |-> !{valid}", clock, reset)
+            yield Assertion("no_write_in_a_run", "busy |-> !host_we", environment=True)
 
 
 def _forecast(manifest: Mapping[str, Any]) -> list[str]:

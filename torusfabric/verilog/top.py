@@ -73,17 +73,15 @@ class RomContents:
 
 def contents_of(netlist: Netlist) -> dict[str, RomContents]:
     """Return the different contents of ROMs, by the name of the first instance with each."""
-    found: dict[RomContents, tuple[int, int, str]] = {}
+    found: dict[RomContents, str] = {}
     for array in netlist.arrays:
-        if array.which is None:
+        if array.roms is None:
             continue
-        used, first = np.unique(array.which, return_index=True)
-        for number, at in zip(used.tolist(), first.tolist(), strict=True):
-            index = int(array.index[at])
-            known = array.rank, index, array.name.format(index)
-            contents = RomContents(array.contents[number], array.width)
-            found[contents] = min(known, found.get(contents, known))
-    return {name: contents for contents, (*_, name) in sorted(found.items(), key=lambda f: f[1])}
+        used, first = np.unique(array.roms.which, return_index=True)
+        for at, number in sorted(zip(first.tolist(), used.tolist(), strict=True)):
+            contents = RomContents(array.roms.contents[number], array.roms.width)
+            found.setdefault(contents, array.name.format(array.index[at]))
+    return {name: contents for contents, name in found.items()}
 
 
 def instance_counts(
@@ -92,12 +90,13 @@ def instance_counts(
     """Return the number of instances of each module, and of each contents of ROMs."""
     found = Counter[str]()
     for array in netlist.arrays:
-        if array.which is None:
+        if array.roms is None:
             found[prefix + array.module] += len(array)
             continue
-        for number, times in enumerate(np.bincount(array.which).tolist()):
+        contents, which, width = array.roms
+        for number, times in enumerate(np.bincount(which).tolist()):
             if times:
-                found[names[RomContents(array.contents[number], array.width)]] += times
+                found[names[RomContents(contents[number], width)]] += times
     return dict(found)
 
 
@@ -124,13 +123,12 @@ class TopText:
 
     def __init__(self, netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]) -> None:
         scopes: dict[str, list[Array]] = {}
-        alone = list[Array]()
         for array in netlist.arrays:
             scopes.setdefault(array.scope, []).append(array)
         for scope, arrays in [*scopes.items()]:
             if not scope or not any(array.index.any() for array in arrays):
-                alone += scopes.pop(scope)
-        alone.sort(key=lambda array: array.rank)
+                del scopes[scope]
+        alone = [array for array in netlist.arrays if array.scope not in scopes]
         scopes = {scope: scopes[scope] for scope in sorted(scopes, key=_order_of)}
         ports = {name: Port("input") for name in ("clk", "rst")}
         ports |= {name: Port("input", width) for name, width in netlist.inputs.items()}

@@ -9,6 +9,11 @@ from helpers import few
 from loaded_port import as_forecast, quickest, wanted
 
 import torusfabric as tf
+from torusfabric.adapters.streams.drive.beats import STATUS_SINK, Beat
+from torusfabric.adapters.streams.drive.comparison import Compared
+from torusfabric.adapters.streams.drive.messages import Planned, draw_exchange
+from torusfabric.adapters.streams.drive.simulate import draw_jobs, simulate_streams
+from torusfabric.adapters.streams.drive.traffic import traffic_of
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.program.frame import Frame
 from torusfabric.program.loadable import LoadableMode
@@ -19,12 +24,7 @@ from torusfabric.rtl.run_choices import RunError
 from torusfabric.rtl.streams.ports import LOAD, STATUS
 from torusfabric.rtl.streams.sections import Sections
 from torusfabric.simulation.engines import CompiledEngine
-from torusfabric.simulation.engines.traffic import STATUS_SINK, Beat
 from torusfabric.simulation.jobs import completed
-from torusfabric.simulation.streams import simulate_streams, stream_jobs
-from torusfabric.simulation.streams.comparison import Compared
-from torusfabric.simulation.streams.messages import Planned, draw_exchange
-from torusfabric.simulation.streams.traffic import traffic_of
 from torusfabric.toolchain import tools
 
 FLITS, WIDTH = 5, 8
@@ -55,7 +55,7 @@ def test_built_in(topology, names, planning, chosen):
     engine = CompiledEngine(fabric)
     for stall, faults in ((0, 0), (0.4, 0.25)):
         report = simulate_streams(
-            fabric, jobs=stream_jobs(fabric, 20), stall=stall, faults=faults, engine=engine
+            fabric, jobs=draw_jobs(fabric, 20), stall=stall, faults=faults, engine=engine
         )
         assert as_forecast(report)
 
@@ -87,7 +87,7 @@ def test_images_follow_one_another(image, stall):
     fabrics += [tf.Fabric.holding(each, empty=True) for each in (second, third)]
     whole, exchanges, statuses = None, [], []
     for number, fabric in enumerate(fabrics):
-        jobs = [completed(fabric, job) for job in stream_jobs(fabric, 6, seed=number)]
+        jobs = [completed(fabric, job) for job in draw_jobs(fabric, 6, seed=number)]
         drawn = [draw_exchange(fabric, job, seed=k) for k, job in enumerate(jobs)]
         runs = [*map(Planned, jobs, drawn)]
         traffic = traffic_of(fabric, runs, stall=stall, seed=1, cycles=100)
@@ -100,7 +100,7 @@ def test_images_follow_one_another(image, stall):
         ]
     # One node is slower than an image.
     slow = whole.sinks[0]._replace(stall=0.97)
-    log = CompiledEngine(fabrics[0]).stream(replace(whole, sinks=[slow, *whole.sinks[1:]]))
+    log = CompiledEngine(fabrics[0]).run_traffic(replace(whole, sinks=[slow, *whole.sinks[1:]]))
     found = Compared(exchanges, log)
     assert not found.missing
     assert [run.first_wrong for run in found.runs if run.words_wrong] == []
@@ -145,7 +145,7 @@ def test_no_torn_image_runs(image):
     # What was there before is not there after a torn image.
     for before in (fabric, tf.Fabric.holding(image)):
         traffic = replace(right, sources=sources, sinks=sinks, loads=False)
-        log = CompiledEngine(before).stream(traffic)
+        log = CompiledEngine(before).run_traffic(traffic)
         assert not Compared([run.exchange], log).runs[0].words_wrong
         assert in_statuses(log) == [*refused, [0, 0, 0], [0, 0, image.program.cycles(3, mode=1)]]
 
@@ -161,7 +161,7 @@ def test_a_command_of_another_number_of_words_is_refused(image):
     beats = [Beat(word, k == len(every) - 1) for every in wrong for k, word in enumerate(every)]
     sinks = [*right.sinks[:-1], right.sinks[-1]._replace(expected=3 * (len(wrong) + 1))]
     sources = [*nodes, commands._replace(beats=beats + commands.beats)]
-    log = CompiledEngine(fabric).stream(replace(right, sources=sources, sinks=sinks))
+    log = CompiledEngine(fabric).run_traffic(replace(right, sources=sources, sinks=sinks))
     assert not Compared([run.exchange], log).runs[0].words_wrong
     refused = [[tag, RunError.COMMAND, 0] for tag in (0, 0, 0, 6, 7)]
     assert in_statuses(log) == [*refused, [0, 0, image.program.cycles(3, mode=1)]]

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torusfabric as tf
+from torusfabric.adapters.streams.drive.beats import Beat, Log, Sink, Source
+from torusfabric.adapters.streams.drive.traffic import StreamTraffic, beats_of
 from torusfabric.errors import WorkFailed
 from torusfabric.simulation.engines import Engine, choose_engine
-from torusfabric.simulation.engines.traffic import Beat, Log, Sink, Source, Traffic
-from torusfabric.simulation.streams.traffic import beats_of
 
 from .oracle import Fuzzer
 from .packet_model import Command, Packet, Streams
@@ -87,7 +87,7 @@ class PacketFuzzer(Fuzzer):
         expected = _expected(streams, given, self.programs[given.fabric])
         traffic = _traffic(streams, given, expected)
         try:
-            log = self._engine(given.fabric).stream(traffic)
+            log = self._engine(given.fabric).run_traffic(traffic)
         except WorkFailed as error:
             raise AssertionError(str(error)) from error
         _compare(streams, expected, log)
@@ -195,12 +195,12 @@ def _expected(streams: Streams, given: Runs, program: Any) -> _Expected:
                 cycles = program.cycles(length, mode=mode)
                 expected.cycles.append(cycles)
             for words, packets in zip(expected.words, outcome.received, strict=True):
-                words += ((b.word, b.last, b.dest) for b in beats_of(packets, WIDTH))
+                words += ((b.word, b.last, b.number) for b in beats_of(packets, WIDTH))
         expected.statuses.extend((run.command.tag, error, cycles))
     return expected
 
 
-def _traffic(streams: Streams, given: Runs, expected: _Expected) -> Traffic:
+def _traffic(streams: Streams, given: Runs, expected: _Expected) -> StreamTraffic:
     """All that is sent."""
     rests = iter(given.rests)
     sources, sinks = [], []
@@ -216,7 +216,7 @@ def _traffic(streams: Streams, given: Runs, expected: _Expected) -> Traffic:
         ]
         sources.append(Source("s_axis_cmd", beats, next(rests)))
         sinks.append(Sink("m_axis_status", len(expected.statuses), next(rests)))
-    return Traffic(sources, sinks, given.seed, PATIENCE)
+    return StreamTraffic(sources, sinks, given.seed, PATIENCE)
 
 
 def _compare(streams: Streams, expected: _Expected, log: Log) -> None:

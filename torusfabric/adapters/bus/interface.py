@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...contract.assertions import Assertion, handshake
 from ...contract.interface import Interface
 from ...contract.registers import DATA_BITS, Field, Register, RegisterMap, Window
 from .options import Bus
 
 if TYPE_CHECKING:
+    from ...contract.claims import Claim
+    from ...proof.gates import GateText
+    from ...proof.machine import Machine
     from ...proof.solver import Harness
+    from ...rtl import Fabric
     from ...verilog.design import Design
 
 __all__ = ["BusInterface"]
@@ -23,15 +28,15 @@ SOURCES = Path(__file__).parent / "bench" / "files"
 #: The file that the register map becomes.
 SYSTEM_RDL = "fabric.rdl"
 
+#: The ports of a channel of AXI4-Lite beside its handshake, without their prefix.
+PAYLOAD = ("addr", "prot", "data", "strb", "resp")
+
 #: The source of each file of a bench, by the bus.
 BENCHES = {
     Bus.WISHBONE: {"fabric_port.py": "bus_port.py", "bus.py": "wishbone.py"},
     Bus.AXI_LITE: {"fabric_port.py": "bus_port.py", "bus.py": "axi_lite.py"},
     Bus.AXI4: {"fabric_port.py": "axi4.py", "bus_port.py": "bus_port.py", "bus.py": "axi_lite.py"},
 }
-
-#: What drives streams behind a bus, beside what drives either.
-OF_STREAMS = {"command_registers.py": "command_registers.py"}
 
 
 class BusInterface(Interface):
@@ -41,23 +46,25 @@ class BusInterface(Interface):
     ----------
     latencies : mapping of str to int
         ``read_latency`` and ``write_latency`` of the windows, in clock edges.
-    of_streams : bool
-        True if registers send commands to nodes with streams; there are no windows then.
+    behind : Interface
+        The interface of the ports of nodes, which stay.
     """
 
     registers: RegisterMap
 
     def __init__(
-        self, bus: Bus, registers: RegisterMap, latencies: Mapping[str, int], *, of_streams: bool
+        self, bus: Bus, registers: RegisterMap, latencies: Mapping[str, int], behind: Interface
     ) -> None:
         self.bus, self.registers = bus, registers
-        self.latencies, self.of_streams = latencies, of_streams
+        self.latencies, self._behind = latencies, behind
+        self.ports = behind.ports
 
     def facts(self) -> dict[str, Any]:
         """Return the protocol, registers and windows; offsets and strides count bytes."""
         bus, registers = self.bus, self.registers
         windows = {window.name: _facts(window) for window in registers.windows}
         return {
+            **self._behind.facts(),
             "bus": {
                 "protocol": bus.value,
                 "data_width": DATA_BITS,
@@ -67,7 +74,7 @@ class BusInterface(Interface):
                 **(self.latencies if windows else {}),
                 "registers": {each.name: _register(each) for each in registers.registers},
                 "windows": windows,
-            }
+            },
         }
 
     def files(self, top: str, title: str) -> dict[str, str]:
@@ -79,20 +86,45 @@ class BusInterface(Interface):
     def bench(self) -> dict[str, str | Path]:
         """Return what drives the bus."""
         # The registers behind AXI4 are driven as those behind AXI4-Lite.
-        bus = Bus.AXI_LITE if self.of_streams and self.bus.bursts else self.bus
-        names = BENCHES[bus] | (OF_STREAMS if self.of_streams else {})
-        return {name: SOURCES / source for name, source in names.items()}
+        has_bursts = self.bus.bursts and self.registers.windows
+        bus = Bus.AXI_LITE if self.bus.bursts and not has_bursts else self.bus
+        files = {name: SOURCES / source for name, source in BENCHES[bus].items()}
+        return {**self._behind.bench(), **files}
 
-    def harnesses(self, design: Design) -> Iterator[Harness]:
-        """Yield the harness of the bridge."""
+    def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
+        """Yield the rules of the bus, and those of the ports of nodes."""
+        yield from self._behind.assertions(ports)
+        for channel in ("aw", "w", "b", "ar", "r"):
+            prefix = f"s_axil_{channel}"
+            if f"{prefix}valid" in ports:
+                payload = [name for name in ports if name.removeprefix(prefix) in PAYLOAD]
+                yield from handshake(ports, prefix, payload)
+        if "wb_cyc" in ports:
+            asked, ended = "wb_cyc && wb_stb", "wb_ack || wb_err"
+            yield Assertion("wb_answers_what_is_asked", f"{ended} |-> {asked}")
+            yield Assertion("wb_has_one_answer", "!(wb_ack && wb_err)")
+            stays = f"$past({asked} && !wb_ack && !wb_err) && !$past(rst) && wb_cyc |-> wb_stb"
+            yield Assertion("wb_stb_stays", stays, environment=True)
+
+    def harnesses(self, fabric: Fabric, design: Design) -> Iterator[Harness]:
+        """Yield the harness of the bridge, and those of the ports of nodes."""
         from .claims import bridge_harness  # when it is asked for
 
         yield bridge_harness(design, self.bus)
+        yield from self._behind.harnesses(fabric, design)
+
+    def claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
+        """Return the claims about the ports of nodes."""
+        return self._behind.claims(fabric, text)
+
+    def runs(self, fabric: Fabric, machine: Machine) -> Any:
+        """Return the runs through the ports of nodes."""
+        return self._behind.runs(fabric, machine)
 
     def assumptions(self) -> Iterator[str]:
         """Yield what is not proved."""
-        if self.of_streams:
-            yield "The registers behind the bus give commands, and take statuses, as streams do."
+        yield from self._behind.assumptions()
+        if not self.registers.windows:
             return
         yield "The registers behind the bus do with the host port what each access asks for."
         if self.bus.bursts:

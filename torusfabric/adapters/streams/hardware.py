@@ -41,6 +41,7 @@ from .packets import (
     packets_received,
     packets_sent,
 )
+from .run_port import add_run_port
 from .table import FREE, PacketTable
 from .unloader import Unloader
 
@@ -71,9 +72,18 @@ def make_core(program: Program, width: int, *, beat: int) -> Core:
     )
 
 
-def add_fabric(core: Core, clocks: Clocks, timeout: int) -> Built:
-    """Fill the netlist of a core with streams at every node."""
-    return StreamTop(core, clocks, timeout).add()
+def add_fabric(core: Core, *, clocks: Clocks, timeout: int, has_run_port: bool) -> Built:
+    """Fill the netlist of a core with streams at every node.
+
+    Parameters
+    ----------
+    has_run_port : bool
+        True if a run port takes the place of the streams of commands and statuses, if any.
+    """
+    built = StreamTop(core, clocks, timeout).add()
+    if has_run_port and needs_commands(core.program):
+        add_run_port(core.build, core.program)
+    return built
 
 
 class StreamTop:
@@ -148,10 +158,9 @@ class StreamTop:
         build = self._build
         self._add_ports()
         self._add_control()
-        with build.together():
-            self._add_engines("loader", partial(Loader, self.loader))
-            self._add_engines("unloader", partial(Unloader, self.unloader))
-            self._add_own_blocks()
+        self._add_engines("loader", partial(Loader, self.loader))
+        self._add_engines("unloader", partial(Unloader, self.unloader))
+        self._add_own_blocks()
         add_tree(build, self.loader)  # type: ignore[arg-type]
         routers = self._core.add(NETS)
         for name in ("busy", "done", "cycles"):
@@ -271,7 +280,7 @@ class StreamTop:
             if not len(nodes):
                 continue
             make: Callable[[], Leaf] = partial(OwnBlock, shape, keeps=name == "own_block")
-            build.add_module(name, make, role=Role.STREAM)
+            build.add_module(name, make, role=Role.OUTLET)
             members, keep = make().signature.members, f"m_axis_{{}}_tkeep{self._inner}"
             inputs: Mapping[str, Sequence[Source]] = {
                 port: (Slice(keep if port == "tkeep" else f"{port}_{{}}", nodes, 0, each.shape),)

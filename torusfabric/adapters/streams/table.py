@@ -37,7 +37,7 @@ class BitPlace(NamedTuple):
     ----------
     kind : {"constant", "address", "rom"}
     number : int
-        The constant; the bit of the address; or the bit among those of the field in the ROM.
+        The constant; the bit of the address; or the bit of a row of the ROM.
     """
 
     kind: str
@@ -136,7 +136,7 @@ class PacketTable:
 
     @cached_property
     def _places(self) -> dict[str, list[list[BitPlace]]]:
-        """The place of each bit of each field, for each form."""
+        """The place of each bit of each field, for each form; those in the ROM count from 0."""
         return {
             name: [
                 self._places_in(values[:, rows], rows, self.widths[name]) for rows in self._of_form
@@ -177,6 +177,17 @@ class PacketTable:
             start += max(sum(place.kind == "rom" for place in places) for places in forms)
         return starts | {"": start}
 
+    def places(self, name: str) -> list[list[BitPlace]]:
+        """Return the place of each bit of a field, for each form."""
+        start = self._rom_starts[name]
+        return [
+            [
+                place._replace(number=start * (place.kind == "rom") + place.number)
+                for place in places
+            ]
+            for places in self._places[name]
+        ]
+
     @property
     def rom_bits(self) -> int:
         """Bits of a row of the ROM."""
@@ -198,16 +209,16 @@ class PacketTable:
         """The ROM of each node, shape (nodes, rows)."""
         found = np.zeros((len(next(iter(self.values.values()))), self.rows), np.int64)
         for name, values in self.values.items():
-            for rows, places in zip(self._of_form, self._places[name], strict=True):
+            for rows, places in zip(self._of_form, self.places(name), strict=True):
                 of_form = np.maximum(values[:, rows], 0)
                 for bit, (kind, number) in enumerate(places):
                     if kind == "rom":
-                        found[:, rows] |= (of_form >> bit & 1) << self._rom_starts[name] + number
+                        found[:, rows] |= (of_form >> bit & 1) << number
         return found
 
     def field(self, name: str, address: Value, row: Value, form: Value) -> Value:
         """Return a field, given the address of its row, the row of the ROM, and the form."""
-        known = {"address": address, "rom": row[self._rom_starts[name] :]}
+        known = {"address": address, "rom": row}
 
         def bit_at(place: BitPlace) -> Value:
             if place.kind == "constant":
@@ -215,7 +226,7 @@ class PacketTable:
             return known[place.kind][place.number]
 
         bits = []
-        for places in zip(*self._places[name], strict=True):
+        for places in zip(*self.places(name), strict=True):
             found = {place: bit_at(place) for place in places}
             bits.append(choose([found[place] for place in places], form))
         return Cat(*bits)

@@ -170,27 +170,26 @@ def add_crossings(build: FabricBuilder | CoreBuilder, *, watched: bool) -> None:
     """
     nodes = np.arange(build.nodes)
     widths = {name: port.width for name, port in build.declared.items() if port.node == 0}
-    with build.together():
-        for side in ("s_axis", "m_axis"):
-            inputs, outputs = {}, dict[str, tuple[str, int]]()
-            for name in ("clk", "rst"):
-                inputs[f"node_{name}"] = (Slice(f"{name}_{{}}", nodes, 0, 1),)
-            fields, inward = dict[str, int](), side == "s_axis"
-            for port, bits in widths.items():
-                if not port.startswith(side):
-                    continue
-                name = port.rpartition("_")[2]
-                if name not in ("tvalid", "tready"):
-                    fields[name] = bits
-                forth, outside = name != "tready", f"{side}_{{}}_{name}"
-                way = outside, f"{outside}_here"
-                source, target = way if inward == forth else way[::-1]
-                comes, goes = ("in", "out") if forth else ("out", "in")
-                inputs[f"{comes}_{name}"] = (Slice(source, nodes, 0, bits),)
-                outputs[f"{goes}_{name}"] = target, bits
-            module, shows = f"{side}_crossing", watched and not inward
-            if shows:
-                outputs |= {name: (f"{name}_{{}}", 1) for name in ("untaken", "takes")}
-            make = partial(Crossing, fields, inward=inward, watched=shows)
-            build.add_module(module, make, role=Role.STREAM)
-            build.add_array(f"{module}_{{}}", module, nodes, inputs=inputs, outputs=outputs)
+    for side in ("s_axis", "m_axis"):
+        inputs, outputs = {}, dict[str, tuple[str, int]]()
+        for name in ("clk", "rst"):
+            inputs[f"node_{name}"] = (Slice(f"{name}_{{}}", nodes, 0, 1),)
+        fields, inward = dict[str, int](), side == "s_axis"
+        for port, bits in widths.items():
+            if not port.startswith(side):
+                continue
+            name = port.rpartition("_")[2]
+            if name not in ("tvalid", "tready"):
+                fields[name] = bits
+            forth, outside = name != "tready", f"{side}_{{}}_{name}"
+            way = outside, f"{outside}_here"
+            source, target = way if inward == forth else way[::-1]
+            comes, goes = ("in", "out") if forth else ("out", "in")
+            inputs[f"{comes}_{name}"] = (Slice(source, nodes, 0, bits),)
+            outputs[f"{goes}_{name}"] = target, bits
+        module, shows = f"{side}_crossing", watched and not inward
+        if shows:
+            outputs |= {name: (f"{name}_{{}}", 1) for name in ("untaken", "takes")}
+        make = partial(Crossing, fields, inward=inward, watched=shows)
+        build.add_module(module, make, role=Role.STREAM)
+        build.add_array(f"{module}_{{}}", module, nodes, inputs=inputs, outputs=outputs)

@@ -153,12 +153,11 @@ def add_nodes(
     With a shape of endpoints comes whether any gets anything from itself, and which nodes they are.
     """
     settings = endpoint_settings(build)
-    with build.together():
-        for make in (partial(Loader, ends.loader), partial(Unloader, ends.unloader)):
-            _add_ends(build, make, given(make()), inner)
-        for number, (shape, kept, nodes) in enumerate(shapes):
-            make_one = partial(StreamEndpoint, shape, settings, ends, kept=kept)
-            _add_endpoints(build, number, make_one, nodes, inner)
+    for make in (partial(Loader, ends.loader), partial(Unloader, ends.unloader)):
+        _add_ends(build, make, given(make()), inner)
+    for number, (shape, kept, nodes) in enumerate(shapes):
+        make_one = partial(StreamEndpoint, shape, settings, ends, kept=kept)
+        _add_endpoints(build, number, make_one, nodes, inner)
     add_tree(build, ends.loader)
 
 

@@ -9,17 +9,17 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Signal, Value
 from amaranth.sim import Simulator, SimulatorContext
 
+from ...contract.traffic import Traffic
 from ...rtl.assembly import Assembly
-from ...rtl.fabric import Fabric, Top
+from ...rtl.fabric import Fabric
 from .amaranth_host import Clock, HostDriver, Testbench
 from .base import Engine, EngineRun, Job, Messages, Progress
 from .gtkwave import wave_lines
-from .stream_bench import StreamBench
-from .traffic import Log, Traffic
 from .waves import recording
 from .words import Words
 
@@ -35,8 +35,8 @@ class AmaranthEngine(Engine):
         As of `Engine`; waves are of every signal.
     gated : bool
         Whether to leave the clocks of nodes still while they neither run nor are loaded or read,
-        which changes nothing but the time it takes. Never done of streams, or while waves are
-        written.
+        which changes nothing but the time it takes. Never done where ports of nodes are driven, or
+        while waves are written.
     """
 
     name = "amaranth"
@@ -51,7 +51,7 @@ class AmaranthEngine(Engine):
         gated: bool = True,
     ) -> None:
         super().__init__(fabric, wave=wave, through_port=through_port, repeat=repeat)
-        self._gated = gated and wave is None and fabric.top is not Top.STREAM
+        self._gated = gated and wave is None and not fabric.interface.kernel
 
     @cached_property
     def design(self) -> Assembly:
@@ -78,11 +78,9 @@ class AmaranthEngine(Engine):
         self.simulate(testbench)
         return runs
 
-    def run_streams(self, traffic: Traffic, progress: Progress | None) -> Log:
-        """Carry out all traffic of streams; see `Engine.stream`."""
-        bench = StreamBench(self.design, traffic, progress)
-        self.simulate(*bench.testbenches())
-        return bench.log()
+    def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
+        """Drive ports of nodes; see `Engine.run_traffic`."""
+        return traffic.simulate(self.design, self.simulate, progress)
 
     def simulate(self, testbench: Testbench, *beside: Testbench) -> None:
         """Run a testbench of one's own on the design, and others as long as it runs."""

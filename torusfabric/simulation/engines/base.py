@@ -1,4 +1,4 @@
-"""What an engine does: it runs a fabric, by its host port or its streams."""
+"""What an engine does: it runs a fabric, by its host port or by ports of nodes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ...contract.traffic import Traffic
 from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
-from .traffic import Log, Traffic
 
 if TYPE_CHECKING:
     from ...rtl.loaded.image import Image
@@ -128,8 +128,9 @@ class Engine(ABC):
         through_port: bool = False,
         repeat: int = 1,
     ) -> None:
-        if fabric.bus and fabric.top is not Top.STREAM:
-            raise InputError(f"Fabric that is simulated must have a host port, not {fabric.bus}")
+        if fabric.bus:
+            what = "a fabric that is simulated"
+            raise InputError(f"Bus must be left out of {what}, not {fabric.bus}")
         self.fabric, self._wave = fabric, wave
         self._through_port = through_port or wave is not None
         self._work = node_cycles(fabric, repeat)
@@ -184,24 +185,23 @@ class Engine(ABC):
     ) -> list[EngineRun]:
         """What `run_many` does, with a job for each of the batches."""
 
-    def stream(self, traffic: Traffic, progress: Progress | None = None) -> Log:
-        """Send all there is to send into streams, and receive until nothing comes any more.
+    def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
+        """Send all words of some traffic, and receive until nothing comes any more.
+
+        Returns
+        -------
+        object
+            The log of the traffic.
 
         Raises
         ------
         InputError
-            If the fabric has no streams, or the engine runs none.
+            If the engine drives no ports of nodes.
         WorkFailed
             If the fabric comes to rest before all has passed, or a word that waits changes.
         """
-        if self.fabric.top is not Top.STREAM:
-            raise InputError(f"Top must be stream for traffic of streams, not {self.fabric.top}")
-        return self.run_streams(traffic, progress)
-
-    def run_streams(self, traffic: Traffic, progress: Progress | None) -> Log:
-        """What `stream` does, of an engine that runs streams."""
         del traffic, progress
-        raise InputError(f"Engine of streams must be amaranth or compiled, not {self.name}")
+        raise InputError(f"Engine for ports of nodes must be amaranth or compiled, not {self.name}")
 
 
 def longest_job(fabric: Fabric, mode: int = 0) -> Job:

@@ -5,8 +5,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ...rtl.fabric import Fabric, Top
-from ...rtl.streams import Clocks
+from ...rtl.fabric import Fabric
 from ...toolchain.values import no_such
 from .base import SAMPLE, Engine, words_moved
 from .waves import check_wave
@@ -28,10 +27,10 @@ ENGINES: dict[str, Callable[..., Engine]] = {
 
 #: Seconds that Amaranth's simulator takes for a node, for a word through the host port, and for a
 #: node in a cycle of a run, of nodes with one input each; they grow with so many powers of the
-#: inputs. For a word that does not go through the port, and for a node with streams in a cycle. And
-#: seconds that building takes at first, for each module, and for each node.
+#: inputs. For a word that does not go through the port, and for a node and a cycle where ports of
+#: nodes are driven. And seconds that building takes at first, for each module, and for each node.
 PER_NODE, PER_WORD, PER_NODE_CYCLE = (9e-5, 2), (2e-5, 1), (3e-7, 2)
-PER_DIRECT_WORD, PER_STREAM_CYCLE = 2e-5, 1e-3
+PER_DIRECT_WORD, PER_DRIVEN_CYCLE = 2e-5, 1e-3
 BUILD, PER_MODULE, PER_BUILT_NODE = 1.0, 0.03, 3e-4
 
 
@@ -53,10 +52,10 @@ def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
         Number of collectives.
     """
     build = BUILD + len(fabric.netlist.modules) * PER_MODULE + fabric.nodes * PER_BUILT_NODE
-    if fabric.top is Top.STREAM:
+    if fabric.interface.kernel:
         passed = max(layout.send_words + layout.recv_words for layout in fabric.layouts)
         cycles = repeat * (fabric.predicted_cycles + passed)
-        return cycles * fabric.nodes * PER_STREAM_CYCLE, build
+        return cycles * fabric.nodes * PER_DRIVEN_CYCLE, build
     arrays = [array for array in fabric.netlist.arrays if array.nodes is not None]
     pins = sum(len(array) * len(array.inputs) for array in arrays) / fabric.nodes
     node, word, node_cycle = (x * pins**power for x, power in (PER_NODE, PER_WORD, PER_NODE_CYCLE))
@@ -73,7 +72,7 @@ def _pick(fabric: Fabric, name: str, repeat: int) -> tuple[str, str]:
         if name not in ENGINES:
             raise no_such("Engine", name, ["auto", *ENGINES])
         return name, "as asked"
-    if fabric.clocks is not Clocks.ONE:
+    if fabric.clocks != "one":
         return "amaranth", "nodes have clocks of their own"
     slow, build = estimate(fabric, repeat)
     if slow <= build:

@@ -8,17 +8,16 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from ...contract.traffic import Traffic
 from ...errors import InputError
 from ...rtl.fabric import Fabric
-from ...rtl.streams import Clocks
 from .base import Engine, EngineRun, Job, Messages, Progress, words_moved
 from .compiled_cells import CompiledCells
-from .compiled_streams import run_streams
 from .host_port import PortRuns
-from .model import build_model
+from .model import HERE, build_model
 from .session import Session
-from .traffic import Log, Traffic
 from .waves import recording
 from .words import Words
 
@@ -56,13 +55,16 @@ class CompiledEngine(Engine):
         threads: int | None = None,
     ) -> None:
         super().__init__(fabric, wave=wave, through_port=through_port, repeat=repeat)
-        if fabric.clocks is not Clocks.ONE:
+        if fabric.clocks != "one":
             raise InputError(
                 "Engine must be amaranth for nodes with clocks of their own, not compiled"
             )
         self._threads = threads
         began = time.perf_counter()
-        self.model = build_model(fabric.netlist, word=fabric.width, node_cycles=self._work)
+        source = fabric.interface.kernel or HERE / "model.cc"
+        self.model = build_model(
+            fabric.netlist, word=fabric.width, node_cycles=self._work, source=source
+        )
         self.build_seconds = time.perf_counter() - began
 
     def run_all(
@@ -81,10 +83,10 @@ class CompiledEngine(Engine):
                 runs.append(port.run(words, job))
             return runs
 
-    def run_streams(self, traffic: Traffic, progress: Progress | None) -> Log:
-        """Carry out all traffic of streams; see `Engine.stream`."""
+    def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
+        """Drive ports of nodes; see `Engine.run_traffic`."""
         with self._session() as session:
-            return run_streams(session, self.fabric, traffic, progress)
+            return traffic.run_compiled(session, progress)
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[Session]:

@@ -200,11 +200,14 @@ class Connections:
         self.members[INPUTS] = Member(Given(self.netlist.inputs | {RESET: 1}), count=1)
         for array in self.netlist.arrays:
             name = array.module
-            if array.which is not None:
-                address = sum(part.width for part in array.inputs["address"])
-                name = f"{ROM} {array.width} {address}"
+            if array.roms is not None:
+                address, width = (
+                    sum(part.width for part in array.inputs["address"]),
+                    array.roms.width,
+                )
+                name = f"{ROM} {width} {address}"
                 if name not in self.members:
-                    self.members[name] = Member(Rom(array.width, address))
+                    self.members[name] = Member(Rom(width, address))
             elif name not in self.members:
                 self.members[name] = Member(Elaborated(name, self.netlist.modules[name](), word))
             self._drive(name, self.members[name].count, array)
@@ -215,8 +218,9 @@ class Connections:
             known: dict[tuple[int, ...], int] = {}
             found = []
             for _, array in member.arrays:
-                numbers = [known.setdefault(each, len(known)) for each in array.contents]
-                found.append(np.array(numbers)[array.which])
+                assert array.roms is not None
+                numbers = [known.setdefault(each, len(known)) for each in array.roms.contents]
+                found.append(np.array(numbers)[array.roms.which])
             member.roms, member.contents = np.concatenate(found), [*known]
 
     def _drive(self, name: str, first: int, array: Array) -> None:

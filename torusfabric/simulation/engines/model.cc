@@ -1,4 +1,4 @@
-// Runs a compiled model: clock edges, the host port or streams, and waves.
+// Runs a compiled model: clock edges, the host port, and waves.
 //
 // A clock edge runs the loops of which something that they read has changed; whatever else there is
 // stays as it is. So what waits costs nothing. Where there is much to do, threads share it by blocks
@@ -7,7 +7,6 @@
 #include "crew.h"
 #include "drive.h"
 #include "model.h"
-#include "streams.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -213,8 +212,6 @@ public:
     // Work out everything anew: memories may have been changed meanwhile.
     void refresh() { dirty_.assign(design_.loop_count, 1); }
 
-    int run(StreamTask &task) { return drive_streams(*this, task); }
-
     void watch(const Tap *taps, u64 count) {
         taps_.insert(taps_.end(), taps, taps + count);
         show();
@@ -401,10 +398,6 @@ EXPORT void *model_open(const Design *design) {
 }
 
 EXPORT int model_run(void *model, Task *task) { return static_cast<Model *>(model)->run(*task); }
-
-EXPORT int model_run_streams(void *model, StreamTask *task) {
-    return static_cast<Model *>(model)->run(*task);
-}
 
 // Let taps show what they show from now on.
 EXPORT void model_watch(void *model, const Tap *taps, uint64_t count) {

@@ -100,7 +100,6 @@ ARGUMENTS = {
     **dict.fromkeys(("model_begin", "model_tick", "model_close"), (ctypes.c_void_p,)),
     "model_watch": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64),
     "model_run": (ctypes.c_void_p, ctypes.POINTER(CTask)),
-    "model_run_streams": (ctypes.c_void_p, ctypes.c_void_p),
 }
 
 
@@ -309,10 +308,6 @@ class Session:
     def run(self, task: CTask) -> int:
         """Carry a task out."""
         return int(self._library.model_run(self._handle, task))
-
-    def run_streams(self, task: ctypes.Structure) -> int:
-        """Send into streams, and receive; the task is a `StreamTask` of ``streams.h``."""
-        return int(self._library.model_run_streams(self._handle, ctypes.byref(task)))
 
     @property
     def handle(self) -> int:

@@ -10,14 +10,14 @@ from stream_bench import streams
 from vectors import needs_icarus, run_vectors
 
 import torusfabric as tf
+from torusfabric.adapters.streams.drive.beats import Beat
+from torusfabric.adapters.streams.drive.simulate import simulate_streams
 from torusfabric.analysis import volume
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
 from torusfabric.rtl.flit_rows import FlitRows
 from torusfabric.rtl.streams.packets import packet_counts
 from torusfabric.rtl.streams.sections import by_beats
-from torusfabric.simulation.engines.traffic import Arrival
-from torusfabric.simulation.streams import simulate_streams
 
 
 def test_what_is_no_good_is_dropped_by_beats():
@@ -126,7 +126,7 @@ def test_words_of_a_beat_lie_in_a_row():
     [(0b11, False, 2, 5), (0b01, True, 1, 5), (0b01, False, 1, -1), (0b10, True, 2, -1)],
 )
 def test_torn_beats_are_of_no_origin(keep, last, count, origin):
-    flits = list(Arrival(0x0201, last, 5, 9, keep).flits(2, 8))
+    flits = list(Beat(0x0201, last, 5, 9, keep).flits(2, 8))
     assert [flit.number for flit in flits] == [origin] * count
     assert [flit.word for flit in flits] == [1, 2][:count]
 

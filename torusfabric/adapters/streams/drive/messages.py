@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...rtl.fabric import Fabric
-from ...rtl.run_choices import RunError
-from ...rtl.streams import needs_commands
-from ...rtl.streams.packets import number_bits
-from ...verilog.bench.packets import Choices, Packet, spoiled
-from ..engines.base import Job
-from ..jobs import drawn_words, is_barrier
+from ....rtl.fabric import Fabric
+from ....rtl.run_choices import RunError
+from ....rtl.streams import needs_commands
+from ....rtl.streams.packets import number_bits
+from ....simulation.engines.base import Job
+from ....simulation.jobs import drawn_words, is_barrier
+from ..bench.packets import Choices, Packet, spoiled
 
 __all__ = ["Exchange", "Planned", "draw_exchange", "spoiled_run"]
 
@@ -114,7 +114,7 @@ def spoiled_run(fabric: Fabric, job: Job, exchange: Exchange, generator: random.
     Examples
     --------
     >>> import torusfabric as tf
-    >>> from torusfabric.simulation.streams.messages import draw_exchange
+    >>> from torusfabric.adapters.streams.drive.messages import draw_exchange
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "gather"), flits=2), width=8, top="stream")
     >>> exchange = draw_exchange(fabric, tf.Job(), seed=1)
     >>> planned = spoiled_run(fabric, tf.Job(), exchange, random.Random(1))

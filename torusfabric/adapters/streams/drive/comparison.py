@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from itertools import groupby, islice, zip_longest
 
-from ...rtl.streams.ports import STATUS
-from ..comparison import Comparison
-from ..engines.traffic import STATUS_SINK, Log
+from ....rtl.streams.ports import STATUS
+from ....simulation.comparison import Comparison
+from .beats import STATUS_SINK, Log
 from .messages import Exchange
 
 __all__ = ["Compared"]

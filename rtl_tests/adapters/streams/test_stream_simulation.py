@@ -8,15 +8,15 @@ from helpers import few, misrouted
 from stream_bench import streams
 
 import torusfabric as tf
+from torusfabric.adapters.streams.bench.packets import Packet
+from torusfabric.adapters.streams.drive.beats import Beat
+from torusfabric.adapters.streams.drive.messages import Exchange, draw_exchange
+from torusfabric.adapters.streams.drive.rates import sustained_rate
+from torusfabric.adapters.streams.drive.simulate import draw_jobs, simulate_streams
 from torusfabric.adapters.streams.loader import Loader
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Engine, choose_engine
-from torusfabric.simulation.engines.traffic import Beat
-from torusfabric.simulation.streams import simulate_streams, stream_jobs
-from torusfabric.simulation.streams.messages import Exchange, draw_exchange
-from torusfabric.simulation.streams.rates import sustained_rate
 from torusfabric.toolchain import cxx
-from torusfabric.verilog.bench.packets import Packet
 
 
 def stream_fabric(topology="2x2", collective="allgather", *, fault=None, width=8, **lengths):
@@ -60,7 +60,7 @@ def run_both(fabric, **options):
 def test_engines_agree():
     """Both compare all words; without stalls they take the same cycles, too."""
     fabric = stream_fabric("2", "alltoall", width=40, max_flits=3)
-    jobs = stream_jobs(fabric, 4)
+    jobs = draw_jobs(fabric, 4)
     slow, fast = run_both(fabric, jobs=jobs, stall=0.0)
     assert slow.passed, slow.first_wrong
     assert replace(slow, seconds=0, engine="") == replace(fast, seconds=0, engine="")
@@ -94,13 +94,13 @@ def check_runs(topology, kinds, most, **options):
     """Thirty runs of some collectives, by the compiled engine."""
     plans = [tf.plan(topology, kind, flits=most, **options) for kind in kinds.split(",")]
     fabric = tf.Fabric(tf.compile(plans, max_flits=most), width=8, top="stream")
-    report = simulate_streams(fabric, jobs=stream_jobs(fabric, 30), engine=CompiledEngine(fabric))
+    report = simulate_streams(fabric, jobs=draw_jobs(fabric, 30), engine=CompiledEngine(fabric))
     assert report.passed, report.first_wrong
 
 
 def test_commands_choose_modes_and_operators():
     fabric = streams("2", "allgather,allreduce", max_flits=3, operators=["add", "max"])
-    jobs = stream_jobs(fabric, 6)
+    jobs = draw_jobs(fabric, 6)
     report = tf.simulate(fabric, jobs=jobs, stall=0.3)
     assert report.passed, report.first_wrong
     assert {(job.mode, job.operation) for job in report.jobs} == {(0, None), (1, 0), (1, 1)}
@@ -151,10 +151,10 @@ def test_a_fabric_that_rests_too_soon_is_an_error():
     """Sources that have less than a packet to send: what is not given is counted."""
 
     class Short(AmaranthEngine):
-        def stream(self, traffic, progress=None):
+        def run_traffic(self, traffic, progress=None):
             for source in traffic.sources:
                 source.beats[-1:] = [Beat(0, last=False)]
-            return super().stream(replace(traffic, patience=50), progress)
+            return super().run_traffic(replace(traffic, patience=50), progress)
 
     fabric = stream_fabric()
     with pytest.raises(WorkFailed, match="Fabric must take and give all words"):
@@ -205,7 +205,7 @@ def test_an_engine_may_have_no_streams():
 
     fabric = stream_fabric()
     with pytest.raises(
-        InputError, match="Engine of streams must be amaranth or compiled, not ports"
+        InputError, match="Engine for ports of nodes must be amaranth or compiled, not ports"
     ):
         tf.simulate(fabric, engine=Ports(fabric))
 
@@ -242,7 +242,7 @@ def test_what_is_no_good_is_dropped(name):
     """For the right reason; every other word is right, and in its time."""
     topology, collectives, options, errors = FABRICS[name]
     fabric = streams(topology, collectives, **options)
-    jobs = stream_jobs(fabric, 12)
+    jobs = draw_jobs(fabric, 12)
     report = simulate_streams(fabric, jobs=jobs, stall=0.2, faults=0.5, seed=3)
     assert report.passed, report.first_wrong
     assert set(report.dropped) == errors

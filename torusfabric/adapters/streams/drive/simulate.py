@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import time
 from collections import Counter
@@ -11,55 +10,26 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
 
-from ...errors import InputError
-from ...rtl.fabric import Fabric, Top
-from ...rtl.streams import Clocks, needs_commands
-from ...rtl.streams.ports import STATUS
-from ...rtl.streams.sections import sections_of
-from ...toolchain.values import real
-from ..comparison import totals
-from ..engines import AmaranthEngine, Engine, Job
-from ..engines.traffic import STATUS_SINK, Log
-from ..jobs import default_jobs, is_barrier, random_jobs, ready_jobs
-from ..report import JobReport, Subject, facts_of
+from ....errors import InputError
+from ....rtl.fabric import Fabric, Top
+from ....rtl.streams import Clocks, needs_commands
+from ....rtl.streams.ports import STATUS
+from ....rtl.streams.sections import sections_of
+from ....simulation.comparison import totals
+from ....simulation.engines import AmaranthEngine, Engine, Job
+from ....simulation.jobs import default_jobs, is_barrier, random_jobs, ready_jobs
+from ....simulation.report import JobReport, Subject, facts_of
+from ..options import MOST_STALL, check_share
+from .beats import STATUS_SINK, Log
 from .comparison import Compared
 from .messages import Planned, draw_exchange, spoiled_run
 from .rates import Rate, sustained_rate
 from .traffic import traffic_of
 
-__all__ = ["StreamReport", "check_faults", "check_stall", "simulate_streams", "stream_jobs"]
-
-#: The most that a port can rest.
-MOST_STALL = 0.95
+__all__ = ["StreamReport", "draw_jobs", "simulate_streams"]
 
 
-def check_stall(stall: object) -> float:
-    """How likely it is that a port rests in a cycle.
-
-    Raises
-    ------
-    InputError
-        If it is not from 0 to 0.95.
-    """
-    share = real("Stall", stall)
-    if not (math.isfinite(share) and 0 <= share <= MOST_STALL):
-        raise InputError(f"Stall must be from 0 to {MOST_STALL}, not {share:g}")
-    return share
-
-
-def check_faults(faults: float) -> None:
-    """Check how likely it is that a run is no good.
-
-    Raises
-    ------
-    InputError
-        If it is not from 0 to 1.
-    """
-    if not 0 <= faults <= 1:
-        raise InputError(f"Share of faults must be from 0 to 1, not {faults:g}")
-
-
-def stream_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
+def draw_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
     """The usual jobs of a fabric, and further ones that are drawn; barriers between, if it has any.
 
     Parameters
@@ -113,9 +83,9 @@ def simulate_streams(
     """
     if fabric.top is not Top.STREAM:
         raise InputError(f"Fabric whose ports rest must have the top stream, not {fabric.top}")
-    stall = check_stall(stall)
-    check_faults(faults)
-    usual = stream_jobs(fabric, 3, seed=seed) if jobs is None else jobs
+    stall = check_share("Stall", stall, MOST_STALL)
+    faults = check_share("Share of faults", faults, 1)
+    usual = draw_jobs(fabric, 3, seed=seed) if jobs is None else jobs
     generator, runs, cycles = random.Random(seed), list[Planned](), list[int]()
     for number, job in enumerate(ready_jobs(fabric, usual)):
         exchange = draw_exchange(fabric, job, seed=seed + number)
@@ -128,7 +98,7 @@ def simulate_streams(
     engine = engine or AmaranthEngine(fabric)
     traffic = traffic_of(fabric, runs, stall=stall, seed=seed, cycles=max(cycles))
     began = time.perf_counter()
-    log = engine.stream(traffic, progress)
+    log = engine.run_traffic(traffic, progress)
     seconds = round(time.perf_counter() - began, 3)
     # The log is of words in place of beats from here on, without the status of an image.
     for prefix in (f"m_axis_{node}" for node in range(fabric.nodes)):

@@ -107,3 +107,13 @@ def test_every_fabric_with_four_sections_reaches_the_rate(topology):
         program = program_of(topology, collective, {"flits": flits})
         if sections_of(program).count == 4:
             assert share_of(program, runs=12) >= 0.95, (collective, flits)
+
+
+@pytest.mark.parametrize("length", ["flits", "max_flits"])
+def test_plans_are_chosen_whose_blocks_are_whole_words_of_ports(length):
+    """The quickest plan alone has blocks of two flits, for which ports would take twice the run."""
+    spec = tf.FabricSpec("4x4", "reduce-scatter", top="stream", width=8, **{length: 16})
+    fabric = spec.make().fabric
+    assert fabric.beat == 4
+    report = tf.simulate(fabric, jobs=[tf.Job()] * 4)
+    assert report.rate.cycles == 3 * fabric.predicted_cycles

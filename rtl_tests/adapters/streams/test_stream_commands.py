@@ -7,12 +7,12 @@ from stream_bench import Message, StreamBench, messages_of, streams
 from vectors import needs_icarus, run_vectors
 
 import torusfabric as tf
+from torusfabric.adapters.streams.drive.beats import STATUS_SINK, Beat
+from torusfabric.adapters.streams.drive.comparison import Compared
+from torusfabric.adapters.streams.drive.messages import Planned, draw_exchange
+from torusfabric.adapters.streams.drive.traffic import traffic_of
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Job
-from torusfabric.simulation.engines.traffic import STATUS_SINK, Beat
 from torusfabric.simulation.jobs import completed, random_jobs
-from torusfabric.simulation.streams.comparison import Compared
-from torusfabric.simulation.streams.messages import Planned, draw_exchange
-from torusfabric.simulation.streams.traffic import traffic_of
 
 #: Commands of a reduce (mode 1) from three nodes, with two operators, of up to four flits, that
 #: cannot be carried out, and why.
@@ -59,7 +59,7 @@ def test_a_command_of_another_number_of_words_is_refused(stall, clocks):
     sources = [*traffic.sources[:-1], traffic.sources[-1]._replace(beats=commands)]
     sinks = [*traffic.sinks[:-1], traffic.sinks[-1]._replace(expected=3 * len(statuses[:-1]))]
     engine = CompiledEngine if clocks == "one" else AmaranthEngine
-    log = engine(fabric).stream(replace(traffic, sources=sources, sinks=sinks))
+    log = engine(fabric).run_traffic(replace(traffic, sources=sources, sinks=sinks))
     compared = Compared([run.exchange for run in runs], log)
     assert not any(run.words_wrong for run in compared.runs)
     words = [arrival.word for arrival in log.arrivals[STATUS_SINK]]

@@ -10,15 +10,15 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ...rtl.run_choices import RunError
-from ...rtl.streams.ports import COMMAND, COMMAND_BITS, STATUS
-from ..model import Model, by_value, stays, within
-from .runs import section_of
+from ....proof.model import Model, by_value, stays, within
+from ....rtl.run_choices import RunError
+from ....rtl.streams.ports import COMMAND, COMMAND_BITS, STATUS
+from .engines import section_of
 
 if TYPE_CHECKING:
-    from ...rtl.streams.commands import CommandShape
-    from ...verilog.design import Design
-    from ..solver import Harness
+    from ....proof.solver import Harness
+    from ....rtl.streams.commands import CommandShape
+    from ....verilog.design import Design
 
 __all__ = ["commands_harness"]
 

@@ -1,19 +1,23 @@
-"""What drives the streams of a fabric in Amaranth's simulator, and looks at them."""
+"""The driver of streams in Amaranth's simulator: sources and sinks, each of which may rest."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from amaranth.hdl import Signal
 from amaranth.sim import SimulatorContext
 
-from ...rtl.assembly import Assembly
-from .amaranth_host import Testbench
-from .base import Progress
-from .traffic import Arrival, Beat, Log, Sink, Source, Traffic, check_end
+from ....rtl.assembly import Assembly
+from .beats import SIGNALS, Beat, Log, Sink, Source
+
+if TYPE_CHECKING:
+    from ....simulation.engines.amaranth_host import Testbench
+    from ....simulation.engines.base import Progress
+    from .traffic import StreamTraffic
 
 __all__ = ["StreamBench"]
 
@@ -28,23 +32,27 @@ SHORTEST, LONGEST = 0.4, 2.4
 
 
 class StreamBench:
-    """All sources and sinks, and how far it is."""
+    """All sources and sinks, and a log of what comes.
 
-    def __init__(self, design: Assembly, traffic: Traffic, progress: Progress | None) -> None:
-        self._design, self._traffic, self._log = design, traffic, Log()
+    Attributes
+    ----------
+    log : Log
+    """
+
+    def __init__(self, design: Assembly, traffic: StreamTraffic, progress: Progress | None) -> None:
+        self._design, self._traffic, self.log = design, traffic, Log()
         self._progress = progress or (lambda done, total: None)
         random = np.random.default_rng(traffic.seed)
         self._sources = [_Driver(design, source, random) for source in traffic.sources]
-        sinks = [_Taker(design, sink, random, self._log) for sink in traffic.sinks]
+        sinks = [_Taker(design, sink, random, self.log) for sink in traffic.sinks]
         self._ports: list[_Port] = [*self._sources, *sinks]
         self._left, self._quiet, self._was_busy = traffic.beats, 0, False
         self._error = 0
 
-    def log(self) -> Log:
-        """What came; raises `WorkFailed` if not all has passed."""
-        unsent = sum(len(source.beats) for source in self._sources)
-        check_end(self._traffic, self._log, unsent=unsent)
-        return self._log
+    @property
+    def unsent(self) -> int:
+        """Number of beats that were not taken."""
+        return sum(len(source.beats) for source in self._sources)
 
     def testbenches(self) -> list[Testbench]:
         """What runs until nothing happens any more: first the clock of the fabric, then others.
@@ -110,7 +118,7 @@ class StreamBench:
 
     def _look(self, ctx: SimulatorContext, ports: Sequence[_Port]) -> None:
         """Note the beats that pass with the next edge."""
-        beats = sum([port.look(ctx, self._log.clocks) for port in ports])
+        beats = sum([port.look(ctx, self.log.clocks) for port in ports])
         # What comes beyond what must may come for ever.
         if beats and self._left > 0:
             self._quiet = -1  # up to the end of this cycle
@@ -118,7 +126,7 @@ class StreamBench:
 
     def _tick(self, ctx: SimulatorContext) -> None:
         """Note the end of a run, and errors, and that the fabric has one cycle less to go."""
-        log, traffic = self._log, self._traffic
+        log, traffic = self.log, self._traffic
         busy = bool(ctx.get(self._design.busy))
         if self._was_busy and not busy:
             log.runs.append((log.clocks, int(ctx.get(self._design.cycles))))
@@ -139,10 +147,13 @@ class _Port(ABC):
     def __init__(self, design: Assembly, end: Source | Sink, random: np.random.Generator) -> None:
         self._design, self.prefix, self._stall = design, end.prefix, end.stall
         self._random = random
-        self._valid, self._ready = self.signal("tvalid"), self.signal("tready")
+        self._valid, self._ready = self._signal("tvalid"), self._signal("tready")
+        #: The other signals of the stream, by the fields of a beat.
+        self._fields = {field: signal for name, field in SIGNALS.items()
+                        if (signal := self._signal(name)) is not None}  # fmt: skip
 
-    def signal(self, name: str) -> Signal | None:
-        """A signal of the stream, if it has one of that name."""
+    def _signal(self, name: str) -> Any:
+        """Return a signal of the stream, or None."""
         return getattr(self._design, f"{self.prefix}_{name}", None)
 
     @abstractmethod
@@ -160,7 +171,6 @@ class _Driver(_Port):
     def __init__(self, design: Assembly, source: Source, random: np.random.Generator) -> None:
         super().__init__(design, source, random)
         self.beats, self._offered = deque(source.beats), False
-        self._signals = list(map(self.signal, ("tdata", "tlast", "tdest", "tkeep")))
 
     def offer(self, ctx: SimulatorContext) -> None:
         """Offer the next beat, or rest with anything on the other signals."""
@@ -168,12 +178,14 @@ class _Driver(_Port):
             return
         self._offered = bool(self.beats) and self._random.random() >= self._stall
         any_word = int(self._random.integers(1 << 31))
-        rest = Beat(any_word, bool(any_word & 1), any_word, any_word)
         ctx.set(self._valid, self._offered)
-        beat = self.beats[0] if self._offered else rest
-        for signal, value in zip(self._signals, beat, strict=True):
-            if signal is not None:
-                ctx.set(signal, value & (1 << len(signal)) - 1)
+        beat = (
+            self.beats[0]
+            if self._offered
+            else Beat(any_word, bool(any_word & 1), any_word, keep=any_word)
+        )
+        for field, signal in self._fields.items():
+            ctx.set(signal, getattr(beat, field) & (1 << len(signal)) - 1)
 
     def look(self, ctx: SimulatorContext, cycle: int) -> bool:
         """Whether the beat is taken."""
@@ -190,9 +202,8 @@ class _Taker(_Port):
     def __init__(self, design: Assembly, sink: Sink, random: np.random.Generator, log: Log) -> None:
         super().__init__(design, sink, random)
         self._log, self._arrivals = log, log.arrivals.setdefault(sink.prefix, [])
-        self._shown = list(map(self.signal, ("tdata", "tlast", "tid", "tkeep")))
         self._takes = False
-        self._held: Arrival | None = None
+        self._held: Beat | None = None
 
     def offer(self, ctx: SimulatorContext) -> None:
         """Be ready, or not."""
@@ -204,19 +215,19 @@ class _Taker(_Port):
         if not ctx.get(self._valid):
             self._steady(None)
             return False
-        word, last, number, keep = (s is not None and ctx.get(s) for s in self._shown)
-        arrival = Arrival(int(word), bool(last), int(number), cycle, int(keep))
-        self._steady(arrival)
+        shown: dict[str, Any] = {name: ctx.get(each) for name, each in self._fields.items()}
+        beat = Beat(**shown, cycle=cycle)
+        self._steady(beat)
         if not self._takes:
-            self._held = arrival
+            self._held = beat
             return False
         self._held = None
-        self._arrivals.append(arrival)
+        self._arrivals.append(beat)
         return True
 
-    def _steady(self, arrival: Arrival | None) -> None:
+    def _steady(self, beat: Beat | None) -> None:
         """Note if a beat that waits has changed."""
         if self._held is not None and (
-            arrival is None or arrival._replace(cycle=self._held.cycle) != self._held
+            beat is None or beat._replace(cycle=self._held.cycle) != self._held
         ):
             self._log.unsteady = self.prefix

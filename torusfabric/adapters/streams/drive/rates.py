@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...verilog.bench.packets import Packet
+from ..bench.packets import Packet
 from .messages import Exchange
 from .traffic import beat_count
 

@@ -10,11 +10,11 @@ from stream_bench import StreamBench, check, messages_of, streams
 from stream_sections import forced
 
 import torusfabric as tf
+from torusfabric.adapters.streams.drive.simulate import simulate_streams
 from torusfabric.rtl.streams import stream_ports
 from torusfabric.rtl.streams.sections import sections_of
 from torusfabric.simulation.engines import Job
 from torusfabric.simulation.jobs import random_jobs
-from torusfabric.simulation.streams import simulate_streams
 
 #: Waves, tables, groups, sums, rounds; one and several packets each way; runs that choose.
 STREAMS = [

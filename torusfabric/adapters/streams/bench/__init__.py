@@ -1,0 +1,1 @@
+"""The emitted bench of streams, and the packets that simulations have in common with it."""

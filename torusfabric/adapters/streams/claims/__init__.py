@@ -1,0 +1,63 @@
+"""Claims about streams: the modules by induction, packet tables and wires by comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ....contract.claims import Claim
+from ....proof.streams.controls import crossing_harness, tree_harness
+from ....rtl.streams.sections import levels
+from .commands import commands_harness
+from .control import control_harness
+from .loader import loader_harness
+from .tables import check_tables
+from .unloader import unloader_harness
+from .wires import wire_claims
+
+if TYPE_CHECKING:
+    from ....proof.gates import GateText
+    from ....proof.solver import Harness
+    from ....rtl import Fabric
+    from ....verilog.design import Design
+
+__all__ = ["stream_claims", "stream_harnesses"]
+
+
+def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
+    """Yield the harnesses of the engines, the control, and what lies between it and nodes.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather")), width=2, top="stream")
+    >>> [harness.name for harness in stream_harnesses(fabric, tf.emit(fabric))]
+    ['loader', 'unloader', 'stream_control', 'readiness_3_of_nodes']
+    """
+    modules = fabric.netlist.modules
+
+    def shape(name: str) -> Any:
+        return modules[name]().shape
+
+    yield loader_harness(design, shape("loader"))
+    yield unloader_harness(design, shape("unloader"))
+    yield control_harness(design, fabric.program, levels=levels(fabric.nodes))
+    if "commands" in modules:
+        yield commands_harness(design, shape("commands"))
+    for name in modules:
+        if name.startswith("readiness"):
+            yield tree_harness(design, name)
+        if name.endswith("_crossing"):
+            yield crossing_harness(design, name)
+
+
+def stream_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
+    """Yield the claims about packet tables and about wires."""
+    assert fabric.core
+    for name in ("loader", "unloader"):
+        says = f"each {name} finds all words of its node where they lie at the memory port"
+        shape = fabric.netlist.modules[name]().shape
+        check = partial(check_tables, fabric.core, shape)
+        yield Claim(f"packet table of the {name}", "all words", says, check)
+    yield from wire_claims(fabric, text)

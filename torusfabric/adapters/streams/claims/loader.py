@@ -1,0 +1,241 @@
+"""Claims about loaders: every word that is accepted is written once, to its place.
+
+The model counts the words and packets of the message that is loaded, and keeps in a queue the
+faults and lengths of those that wait for their run. The section that is written is never the one of
+a run under way, so that a message that waits stays what it is, whatever comes behind it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....proof.model import Model, by_value, within
+from .engines import (
+    add_runs,
+    add_words,
+    address_of,
+    fact,
+    field_of,
+    full_beats,
+    row_of,
+    section_of,
+    takes_part,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from ....proof.solver import Harness
+    from ....verilog.design import Design
+    from ..engine import EngineShape
+
+__all__ = ["loader_harness"]
+
+
+def loader_harness(design: Design, shape: EngineShape) -> Harness:
+    """Return the harness around a loader."""
+    constants = ["sends", "position"] + ["row"] * (not shape.key_bits)
+    model = Model(design, "loader", constants=constants)
+    add_runs(model, shape.facts.sections, begins_if="loaded")
+    _add_message(model, shape)
+    _add_position(model, shape)
+    _add_faults(model, shape)
+    _add_queue(model, shape)
+    _claim_writes(model, shape)
+    return model.harness(
+        "every word that is accepted is written once, where its row says, never into what a run "
+        "uses; a message waits for its run, with its faults",
+        cycles=4,
+    )
+
+
+def _add_message(model: Model, shape: EngineShape) -> None:
+    """Add the message that is loaded, and whether anything of it is accepted now."""
+    facts, sections = shape.facts, shape.facts.sections
+    bits = sections.number_bits
+    model.register("filling", "filling + ends", bits)
+    known = {"load_mode": facts.form_bits, "load_root": facts.root_bits}
+    valid = "1'b1"
+    if model.has("load_valid"):
+        valid = "load_valid[filling[0]]"
+        for odd, now, then in model.parts("load_valid", 2, 1):
+            begins = f"$past(run_begins && begun[0] == {odd})"
+            model.assume(f"!steady || !{then} || {now} || {begins}")
+        for name in filter(model.has, known):
+            for odd, now, then in model.parts(name, 2, known[name]):
+                stays = f"$past(load_valid[{odd}]) && load_valid[{odd}]"
+                model.assume(f"!steady || !({stays}) || {now} == {then}")
+    for name, width in known.items():
+        value = fact(model, name, "filling[0]", width)
+        # Without a command anything may be there; no word is accepted then.
+        model.wire(name.removeprefix("load_"), f"{valid} ? {value} : 0", max(width, 1))
+    model.assume(f"mode < {len(shape.packets)}" if len(shape.packets) > 1 else "1")
+    model.wire("waiting", f"{bits}'(filling - begun)", bits)
+    room, counts = "waiting < 2", ""
+    if sections.two:
+        room = "2'(filling - ended) != 2"
+        counts = " && occupied == 2'(filling - ended) && occupied < 3"
+    elif model.has("load_valid"):
+        model.assume("!steady || !$past(run_begins) || !load_valid[$past(begun[0])]")
+    model.wire("may", f"{room} && {valid}")
+    model.wire("takes_part", takes_part(shape, "sends", "mode", "root"))
+    model.wire("accepted", "tvalid && tready")
+    model.claims({
+        "accepts_while_there_is_room": "tready == (may && takes_part)",
+        "counts_messages": f"number == filling{counts}",
+        "counts_what_waits": f"waiting < 3 && {bits}'(begun - ended) < 2",
+    })  # fmt: skip
+
+
+def _add_position(model: Model, shape: EngineShape) -> None:
+    """Add the number of the next word and its packet; words beyond the longest packet count not."""
+    most, counts = shape.words.most, by_value([count - 1 for count in shape.counts], "mode")
+    model.wire("beyond", f"at == {most}")
+    model.register("at", "accepted ? (tlast ? 0 : beyond ? at : at + 1) : at", most.bit_length())
+    model.wire("ends_packet", "accepted && tlast")
+    model.wire("last_packet", f"its_packet == {counts}")
+    model.register(
+        "its_packet",
+        "ends_packet ? (last_packet ? 0 : its_packet + 1) : its_packet",
+        max(shape.packet_bits, 1),
+    )
+    model.wire("ends_message", "ends_packet && last_packet")
+    # A node that sends nothing has nothing to wait for.
+    model.wire("ends", "ends_message || (may && !takes_part)")
+    add_words(model, shape.words, "at", "mode", valid="!beyond")
+    claims = {
+        "counts_words": "beyond || index == at",
+        "knows_what_is_beyond": f"full == beyond && at <= {most}",
+        "keeps_to_the_message": "(at == 0 && its_packet == 0) || (may && takes_part)",
+        "keeps_to_the_packets": f"!may || its_packet <= {counts}",
+        "knows_the_last_word": f"at_last == (index == {most - 1})",
+    }
+    if model.has("packet"):
+        claims["counts_packets"] = "packet == its_packet"
+    model.claims(claims)
+
+
+def _add_faults(model: Model, shape: EngineShape) -> None:
+    """Add the faults of the message that is loaded, so far."""
+    most, bits, full = shape.words.most, shape.flit_bits, full_beats(shape)
+    last, torn = "at", "0"
+    if bits:
+        flits = [f"tkeep == {keep} ? {bits}'d{k}" for k, keep in enumerate(full)]
+        last = f"{{at, {' : '.join(flits)} : {bits}'d0}}"
+        some = " || ".join(f"tkeep == {keep}" for keep in full[:-1])
+        torn = f"tkeep != {full[-1]} && !(tlast && ({some}))"
+    last_bits = most.bit_length() + bits
+    model.wire("last_flit_at", last, last_bits)
+    model.register(
+        "first_at", "ends_packet && its_packet == 0 ? last_flit_at : first_at", last_bits
+    )
+    wrong = f"last_flit_at != {shape.most_flits - 1}"
+    if shape.any_length:
+        too_long = f"last_flit_at >= {shape.most_flits}"
+        wrong = f"({too_long} || (its_packet != 0 && last_flit_at != first_at))"
+    model.wire(
+        "bad_length",
+        f"bad_length_so_far || (accepted && ((!tlast && at == {most - 1}) || {torn})) || "
+        f"(ends_packet && {wrong})",
+    )
+    model.wire("bad_destination", f"bad_destination_so_far || {_bad_destination(model, shape)}")
+    for name in ("bad_length", "bad_destination"):
+        model.register(f"{name}_so_far", f"ends_message ? 0 : accepted ? {name} : {name}_so_far")
+    model.claims({
+        "calls_what_is_too_long_wrong": "!beyond || bad_length_so_far",
+        "knows_what_is_wrong":
+            "wrong_so_far == {bad_destination_so_far, bad_length_so_far}",
+    })  # fmt: skip
+    if model.has("first_length"):
+        model.claim(
+            "knows_the_first_length",
+            "its_packet == 0 || bad_length_so_far || first_length == first_at",
+        )
+
+
+def _bad_destination(model: Model, shape: EngineShape) -> str:
+    """Return whether a packet has no destination that there is, or one that had a packet."""
+    if not model.has("tdest"):
+        return "1'b0"
+    # A destination with all bits set needs one bit more to be less than the number of them.
+    wrong = f"{{1'b0, tdest}} >= {by_value(shape.counts, 'mode')}"
+    if shape.packet_bits:
+        # One that there is not may be taken for another: its message is wrong as it is.
+        most, size, at = max(shape.counts), 1 << shape.packet_bits, shape.packet_bits - 1
+        seen = f"seen | ({size}'d1 << tdest[{at}:0])"
+        model.register("seen", f"ends_message ? 0 : ends_packet ? {seen} : seen", size)
+        model.claim("knows_its_destinations", f"sent == seen[{most - 1}:0]")
+        wrong += f" || seen[tdest[{at}:0]]"
+    return f"(ends_packet && {by_value(shape.named, 'mode')} && ({wrong}))"
+
+
+def _add_queue(model: Model, shape: EngineShape) -> None:
+    """Add what is known of the messages that wait: their faults, and their length."""
+    bits, length = 3 + shape.length_bits, ""
+    if shape.length_bits:
+        length = f"{shape.length_bits}'(its_packet == 0 ? last_flit_at : first_at), "
+    faults = "takes_part, takes_part && bad_destination, takes_part && bad_length"
+    model.wire("known", f"{{{length}{faults}}}", bits)
+    model.wire("place", "waiting - run_begins", shape.facts.sections.number_bits)
+    model.register("known_0", "ends && place == 0 ? known : run_begins ? known_1 : known_0", bits)
+    model.register("known_1", "ends && place == 1 ? known : known_1", bits)
+    claims = {
+        "loaded_while_a_message_waits": "loaded == (waiting != 0)",
+        "tells_what_is_wrong": "!loaded || bad == known_0[1:0]",
+        "knows_whether_two_wait": "both == (waiting == 2)",
+        "holds_the_message_behind": f"!both || ({_same('second', 'known_1', shape)})",
+        "holds_the_first_message": f"!loaded || ({_same('first', 'known_0', shape)})",
+    }
+    if shape.some:
+        claims["tells_whether_it_sends"] = "!loaded || counts == known_0[2]"
+    if shape.length_bits:
+        claims["tells_the_length"] = (
+            "!loaded || !known_0[2] || known_0[0] || length == known_0 >> 3"
+        )
+    if model.has("load_valid"):
+        claims["waits_for_its_command"] = (
+            "(waiting == 0 || load_valid[begun[0]]) && (waiting != 2 || load_valid == 3)"
+        )
+    model.claims(claims)
+
+
+def _same(register: str, known: str, shape: EngineShape) -> str:
+    """Return that a register holds what is known, but for a length that matters not."""
+    same = f"{register}[2:0] == {known}[2:0]"
+    if shape.length_bits:
+        same += f" && (!{known}[2] || {known}[0] || {register} >> 3 == {known} >> 3)"
+    return same
+
+
+def _claim_writes(model: Model, shape: EngineShape) -> None:
+    """A cycle after a word was accepted it is written, and nothing else ever is."""
+    sections, table = shape.facts.sections, shape.table
+    model.wire("counts_word", "accepted && !beyond")
+    row = row_of(table, "tdest" if model.has("tdest") else "0", "mode")
+    model.wire("its_row", row, max(table.address_bits, 1))
+    model.wire("row_before", "$past(its_row)", max(table.address_bits, 1))
+    model.wire("mode_before", "$past(mode)", max(shape.facts.form_bits, 1))
+    bank, base = (
+        field_of(table, name, "row_before", "row", "mode_before") for name in ("bank", "base")
+    )
+    claims = {
+        "writes_what_it_accepts_once": "write_enable == (steady && $past(counts_word))",
+        "writes_the_word": f"!write_enable || write_data == $past(tdata[{shape.port.width - 1}:0])",
+        "writes_to_the_right_bank": f"!write_enable || write_bank == {bank}",
+        "writes_to_the_right_address":
+            f"!write_enable || write_address == {address_of(shape, base, '$past(word_within)')}",
+        "writes_into_its_section": "!write_enable || write_section == $past(filling)",
+        "writes_what_no_run_reads":
+            f"!write_enable || !under_way || {section_of('write_section', sections)} != "
+            f"{section_of('ended', sections)}",
+        "writes_into_the_two_next_runs":
+            f"!write_enable || {sections.number_bits}'(write_section - begun) < 2",
+    }  # fmt: skip
+    if shape.key_bits:
+        claims["asks_for_the_row_of_the_word"] = "!counts_word || key == its_row"
+    if shape.keeps:
+        mine = "1'b1"
+        if model.has("tdest"):
+            own = within("position", "mode", shape.facts.position_bits)
+            mine = f"(!{by_value(shape.named, 'mode')} || tdest == {own})"
+        claims["keeps_its_own_words"] = f"own_enable == (steady && $past(counts_word && {mine}))"
+        claims["keeps_them_in_their_order"] = "!own_enable || own_index == $past(at)"
+    model.claims(claims)

@@ -1,0 +1,110 @@
+"""Packet tables: where an engine finds each word is where it lies at the memory port of the core.
+
+The bank and the address of a word follow from its row in the table of the node, of which some bits
+are constants, some are bits of the address of the row, and the others are in a ROM.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....proof.report import refuted
+
+if TYPE_CHECKING:
+    from ....rtl.core import Core
+    from ....topology import BoolArray, IntArray
+    from ..engine import EngineShape
+    from ..table import PacketTable
+
+__all__ = ["check_tables"]
+
+
+def check_tables(core: Core, shape: EngineShape) -> int:
+    """Check the place of each word of packets of all lengths; returns the number of words."""
+    program, count = core.program, 0
+    fields = {name: decoded_field(shape.table, name) for name in shape.table.fields}
+    lengths = range(1, program.flits + 1) if program.any_length else [program.flits]
+    for form, of_form in enumerate(program.forms):
+        for root in range(of_form.groups.size if of_form.any_root else 1):
+            rows, within = _rows_and_steps(shape, form, root, -(-program.flits // core.beat))
+            for length in lengths:
+                wanted, has = _wanted(core, shape, form, length, root)
+                beats = has.shape[2]
+                found = {name: values[:, rows[:, :beats]] for name, values in fields.items()}
+                base, step = found.pop("base"), within[:beats]
+                found["address"] = base | step if shape.address_is_disjoint else base + step
+                for name, values in found.items():
+                    wrong = has & (wanted[name] >= 0) & (wanted[name] != values)
+                    if wrong.any():
+                        at = tuple(np.argwhere(wrong)[0].tolist())
+                        right, here = int(wanted[name][at]), int(values[at])
+                        message = (
+                            f"{name.capitalize()} of word {at[2]} of packet {at[1]} that node "
+                            f"{at[0]} {shape.verb}s must be {right}, not {here}"
+                        )
+                        raise refuted("packet tables", name, message)
+                count += int(has.sum())
+    return count
+
+
+def decoded_field(table: PacketTable, name: str) -> IntArray:
+    """Return a field of all rows, shape (nodes, rows), by the places of its bits."""
+    found, rows = np.zeros_like(table.rom_rows), np.arange(table.rows)
+    for start, packets, blocks, places in zip(
+        table.starts, table.packet_bits, table.block_bits, table.places(name), strict=True
+    ):
+        here = slice(start, start + (1 << packets + blocks))
+        for bit, (kind, number) in enumerate(places):
+            source = {"constant": np.array(number), "address": rows[here] >> number & 1}.get(
+                kind, table.rom_rows[:, here] >> number & 1
+            )
+            found[:, here] |= source << bit
+    return found
+
+
+def _rows_and_steps(
+    shape: EngineShape, form: int, root: int, beats: int
+) -> tuple[IntArray, IntArray]:
+    """Return the row of each word of each packet, and its distance from the first of its block."""
+    words, packets, table = shape.words, shape.packets[form], shape.table
+    packet = np.array([root]) if packets.by_root else np.arange(packets.count)
+    index = np.arange(beats)
+    if words.in_turn:
+        step, block = np.divmod(index, packets.blocks)
+    else:
+        block, step = np.divmod(index, words.block if packets.blocks > 1 else beats)
+    rows: IntArray = table.starts[form] + (packet[:, None] << table.block_bits[form]) + block
+    return rows, step * packets.pitch
+
+
+def _wanted(
+    core: Core, shape: EngineShape, form: int, length: int, root: int
+) -> tuple[dict[str, IntArray], BoolArray]:
+    """Return the place of each word, -1 where it does not matter, and which words there are.
+
+    All arrays have the shape (nodes, packets, words).
+    """
+    packets, received = shape.packets[form], shape.verb == "unload"
+    first = core.beat * np.arange(-(-length // core.beat))
+    words = np.arange(packets.count)[:, None] * length + first
+    bank, address = (
+        each.reshape(len(core.nodes), *words.shape)
+        for each in core.places(
+            received=received, form=form, words=words.ravel(), length=length, root=root
+        )
+    )
+    if packets.numbers is not None:
+        bank, address = (
+            np.take_along_axis(each, packets.numbers[..., None], axis=1) for each in (bank, address)
+        )
+    own = np.array([memory.own for memory in core.rows.memories])[bank] & received
+    position = core.program.forms[form].groups.position[core.nodes]
+    here = packets.there & ((position == root) | (not packets.at_root))
+    wanted = {
+        "bank": np.where(own, -1, bank),
+        "address": np.where(own, -1, address),
+        "own": own.astype(int),
+    }
+    return wanted, here[:, None, None] & (address >= 0)

@@ -1,0 +1,284 @@
+"""Whole runs between loaders and unloaders: what these give to nodes, and what nodes show.
+
+A run has a number. Its lowest bits are the section of the memories; one bit more tells messages
+apart that lie in the own block of a node. Other messages are loaded, and other runs go on, at the
+same time: they do anything that they may, in other sections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....proof.accesses import Access, Steps, of_runs
+from ....proof.memory_runs import MemoryRuns
+from ....proof.messages import Locations, Run, in_beats
+from ....proof.runs import Meanwhile, Variant
+from ....proof.snapshot import Snapshot, arrays, of_all, spread, unchanged, with_arrays
+from ....proof.symbols import UNKNOWN
+from ....rtl.netlist import Role
+from ....topology import BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from ....proof.machine import Machine, Override
+    from ....rtl import Fabric
+    from ..engine import EngineShape
+
+__all__ = ["StreamAccess", "StreamRuns"]
+
+#: Cycles from the start of a run until nodes know its section.
+SETTLED = 4
+
+#: The enables of writes, and the port that says which bytes of a word are there.
+LOADS, KEEP = ("write_enable", "own_enable"), "tkeep"
+
+
+class StreamAccess(Access):
+    """What a loader and an unloader give to each node.
+
+    Attributes
+    ----------
+    loader : EngineShape
+        The shape of all loaders.
+    number : int
+        The number of the run that is carried out.
+    lead : int
+        Cycles from `ends` of the run port to the last cycle of a run.
+    """
+
+    port, refuses, follows = "tdata", False, 1
+
+    def __init__(self, fabric: Fabric, machine: Machine) -> None:
+        super().__init__(fabric, machine)
+        assert fabric.core
+        self._core = fabric.core
+        self._outlets: dict[str, list[int]] = {
+            module: [int(name.rsplit("_", 1)[1]) for name in group.names]
+            for module, group in machine.groups.items()
+            if fabric.netlist.roles.get(module.removeprefix(fabric.prefix)) is Role.OUTLET
+        }
+        self.nodes = self.nodes | self._outlets
+        self.loader: EngineShape = fabric.netlist.modules["loader"]().shape
+        # The receiver waits before every step of a read.
+        self.answer, self.number = 2 * self.loader.port.answer, 0
+        self.lead = self._core.run_port.lead
+        sequencer = next(iter(fabric.netlist.having(Role.SEQUENCER)))
+        # A start that is sampled comes from one net.
+        self._nets = {name: part.net for name, (part,) in sequencer.inputs.items()}
+        self._nets |= sequencer.outputs
+
+    def net(self, name: str) -> str:
+        """Return the net of an input or an output of the sequencer."""
+        return self._nets.get(name, name)
+
+    @property
+    def shown(self) -> dict[str, list[int]]:
+        """The nodes of each module that shows the data of streams."""
+        return self._outlets
+
+    def idle(self) -> dict[str, IntArray]:
+        """Return what drives nets while nothing is loaded."""
+        names = [name for name in self.machine.text.nets if name.startswith(LOADS)]
+        return dict.fromkeys(names, np.array([[0]]))
+
+    def asked(self, runs: Sequence[Run]) -> dict[str, IntArray]:
+        """Return the numbers that the run port samples with starts."""
+        forms = [run.form(self.program) for run in runs]
+        section = self.number % self.loader.facts.sections.count
+        found = {
+            "entry": np.array(forms),
+            "root": np.array([run.root for run in runs]),
+            "operation": np.array([run.operation for run in runs]),
+            "section": np.full(len(runs), section),
+        }
+        return found if len(self.program.forms) > 1 else found | self.last_flits(runs)
+
+    def last_flits(self, runs: Sequence[Run]) -> dict[str, IntArray]:
+        """Return the number of the last flit of a block in each run."""
+        forms = [self.program.forms[run.form(self.program)] for run in runs]
+        last = [0 if form.loop.padded else form.block_of(run.length) - 1
+                for form, run in zip(forms, runs, strict=True)]  # fmt: skip
+        return {"last": np.array(last)}
+
+    def writes(self, runs: Sequence[Run]) -> Steps:
+        """Return the writes of loaders, and what they keep in own blocks."""
+        bank, address = self.located(runs, self._sent, ends_at_once=True)
+        own = of_runs([self._own_index(run) for run in runs], ends_at_once=True)
+        there = address >= 0
+        numbers = {
+            "write_enable": there.astype(int),
+            "write_bank": bank,
+            "write_address": address,
+            "own_enable": (there & (own >= 0)).astype(int),
+            "own_index": own,
+        }
+        return Steps(
+            len(address),
+            numbers,
+            {"write_data": self.sent(runs)},
+            always=self.everywhere(write_section=self.number),
+            otherwise=dict.fromkeys(LOADS, 0),
+        )
+
+    def everywhere(self, **numbers: int) -> dict[str, IntArray]:
+        """Return numbers of runs as inputs of all nodes."""
+        wrap, nodes = 2 * self.loader.facts.sections.count, self.program.topology.nodes
+        return {port: np.full(nodes, number % wrap) for port, number in numbers.items()}
+
+    def _sent(self, run: Run) -> Locations:
+        """Return where each word lies that each node sends; nodes that send nothing have none."""
+        form = run.form(self.program)
+        bank, address = self._core.places(
+            received=False, form=form, length=run.length, root=run.root
+        )
+        packets, position = self.loader.packets[form], self.program.forms[form].groups.position
+        sends: BoolArray = packets.there & ((position == run.root) | (not packets.at_root))
+        return Locations(bank, np.where(sends[:, None], address, -1))
+
+    def _index(self, words: int, length: int) -> IntArray:
+        """Return the number in its packet of each beat of some words, shape (1, beats)."""
+        index = np.arange(words)[None] % length
+        return in_beats(index, length, self.beat)[..., 0] // self.beat
+
+    def _flits(self, words: int, length: int) -> IntArray:
+        """Return the flits of each beat of some words, shape (1, beats)."""
+        return (in_beats(np.arange(words)[None], length, self.beat) >= 0).sum(axis=-1)
+
+    def _own_index(self, run: Run) -> IntArray:
+        """Return the number in its packet of each beat that is for its own node; else -1."""
+        part = self.program.part(run.form(self.program))
+        index = self._index(words := part.layout.send_words(run.length), run.length)
+        if not part.schedule.collective.personal:
+            return np.repeat(index, self.program.topology.nodes, axis=0)
+        packet = in_beats(np.arange(words)[None] // run.length, run.length, self.beat)[..., 0]
+        return np.where(part.groups.position[:, None] == packet, index, -1)
+
+    def _received(self, run: Run) -> Locations:
+        """Return where each word lies that each node receives."""
+        form = run.form(self.program)
+        return Locations(
+            *self._core.places(received=True, form=form, length=run.length, root=run.root)
+        )
+
+    def reads(self, runs: Sequence[Run]) -> Steps:
+        """Return the reads of unloaders, in the order of words, while other runs go on."""
+        bank, address = self.located(runs, self._received)
+        own = self._own_memories[bank] & (address >= 0)
+        counts = [(self._received(run).address.shape[1], run.length) for run in runs]
+        there, index = np.ones_like(address), of_runs([self._index(*each) for each in counts])
+        flits = of_runs([self._flits(*each) for each in counts])
+        numbers = {
+            "read_advance": there,
+            "read_bank": np.where(own, UNKNOWN, bank),
+            "read_address": np.where(own, UNKNOWN, address),
+            "read_section": self.number * there,
+            "read_own": own.astype(int),
+            "read_index": there * index,
+            KEEP: there * flits,
+        }
+        others = self.everywhere(section=self.number + 1, write_section=self.number + 1)
+        return Steps(len(address), numbers | dict.fromkeys(LOADS, UNKNOWN * there), always=others)
+
+    def at(self, steps: Steps, step: int) -> dict[str, Override]:
+        """Return what nodes are given in a step; a read takes several, of which half are pauses."""
+        if step and KEEP in steps.numbers:
+            there, known = steps.numbers["read_advance"], (KEEP, *LOADS)
+            numbers = {port: steps.numbers[port] for port in known}
+            numbers["read_advance"] = there * (1 - step % 2)
+            steps, step = replace(steps, numbers=numbers), 0
+        return super().at(steps, step)
+
+    def bits(self, module: str, port: str, values: IntArray) -> IntArray:
+        """Return numbers as bits of a port; for bytes, the number is the flits that are there."""
+        if port != KEEP:
+            return super().bits(module, port, values)
+        places = np.array(self.machine.groups[module].program.inputs.get(port, []), int)
+        flit = places // max(self.loader.keep_bits // self.beat, 1)
+        return (flit[:, None, None] < values[None]).astype(int)
+
+    @property
+    def _own_memories(self) -> BoolArray:
+        """True for each memory of the core that has words that a node sends."""
+        return np.array([memory.own for memory in self._core.rows.memories])
+
+
+class StreamRuns(MemoryRuns):
+    """Runs of each number, while other runs go on in other sections."""
+
+    access: StreamAccess
+
+    def __init__(self, access: StreamAccess) -> None:
+        super().__init__(access)
+        self._sections = access.loader.facts.sections
+        self.variants = tuple(
+            Variant(number, every=number < self._sections.count)
+            for number in range(2 * self._sections.count)
+        )
+
+    def prove(
+        self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
+    ) -> Snapshot:
+        """Carry out runs of a number, which begin in the cycle after the last write."""
+        cycles, access, number = self.prepare(runs), self.access, variant
+        access.number, rest = number, spread(rest, len(runs))
+        writes, buffers = access.writes(runs), self._sections.buffers
+        begin = self.written(rest, writes, writes.count)
+        self._disturb(begin, range(number - buffers + 1, number), [number + 1])
+        ahead = [access.at(self._loads(number + k), 0) for k in range(1, buffers)]
+        last_flits = self.starts.numbers(access.last_flits(runs))
+        meanwhile = Meanwhile(
+            driven=lambda cycle: {} if cycle else last_flits,
+            overrides=lambda cycle: ahead[cycle % len(ahead)],
+            look=lambda cycle: self._look(runs, cycles, cycle),
+        )
+        now, left = self.carry_out(runs, cycles, with_arrays(begin, [*arrays(rest)]), meanwhile)
+        if compares:
+            # Until a run is unloaded, as many follow as there are other buffers.
+            loads = range(number + 1, number + buffers + 2)
+            now = unchanged(self.rested(now), left)
+            self._disturb(now, range(number + 1, number + buffers), loads)
+            self.read(runs, cycles, self._anything(now, number + 1))
+        return of_all(left, len(runs))
+
+    def _loads(self, number: int, **others: int) -> Steps:
+        """Return steps in which loaders do anything with a message."""
+        always = self.access.everywhere(write_section=number, **others)
+        return Steps(0, {}, always=always, otherwise=dict.fromkeys(LOADS, UNKNOWN))
+
+    def _look(self, runs: Sequence[Run], cycles: IntArray, cycle: int) -> None:
+        """Check when the sequencer tells the control that a run ends."""
+        if cycle < 0:
+            return
+        lead = self.access.lead
+        for signal, wanted in (
+            # No run ends in its first cycle.
+            ("ends", (cycle == cycles - 1 - lead) & (cycle > 0)),
+            ("ending", cycle == cycles - 2),
+            ("idle", cycle >= cycles - 1),
+        ):
+            self.check(runs, cycle, signal, wanted)
+
+    def _anything(self, now: Snapshot, number: int) -> Snapshot:
+        """Return a state with the memories of another, in which nodes use the section of a run."""
+        machine, access = self.machine, self.access
+        known = machine.unknown()
+        for _ in range(SETTLED):
+            machine.settle(known, {}, access.at(self._loads(number, section=number), 0))
+            known = machine.after(known)
+        return with_arrays(now, [*arrays(known)])
+
+    def _disturb(self, now: Snapshot, runs: Iterable[int], loads: Iterable[int]) -> None:
+        """Let some runs go on, and some messages be loaded, in place; they may do anything.
+
+        Nothing is known of registers but the section, so that what one cycle leaves all will.
+        """
+        machine, access = self.machine, self.access
+        for number in runs:
+            anything = self._anything(now, number)
+            for load in loads:
+                loading = access.at(self._loads(load, section=number), 0)
+                machine.settle(anything, {}, loading)
+                machine.after(anything)

@@ -1,0 +1,126 @@
+"""The driver of streams of a compiled model: one call of a library runs all traffic."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....errors import WorkFailed
+from ....simulation.engines.calls import fields, from_chunks, to_chunks, watched
+from .beats import SIGNALS, Beat, Log, Sink, Source
+
+if TYPE_CHECKING:
+    from ....simulation.engines.base import Progress
+    from ....simulation.engines.session import Session
+    from .traffic import StreamTraffic
+
+__all__ = ["run_compiled"]
+
+#: Words that are kept of a stream beyond those that must come.
+MORE = 16
+
+#: Numbers of which a stall is a part: those of 32 bits.
+ALL = 1 << 32
+
+
+class CStream(ctypes.Structure):
+    """As `Stream` in ``streams.cc``."""
+
+    _fields_ = fields("valid* ready* fields* field_count beats* row capacity passed stall")
+
+
+class CStreamTask(ctypes.Structure):
+    """As `StreamTask` in ``streams.cc``."""
+
+    _fields_ = fields(
+        "sources* source_count sinks* sink_count busy* cycles* runs* run_capacity run_count "
+        "error* errors* error_capacity error_count beats patience settling seed clocks "
+        "unsteady done stop file_error"
+    )
+
+
+class Stream:
+    """The beats of one end of a stream, as rows of chunks.
+
+    Parameters
+    ----------
+    sent : sequence of Beat
+        The beats that are sent.
+    room : int
+        Number of beats that can be received.
+
+    Attributes
+    ----------
+    in_c : CStream
+        The structure that the library is given.
+    """
+
+    def __init__(
+        self, session: Session, end: Source | Sink, sent: Sequence[Beat] = (), room: int = 0
+    ) -> None:
+        widths = session.model.netlist.inputs | session.model.netlist.outputs
+        self._bits = {name: widths[port] for name in SIGNALS
+                      if (port := f"{end.prefix}_{name}") in widths}  # fmt: skip
+        self._chunks = [-(-bits // 32) for bits in self._bits.values()]
+        self._rows = np.zeros((room, sum(self._chunks) + 1), np.uint32)
+        if sent:
+            columns = (
+                to_chunks([getattr(beat, SIGNALS[name]) for beat in sent], bits)
+                for name, bits in self._bits.items()
+            )
+            self._rows = np.hstack([*columns])
+        names = ("tvalid", "tready", *self._bits)
+        valid, ready, *values = (session.address(f"{end.prefix}_{name}") for name in names)
+        # The struct `Field` has numbers and addresses of 64 bits.
+        listed = np.array([values, self._chunks, [*self._bits.values()]], np.uint64).T
+        self.in_c = CStream(
+            valid, ready, session.keep(listed), len(listed), self._rows.ctypes.data,
+            sum(self._chunks), len(self._rows), 0, round(end.stall * ALL),
+        )  # fmt: skip
+
+    def received(self, count: int) -> list[Beat]:
+        """Return the first beats that were received."""
+        rows = self._rows[:count]
+        *columns, cycles = np.split(rows, np.cumsum(self._chunks), axis=1)
+        found = {"cycle": cycles[:, 0].tolist()}
+        for column, (name, bits) in zip(columns, self._bits.items(), strict=True):
+            found[SIGNALS[name]] = from_chunks(column, bits).tolist()
+        return [*map(Beat, *(found.get(name, [0] * len(rows)) for name in Beat._fields))]
+
+
+def run_compiled(
+    session: Session, traffic: StreamTraffic, progress: Progress | None
+) -> tuple[Log, int]:
+    """Run all traffic; returns what came, and the number of beats that were not taken."""
+    sources = [Stream(session, each, each.beats) for each in traffic.sources]
+    sinks = [Stream(session, each, room=each.expected + MORE) for each in traffic.sinks]
+    c_sources, c_sinks = (
+        (CStream * len(made))(*(each.in_c for each in made)) for made in (sources, sinks)
+    )
+    runs = np.zeros((sum(len(each.beats) for each in traffic.sources) + MORE, 2), np.uint32)
+    errors = np.zeros(len(runs), np.uint32)
+    task = CStreamTask(
+        sources=ctypes.addressof(c_sources), source_count=len(sources),
+        sinks=ctypes.addressof(c_sinks), sink_count=len(sinks),
+        busy=session.address("busy"), cycles=session.address("cycles"),
+        runs=runs.ctypes.data, run_capacity=len(runs),
+        error=session.address("error"), errors=errors.ctypes.data, error_capacity=len(errors),
+        beats=traffic.beats, patience=traffic.patience, settling=traffic.settling,
+        seed=traffic.seed,
+    )  # fmt: skip
+    report = (lambda done: progress(done, traffic.beats)) if progress else None
+    call = partial(session.library.model_run_streams, ctypes.c_void_p(session.handle))
+    if watched(lambda task: call(ctypes.byref(task)), task, report):
+        raise WorkFailed("Fabric must come to an end, not be stopped")
+    log = Log(clocks=task.clocks)
+    log.runs = [tuple(run) for run in runs[: task.run_count].tolist()]
+    log.errors = errors[: task.error_count].tolist()
+    for sink, made, c_sink in zip(traffic.sinks, sinks, c_sinks, strict=True):
+        log.arrivals[sink.prefix] = made.received(c_sink.passed)
+    if task.unsteady:
+        log.unsteady = traffic.sinks[task.unsteady - 1].prefix
+    return log, sum(source.capacity - source.passed for source in c_sources)

@@ -1,0 +1,158 @@
+"""The traffic of streams for some runs: packets, commands and images as beats, and its drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ....contract.traffic import Traffic
+from ....errors import WorkFailed
+from ....rtl.fabric import Fabric
+from ....rtl.run_choices import RunError
+from ....rtl.streams import needs_commands
+from ....rtl.streams.ports import COMMAND, LOAD, STATUS
+from ..bench.packets import Packet
+from .amaranth import StreamBench
+from .beats import STATUS_SINK, Beat, Log, Sink, Source
+from .compiled import run_compiled
+
+if TYPE_CHECKING:
+    from ....rtl.assembly import Assembly
+    from ....simulation.engines.base import Progress
+    from ....simulation.engines.session import Session
+    from .messages import Planned
+
+__all__ = ["StreamTraffic", "beat_count", "beats_of", "traffic_of"]
+
+#: Cycles after the last beat in which no other may come.
+SETTLING = 64
+
+#: Cycles without any beat after which the simulation is given up, beside those of the longest run.
+PATIENCE = 500
+
+
+@dataclass(frozen=True)
+class StreamTraffic(Traffic):
+    """The beats of all streams.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the cycles in which ports rest.
+    patience, settling : int
+        Cycles without any beat after which the simulation ends: while beats are missing, and at the
+        end.
+    loads : bool
+        True if the first command loads an image.
+    """
+
+    sources: list[Source]
+    sinks: list[Sink]
+    seed: int
+    patience: int
+    settling: int = SETTLING
+    loads: bool = False
+
+    @property
+    def beats(self) -> int:
+        """Number of all beats that are sent and received."""
+        return sum(len(s.beats) for s in self.sources) + sum(s.expected for s in self.sinks)
+
+    def simulate(self, design: Assembly, run: Callable[..., Any], progress: Progress | None) -> Log:
+        """Drive the ports in Amaranth's simulator."""
+        bench = StreamBench(design, self, progress)
+        run(*bench.testbenches())
+        self.check_log(bench.log, bench.unsent)
+        return bench.log
+
+    def run_compiled(self, session: Session, progress: Progress | None) -> Log:
+        """Drive the ports of a compiled model."""
+        log, unsent = run_compiled(session, self, progress)
+        self.check_log(log, unsent)
+        return log
+
+    def check_log(self, log: Log, unsent: int) -> None:
+        """Check that all words have passed.
+
+        Raises
+        ------
+        WorkFailed
+            If a word is missing, was not taken, or has changed while it waited.
+        """
+        if self.loads and any(arrival.word for arrival in log.arrivals[STATUS_SINK][1:2]):
+            raise WorkFailed("Image must be taken by the fabric, not refused")
+        if log.unsteady:
+            raise WorkFailed(f"Word that waits at {log.unsteady} must stay as it is, not change")
+        missing = sum(max(sink.expected - len(log.arrivals[sink.prefix]), 0) for sink in self.sinks)
+        if missing or unsent:
+            raise WorkFailed(
+                f"Fabric must take and give all words, not rest after {log.clocks} cycles with "
+                f"{unsent} not taken and {missing} not given"
+            )
+
+
+def traffic_of(
+    fabric: Fabric,
+    runs: Sequence[Planned],
+    *,
+    stall: float,
+    seed: int,
+    cycles: int,
+) -> StreamTraffic:
+    """The traffic of all streams for some runs, one after another.
+
+    Parameters
+    ----------
+    runs : sequence of Planned
+        Of whose jobs the commands are, if the fabric takes any.
+    stall : float
+        How likely it is that any port rests in a cycle.
+    cycles : int
+        Those of the longest run.
+    """
+    exchanges = [run.exchange for run in runs]
+    sources, sinks = [], []
+    for node in range(fabric.nodes):
+        sent = (packet for exchange in exchanges for packet in exchange.sent[node])
+        received = (packet for exchange in exchanges for packet in exchange.received[node])
+        sources.append(
+            Source(f"s_axis_{node}", list(beats_of(sent, fabric.width, fabric.beat)), stall)
+        )
+        count = sum(beat_count(packet, fabric.beat) for packet in received)
+        sinks.append(Sink(f"m_axis_{node}", count, stall))
+    if needs_commands(fabric.program):
+        modes, commands = fabric.program.modes, list[Beat]()
+        for number, run in enumerate(runs):
+            # In a mode with a form for some lengths only, a run has to say its length.
+            mode = run.job.mode or 0
+            says = mode < len(modes) and len(modes[mode].forms) > 1
+            values = {name: value or 0 for name, value in run.job._asdict().items()}
+            # Every second command leaves the length to the packets.
+            if number % 2 and run.error is not RunError.LENGTH and not says:
+                values["length"] = 0
+            values["tag"] = number
+            commands += [Beat(values[name], name == COMMAND[-1]) for name in COMMAND]
+        if fabric.empty:
+            words = [LOAD] + [0] * (len(COMMAND) - 1) + fabric.image.words
+            loading = [Beat(word, k == len(words) - 1) for k, word in enumerate(words)]
+            commands = [*loading, *commands]
+        sources.append(Source("s_axis_cmd", commands, stall))
+        sinks.append(Sink(STATUS_SINK, len(STATUS) * (len(runs) + fabric.empty), stall))
+    patience = round((PATIENCE + cycles) / max(1 - stall, 0.01))
+    return StreamTraffic(sources, sinks, seed, patience, loads=fabric.empty)
+
+
+def beat_count(packet: Packet, beat: int) -> int:
+    """How many beats a packet has."""
+    return -(-len(packet.words) // beat)
+
+
+def beats_of(packets: Iterable[Packet], width: int, beat: int = 1) -> Iterable[Beat]:
+    """The beats of packets, of so many flits each."""
+    for number, words in packets:
+        for start in range(0, len(words), beat):
+            flits = words[start : start + beat]
+            word = sum(flit << k * width for k, flit in enumerate(flits))
+            keep = (1 << len(flits) * width // 8) - 1
+            yield Beat(word, start + beat >= len(words), number, keep=keep)

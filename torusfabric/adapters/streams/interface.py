@@ -1,0 +1,127 @@
+"""The declarations of streams for manifest, files, bench and proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...contract.assertions import Assertion, handshake
+from ...contract.interface import Interface
+from ...contract.ports import Protocol, grouped_ports
+from ...rtl.streams.ports import COMMAND, LOAD, STATUS, Clocks, needs_commands, stream_ports
+
+if TYPE_CHECKING:
+    from ...contract.claims import Claim
+    from ...program import Program
+    from ...proof.gates import GateText
+    from ...proof.machine import Machine
+    from ...proof.runs import Runs
+    from ...proof.solver import Harness
+    from ...rtl import Fabric
+    from ...verilog.design import Design
+
+__all__ = ["StreamInterface"]
+
+#: The folder of the files of benches.
+SOURCES = Path(__file__).parent / "bench" / "files"
+
+#: The files of all benches.
+BENCH = {
+    "test_fabric.py": SOURCES / "test_streams.py",
+    "stream_port.py": SOURCES / "stream_port.py",
+    "packets.py": SOURCES.parent / "packets.py",
+}
+
+#: The file of a bench behind registers.
+REGISTERS = "command_registers.py"
+
+#: The purpose of the ports of the watch.
+WATCH_PORTS = grouped_ports(
+    {
+        ("status", Protocol.LEVEL): {
+            "stalled": "a node has kept runs waiting for longer than the timeout",
+            "stalled_node": "its number, while stalled",
+            "stalled_sends": "while stalled, whether it has not sent; else it has not taken what "
+            "it received",
+        },
+    }
+)
+
+
+class StreamInterface(Interface):
+    """Streams of each node, and those of commands and statuses or a run port in their place.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a flit.
+    clocks : Clocks
+        The clocks of the streams of nodes.
+    beat : int
+        Flits of a word of the streams of nodes.
+    has_run_port : bool
+        True if registers start runs.
+    """
+
+    kernel = Path(__file__).parent / "drive" / "streams.cc"
+
+    def __init__(
+        self, program: Program, width: int, clocks: Clocks, beat: int, *, has_run_port: bool
+    ) -> None:
+        self._program, self._has_run_port = program, has_run_port
+        self.ports = WATCH_PORTS | stream_ports(program, width, clocks, beat=beat)
+
+    @property
+    def drive(self) -> Any:
+        """The simulation of packets."""
+        from . import drive  # when it is asked for
+
+        return drive
+
+    def facts(self) -> dict[str, Any]:
+        """Return the words of commands and statuses, and the mode that is a barrier."""
+        program = self._program
+        if not needs_commands(program):
+            return {}
+        barrier = {"barrier": len(program.modes)} if program.barrier else {}
+        load = {"load_mode": LOAD} if program.loaded else {}
+        return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **load}
+
+    def bench(self) -> dict[str, Path]:
+        """Return the sources of what sends packets, and checks those that come."""
+        return BENCH | ({REGISTERS: SOURCES / REGISTERS} if self._has_run_port else {})
+
+    def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
+        """Yield the rules of the handshake of each stream."""
+        for valid in ports:
+            prefix = valid.removesuffix("valid")
+            if prefix.startswith(("s_axis_", "m_axis_")) and prefix != valid:
+                payload = [name for name in ports if name.startswith(prefix)
+                           and name not in (valid, f"{prefix}ready")]  # fmt: skip
+                yield from handshake(ports, prefix, payload)
+
+    def harnesses(self, fabric: Fabric, design: Design) -> Iterable[Harness]:
+        """Return the harnesses of the engines, the control, and what lies between nodes."""
+        from .claims import stream_harnesses  # when it is asked for
+
+        return stream_harnesses(fabric, design) if fabric.core else ()
+
+    def claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
+        """Return the claims about packet tables, and about wires of nodes and of the control."""
+        from .claims import stream_claims  # when it is asked for
+
+        return stream_claims(fabric, text) if fabric.core else ()
+
+    def runs(self, fabric: Fabric, machine: Machine) -> Runs | None:
+        """Return whole runs from loaders to unloaders."""
+        from .claims.whole_runs import StreamAccess, StreamRuns  # when it is asked for
+
+        return StreamRuns(StreamAccess(fabric, machine)) if fabric.core else None
+
+    def assumptions(self) -> Iterator[str]:
+        """Yield what is not proved."""
+        if not self._program.loaded:
+            yield "A run that begins in the last cycle of another does what it does after a rest."
+        if self._has_run_port:
+            yield "The registers behind the bus give commands, and take statuses, as streams do."

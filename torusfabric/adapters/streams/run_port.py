@@ -1,0 +1,111 @@
+"""The run port of a fabric with streams: starts become commands, and statuses show how runs went.
+
+An adapter such as a bus stands in front of it, as in front of the run port of a core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from amaranth.hdl import Const, Module, Signal, Value
+from amaranth.lib.wiring import In, Out
+
+from ...rtl.memories import address_width, choose
+from ...rtl.modules import Leaf
+from ...rtl.netlist import Role, add_single
+from ...rtl.run_choices import ERROR_BITS, RunChoices
+from ...rtl.streams.ports import COMMAND, COMMAND_BITS, COMMAND_NETS, STATUS, command_members
+
+if TYPE_CHECKING:
+    from ...program import Program
+    from ...rtl.core.core import CoreBuilder
+
+__all__ = ["CommandPort", "add_run_port"]
+
+#: The state of the last run, and its bits.
+STATES = {"busy": 1, "done": 1, "error": ERROR_BITS, "cycles": 32}
+
+
+def add_run_port(build: CoreBuilder, program: Program) -> None:
+    """Replace the streams of commands and statuses of a fabric by a run port."""
+    modes = len(program.modes) + program.barrier
+    choices = RunChoices.of(program).inputs
+    choices = dict(choices) | ({"mode": address_width(modes)} if modes > 1 else {})
+    ports = {"start": 1, **choices, **STATES}
+    _, outputs = build.enclose({name: f"run_{name}" for name in ports})
+    for name in ("start", *choices):
+        build.add_input(name, ports[name])
+    add_single(build, "run_commands", Role.BUS, partial(CommandPort, choices), renamed=COMMAND_NETS)
+    for name, bits in (STATES | outputs).items():
+        if name in STATES or name.startswith("stalled"):
+            build.add_output(name, bits)
+
+
+class CommandPort(Leaf):
+    """Sends a command for each start, and keeps what its status says.
+
+    Parameters
+    ----------
+    choices : mapping of str to int
+        What is chosen for a run, by the names of `COMMAND`, and its bits.
+
+    Members
+    -------
+    start : In(1)
+        A pulse of one cycle sends a command; ignored while busy.
+    mode, length, root, operation : In
+        Sampled with it, as far as there is a choice.
+    busy, done, error, cycles : Out
+        From the edge after the start until the status has come; then done, until the next start.
+    tdata, tvalid, tlast, tready : Out, In
+    status_tdata, status_tvalid, status_tlast, status_tready : In, Out
+        The streams of commands and of statuses.
+    """
+
+    def __init__(self, choices: Mapping[str, int]) -> None:
+        self._choices = dict(choices)
+        super().__init__(
+            {
+                "start": In(1),
+                **{name: In(bits) for name, bits in choices.items()},
+                **{name: Out(bits) for name, bits in STATES.items()},
+                **{name: each.flip() for name, each in command_members().items()},
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the words that are sent, and what is kept of those that come."""
+        m = Module()
+        number, begins = Signal(range(len(COMMAND)), name="number"), Signal(name="begins")
+        words: list[Value] = []
+        m.d.comb += begins.eq(self.value("start") & ~self.busy)
+        for name in COMMAND:
+            kept: Value = Const(0, COMMAND_BITS)
+            if name in self._choices:
+                kept = Signal(self._choices[name], name=f"kept_{name}", reset_less=True)
+                with m.If(begins):
+                    m.d.sync += kept.eq(self.value(name))
+            words.append(kept)
+        comes = self.value("status_tvalid")
+        beat = Signal(range(len(STATUS)), name="status_beat")
+        m.d.comb += [
+            self.tdata.eq(choose(words, number)),
+            self.tlast.eq(number == len(COMMAND) - 1),
+            self.status_tready.eq(1),
+        ]
+        with m.If(begins):
+            m.d.sync += [self.busy.eq(1), self.done.eq(0), self.tvalid.eq(1)]
+        with m.If(self.tvalid & self.value("tready")):
+            m.d.sync += [self.tvalid.eq(~self.tlast), number.eq(number + 1)]
+            with m.If(self.tlast):
+                m.d.sync += number.eq(0)
+        with m.If(comes):
+            m.d.sync += beat.eq(beat + 1)
+            with m.If(beat == STATUS.index("error")):
+                m.d.sync += self.error.eq(self.value("status_tdata"))
+            with m.If(self.value("status_tlast")):
+                m.d.sync += [beat.eq(0), self.cycles.eq(self.value("status_tdata"))]
+                m.d.sync += [self.busy.eq(0), self.done.eq(1)]
+        return m
