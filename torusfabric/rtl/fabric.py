@@ -232,7 +232,7 @@ class Fabric(wiring.Component):
     @cached_property
     def loading(self) -> Any:
         """The loaded tables on a core; for now not with streams."""
-        if not self.frame or self.frame.streams:
+        if not self.frame:
             return None
         loading = import_module("torusfabric.adapters.loading.hardware")
         return loading.Loading(self.frame, self.width, None if self.empty else self.image)
@@ -329,6 +329,8 @@ class Fabric(wiring.Component):
 
     def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
+        if self.loading and self.top is Top.STREAM:
+            return self.loading.add_streams(self.core, self.clocks, self.timeout)
         if self.loading:
             return self.loading.add_fabric(self.core)
         if self.core:

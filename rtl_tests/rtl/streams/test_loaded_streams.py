@@ -15,11 +15,11 @@ from torusfabric.adapters.streams.drive.messages import Planned, draw_exchange
 from torusfabric.adapters.streams.drive.simulate import draw_jobs, simulate_streams
 from torusfabric.adapters.streams.drive.traffic import traffic_of
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.program.frame import Frame
-from torusfabric.program.loadable import LoadableMode
+from torusfabric.adapters.loading.room import room_for
+from torusfabric.adapters.loading.loadable import LoadableMode
 from torusfabric.proof import prove
-from torusfabric.rtl.loaded import contents
-from torusfabric.rtl.loaded.image import Image
+from torusfabric.adapters.loading import contents
+from torusfabric.adapters.loading.image import Image
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.rtl.streams.ports import LOAD, STATUS
 from torusfabric.rtl.streams.sections import Sections
@@ -67,12 +67,12 @@ def image():
         LoadableMode.of([form])
         for form in map(_loadable, (planned("5", name) for name in ("allreduce", "allgather")))
     ]
-    frame = Frame.of(modes, rows=64, depth=16, streams=True)
-    return Image(replace(frame, roots=True, entries=8), WIDTH, modes)
+    frame = room_for(modes, rows=64, depth=16, streams=True)
+    return Image(frame.changed(roots=True, entries=8), WIDTH, modes)
 
 
 def _loadable(plan):
-    from torusfabric.program.fitting import loadable_form
+    from torusfabric.adapters.loading.fitting import loadable_form
 
     return loadable_form(plan, FLITS, tf.compile(planned("5", "allreduce")).operators)
 
@@ -169,14 +169,14 @@ def test_a_command_of_another_number_of_words_is_refused(image):
 
 def test_what_a_table_says_matters(image, monkeypatch):
     """A wrong origin in the table of a node, or an image that is refused, is found."""
-    right = contents.packed
+    right = contents.pack
 
     def wrong(layout, **values):
         if "memory" in values:
             values["origin"] = np.where(values["origin"] == 4, 3, values["origin"])
         return right(layout, **values)
 
-    monkeypatch.setattr(contents, "packed", wrong)
+    monkeypatch.setattr(contents, "pack", wrong)
     built = tf.Fabric.holding(replace(image))
     report = tf.simulate(built, jobs=[tf.Job(mode=1)], engine="amaranth")
     assert report.words_wrong
@@ -223,10 +223,10 @@ def test_tables_of_another_top(image):
 def test_packets_that_nodes_lack():
     """Where origins are not listed, nodes have the packets of all or of none."""
     gather, halo = (_loadable(planned("mesh:4", name)) for name in ("allgather", "halo"))
-    frame = Frame.of([gather.program], rows=32, depth=16, streams=True)
+    frame = room_for([gather.program], rows=32, depth=16, streams=True)
     frame.check(halo)
     with pytest.raises(InputError, match="must list origins for nodes that lack packets"):
-        replace(frame, lists=False).check(halo)
+        frame.changed(lists=False).check(halo)
 
 
 def test_command(tmp_path, monkeypatch, capsys):

@@ -64,7 +64,10 @@ def contents_of(
         )  # fmt: skip
         (tables["modes"][place.number],) = _mode(layout, place, entry.form)
         tables["rows"][place.row : place.row + entry.form.rows] = _rows(layout, place, entry.form)
-        _add_blocks(layout, tables["blocks"], place, entry.form)
+        if layout.room.streams:
+            _add_packets(layout, of_nodes, place, entry)
+        else:
+            _add_blocks(layout, tables["blocks"], place, entry.form)
     _add_settings(layout, of_nodes, [(place, entry.form) for place, entry in entries])
     return found
 
@@ -162,3 +165,46 @@ def _add_blocks(layout: TableLayout, rows: list[int], place: Place, form: Loadab
     words = pack(layout.block, memory=memory[nodes[at], block], base=first[nodes[at], block])
     for number, word in zip(numbers.tolist(), words, strict=True):
         rows[number] = word
+
+
+def _add_packets(layout: TableLayout, found: Contents, place: Place, entry: Entry) -> None:
+    """Add what nodes with streams have of an entry, and where they find what they have received."""
+    room, message = layout.room, entry.form.compiled.layout
+    blocks = (message if entry.root is None else message.with_root(entry.root)).blocks
+    collective, groups = blocks.collective, blocks.groups
+    root = (collective.root or 0) if collective.single_origin else 0
+    sends = groups.group >= 0
+    if collective.single_origin:
+        sends &= groups.position == root
+    origins = np.arange(blocks.parts) if collective.from_each else np.array([root])
+    memory, base = (each.reshape(room.nodes, len(origins), -1) for each in entry.form.received)
+    there, chunks = base[:, :, 0] >= 0, base.shape[2]
+    # What a node has from itself is found word by word.
+    base = np.where(memory < room.ports, base, 0)
+    facts: dict[str, ArrayLike] = {
+        "sends": sends,
+        "named": collective.personal,
+        "last_sent": blocks.goals - 1,
+        "position": np.maximum(groups.position, 0),
+        "receives": there.any(axis=1),
+        "own_last": np.maximum(there.sum(axis=1) - 1, 0),
+        "last_chunk": chunks - 1,
+        "first_row": place.block,
+        # Where rows do not list them, all others follow the first.
+        "origin": origins[0],
+    }
+    loads, unloads = (pack(each, **facts) for each in (layout.load_facts, layout.unload_facts))
+    for node, (load, unload) in enumerate(
+        zip(loads, np.broadcast_to(unloads, room.nodes), strict=True)
+    ):
+        packet_rows, facts_rows = found[node][len(SettingTable) :]
+        facts_rows[place.number] = load | int(unload) << layout.load_facts.size
+        here = there[node]
+        if here.any():
+            rows = pack(
+                layout.packet_row,
+                memory=memory[node, here].ravel(),
+                base=base[node, here].ravel(),
+                origin=np.repeat(origins[here], chunks),
+            )
+            packet_rows[place.block : place.block + len(rows)] = rows

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import accumulate
 from typing import Any
 
 from ...program import Program
@@ -19,13 +20,16 @@ from ...rtl.host import Host, add_host_port
 from ...rtl.memories import address_width
 from ...rtl.netlist import Fixed, NetlistBuilder, Part, Parts, Role, add_single
 from ...rtl.top import Built
+from ...rtl.streams.ports import Clocks
 from ..host.hardware import NETS
+from ..streams.hardware import LEAD
 from .finder import BlockFinder, host_layout
 from .image import Image
 from .layout import TableLayout, TableSize
 from .loader import WORDS, ImageLoader
 from .requests import Requests, choices_of
 from .room import Room
+from .streams import LoadedStreams
 from .table import LoadedTable, part_bits
 
 __all__ = ["Loading"]
@@ -36,6 +40,10 @@ SHOWN = ("loaded", "loaded_program", "modes")
 #: Nets of tables of which each output of the sequencer is the address, and their rows.
 READ_BY = {"rows": ("row_address", "row_word"), "modes": ("form_address", "form_word"),
            "blocks": ("block_address", "block_word")}  # fmt: skip
+
+
+#: Nets of the addresses of `TableLayout.stream_tables`.
+STREAM_ADDRESSES = ("unload_key", "entry")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +75,17 @@ class Loading:
         return tuple(tuple(max(row, 0) for row in rows) for rows in tables)
 
     def make_core(self, program: Program, *, resets: bool = False) -> Core:
-        """Return the core of a fabric with a host port."""
+        """Return the core of a fabric with a host port, or with streams."""
         room = self.room
+        if room.streams:
+            return Core(
+                program,
+                self.width,
+                room=room,
+                sections=2,
+                concurrent=True,
+                run_port=RunPort(program, sections=2, lead=LEAD, resets=False, room=room),
+            )
         return Core(
             program,
             self.width,
@@ -83,6 +100,13 @@ class Loading:
                 enables=(0,),
             ),
         )
+
+    def add_streams(self, core: Core, clocks: Clocks, timeout: int) -> Built:
+        """Fill the netlist of a core with streams at every node, by which images are loaded."""
+        built = LoadedStreams(self, core, clocks, timeout).add()
+        for name in SHOWN:
+            core.build.add_output(name, core.build.nets[name])
+        return built
 
     def add_fabric(self, core: Core) -> Built:
         """Fill the netlist of a core with a host port, and with a port that takes images."""
@@ -113,13 +137,13 @@ class Loading:
     def add_node_tables(self, core: Core) -> None:
         """Add the tables of nodes: one module for those of equal contents."""
         build, layout = core.build, self.layout
-        near, starts = build.distribution.near, [0]
-        for bits in layout.setting_bits:
-            starts.append(starts[-1] + bits)
+        near, sizes = build.distribution.near, layout.tables[0]
+        names = [f"{table.name.lower()}_row" for table in SettingTable] + [*layout.stream_tables]
+        starts = accumulate((bits for _, bits in sizes), initial=0)
         parts = {
-            f"{table.name.lower()}_row": (((starts[table], layout.setting_bits[table]),), 0)
-            for table in SettingTable
-            if layout.setting_bits[table]
+            name: (((start, bits),), 0)
+            for name, start, (_, bits) in zip(names, starts, sizes, strict=False)
+            if bits
         }
         for name, table in core.tables.items():
             assert len(table.columns) == part_bits(parts[f"{name}_row"][0]), "one plan has all bits"
@@ -129,10 +153,16 @@ class Loading:
             if contents not in modules:
                 modules[contents] = self._add_module(build, f"node_{node}", node, parts)
             bus = {name: near(name, node) for name in layout.bus}
+            addresses: list[Parts] = [
+                near(f"setting_{table.name.lower()}", node) for table in SettingTable
+            ]
+            for net, name in zip(STREAM_ADDRESSES, layout.stream_tables, strict=False):
+                bits = address_width(layout.stream_tables[name][0])
+                addresses.append((Part(f"{net}_{node}", 0, bits),))
             asked = {
-                f"address_{table}": near(f"setting_{table.name.lower()}", node)
-                for table in SettingTable
-                if layout.setting_bits[table]
+                f"address_{number}": address
+                for number, (address, (_, bits)) in enumerate(zip(addresses, sizes, strict=True))
+                if bits
             }
             build.add(
                 f"the_table_node_{node}",
@@ -143,13 +173,19 @@ class Loading:
                 node=node,
             )  # fmt: skip
 
-    def add_loader(self, build: NetlistBuilder, name: str) -> None:
-        """Add what takes the words of images, and the tables that there are once."""
+    def add_loader(self, build: NetlistBuilder, name: str, form: str = "run_form") -> None:
+        """Add what takes the words of images, and the tables that there are once.
+
+        Parameters
+        ----------
+        form : str
+            The net of the form of the last run.
+        """
         layout, room = self.layout, self.room
         there = self.image.there if self.image else (0, 0, 0)
         make = partial(ImageLoader, room.digest(self.width), layout.bus, room.sizes.entries, there)
         bus: Mapping[str, Parts] = add_single(
-            build, name, Role.LOADER, make, renamed={"last_entry": "run_form"}
+            build, name, Role.LOADER, make, renamed={"last_entry": form}
         )
         bus = {**{member: bus[member] for member in layout.bus}, "load_every": (Fixed(0, 1),)}
         for number, (table, (rows, bits)) in enumerate(layout.single_tables.items(), room.nodes):

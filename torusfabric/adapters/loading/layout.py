@@ -105,21 +105,59 @@ class TableLayout:
         return StructLayout({"memory": address_width(self.room.ports + 1),
                              "base": self.row["at"].width})  # fmt: skip
 
+    @cached_property
+    def packet_row(self) -> StructLayout:
+        """The place where a node with streams has received a chunk of a packet, and its origin.
+
+        The memory behind those of in-ports is of what the node gets from itself.
+        """
+        room = self.room
+        origin = {"origin": address_width(room.nodes)} if room.lists else {}
+        base = address_width(room.sizes.words)
+        return StructLayout({"memory": address_width(room.ports + 1), "base": base, **origin})
+
+    @cached_property
+    def load_facts(self) -> StructLayout:
+        """What a node with streams has to know of an entry to load its packets."""
+        bits = address_width(self.room.nodes)
+        return StructLayout({"sends": 1, "named": 1, "last_sent": bits, "position": bits})
+
+    @cached_property
+    def unload_facts(self) -> StructLayout:
+        """The same to unload them: the last packet and chunk, the row and origin of the first."""
+        room, bits = self.room, address_width(self.room.nodes)
+        chunk, row = address_width(room.sizes.chunks), address_width(room.sizes.blocks)
+        facts = {"receives": 1, "own_last": bits, "last_chunk": chunk, "first_row": row}
+        return StructLayout(facts if room.lists else {**facts, "origin": bits})
+
+    @property
+    def stream_tables(self) -> dict[str, TableSize]:
+        """Rows and bits of what a node with streams has besides: by chunks, and by entries."""
+        sizes, facts = self.room.sizes, self.load_facts.size + self.unload_facts.size
+        if not self.room.streams:
+            return {}
+        return {
+            "unload_row": (sizes.blocks, self.packet_row.size),
+            "facts_row": (sizes.entries, facts),
+        }
+
     @property
     def single_tables(self) -> dict[str, TableSize]:
         """Rows and bits of the tables that there are once; they come behind those of nodes."""
-        room = self.room
+        sizes = self.room.sizes
+        blocks = {} if self.room.streams else {"blocks": (sizes.blocks, self.block.size)}
         return {
-            "rows": (room.sizes.rows, self.row.size),
-            "modes": (room.sizes.entries, self.mode.size),
-            "blocks": (room.sizes.blocks, self.block.size),
-            "starts": (room.sizes.entries, self.start.size),
+            "rows": (sizes.rows, self.row.size),
+            "modes": (sizes.entries, self.mode.size),
+            **blocks,
+            "starts": (sizes.entries, self.start.size),
         }
 
     @cached_property
     def tables(self) -> list[tuple[TableSize, ...]]:
         """Rows and bits of the tables of each node, and then of each that there is once."""
-        of_node = tuple(zip(self.room.sizes.settings, self.setting_bits, strict=True))
+        settings = zip(self.room.sizes.settings, self.setting_bits, strict=True)
+        of_node = (*settings, *self.stream_tables.values())
         single = self.single_tables.values()
         return [*[of_node] * self.room.nodes, *((table,) for table in single)]
 

@@ -4,9 +4,13 @@ from types import SimpleNamespace
 from typing import Any
 
 
+#: Whether streams are on the older hardware.
+OLD = False
+
+
 def modules(*, streams: bool) -> Any:
     """Return what makes rooms and images."""
-    if streams:
+    if streams and OLD:
         from ...planning.forms import resolve_loadable
         from ...program.fitting import loadable_form, loadable_modes
         from ...program.frame import Frame

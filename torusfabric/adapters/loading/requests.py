@@ -19,7 +19,7 @@ from ...rtl.run_choices import ERROR_BITS, RunChoices, RunError, entry_members, 
 from .layout import TableLayout
 from .room import Room
 
-__all__ = ["FOR_HOST", "Requests", "choices_of"]
+__all__ = ["FOR_HOST", "Requests", "choices_of", "last_flit"]
 
 #: What the host port is given of the form of the last run.
 FOR_HOST = ("chunks", "reciprocal", "first_block", "one_node")
@@ -82,19 +82,29 @@ class Requests(Leaf):
         m.d.comb += [self.accepted.eq(accepted), self.entry.eq(entry)]
         form = View(self._layout.mode, self.value("form_word"))
         m.d.sync += [getattr(self, name).eq(form[name]) for name in FOR_HOST]
-        m.d.comb += self.last.eq(self._last_flit(m, form, accepted))
+        last = last_flit(m, self._layout, form, self.value("length") - 1, accepted)
+        m.d.comb += self.last.eq(last)
         return m
 
-    def _last_flit(self, m: Module, form: View, accepted: Value) -> Value:
-        """Return the number of the last flit of a block.
 
-        In the cycle before the first slot it is 1 for all above 0.
-        """
-        before = Signal(len(self.last), name="flits_before", reset_less=True)
-        with m.If(accepted):
-            m.d.sync += before.eq(self.value("length") - 1)
-        product = (before * self.reciprocal)[self._layout.reciprocal_shift :]
-        last = delayed(m, product[: len(before)], 1, "last_flit")
-        more = delayed(m, before >= form["chunks"], 1, "more_flits")
-        go = pulsed(m, accepted, RUN_SETUP + MODE_SETUP, name="goes")
-        return Mux(go, more, last)
+def last_flit(
+    m: Module, layout: TableLayout, form: View, last_of_message: Value, accepted: Value
+) -> Value:
+    """Return the number of the last flit of a block, given that of a message with its start.
+
+    In the cycle before the first slot it is 1 for all above 0.
+
+    Parameters
+    ----------
+    form : View
+        What the table says of the form, from the cycle after the start on.
+    """
+    before = Signal(address_width(layout.room.flits), name="flits_before", reset_less=True)
+    with m.If(accepted):
+        m.d.sync += before.eq(last_of_message)
+    reciprocal = delayed(m, form["reciprocal"], 1, "reciprocal_here")
+    product = (before * reciprocal)[layout.reciprocal_shift :]
+    last = delayed(m, product[: len(before)], 1, "last_of_block")
+    more = delayed(m, before >= form["chunks"], 1, "more_flits")
+    go = pulsed(m, accepted, RUN_SETUP + MODE_SETUP, name="goes")
+    return Mux(go, more, last)

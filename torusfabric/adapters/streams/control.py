@@ -5,8 +5,11 @@ The control stands between nodes and commands on one side, and the run port on t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from amaranth.hdl import Const, Module, Mux, ResetSignal, Signal, Value
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from ...program import Program
 from ...rtl.lengths import last_of_form
@@ -28,6 +31,8 @@ class StreamControl(Leaf):
         Cycles from the start of a run until the readiness of nodes for the next run arrives.
     shape : EngineShape
         The shape of the loaders.
+    flits : int, optional
+        Flits of the longest block, if the program may be another one.
 
     Members
     -------
@@ -53,13 +58,21 @@ class StreamControl(Leaf):
         Why the last run was not carried out, a `RunError`.
     """
 
-    def __init__(self, program: Program, round_trip: int, shape: EngineShape) -> None:
+    def __init__(
+        self,
+        program: Program,
+        round_trip: int,
+        shape: EngineShape,
+        *,
+        flits: int | None = None,
+        others: Mapping[str, Member] = MappingProxyType({}),
+    ) -> None:
         self._program, self._round_trip, self._shape = program, round_trip, shape
         self._sections = sections = shape.facts.sections
         commanded, last_bits = shape.facts.commanded, shape.length_bits
-        most = max(form.loop.flits for form in program.forms)
+        most = flits or max(form.loop.flits for form in program.forms)
         self._length_bits = shape.most_flits.bit_length() if last_bits else 0
-        forms = address_width(len(program.forms)) * (len(program.forms) > 1)
+        forms = 0 if flits else address_width(len(program.forms)) * (len(program.forms) > 1)
         super().__init__(
             {
                 "ready": In(1),
@@ -85,6 +98,7 @@ class StreamControl(Leaf):
                 "run_last": Out(sections.count * last_bits),
                 "error": Out(ERROR_BITS),
             }
+            | dict(others)
         )
 
     def elaborate(self, platform: object) -> Module:

@@ -100,6 +100,10 @@ class StreamTop:
         The shapes of all loaders, and of all unloaders.
     """
 
+    #: The modules of loaders and unloaders, and the net of which any bit asks for a run.
+    modules: tuple[type[Loader], type[Unloader]] = (Loader, Unloader)
+    asks = "load_valid"
+
     def __init__(self, core: Core, clocks: Clocks, timeout: int) -> None:
         self._core, self._clocks, self._timeout = core, clocks, timeout
         self._build: CoreBuilder = core.build
@@ -107,6 +111,12 @@ class StreamTop:
         self._choices = RunChoices.of(core.program)
         #: Behind the names of the ports of nodes, for the nets in the clock of the fabric.
         self._inner = "" if clocks is Clocks.ONE else "_here"
+        self._facts = self._plan_facts()
+        self.loader, self.unloader = self._plan_engines()
+
+    def _plan_engines(self) -> tuple[EngineShape, EngineShape]:
+        """Return the shapes of loaders and of unloaders."""
+        core = self._core
         forms = range(len(core.program.forms))
         sent = [packets_sent(core, form) for form in forms]
         received = [packets_received(core, form) for form in forms]
@@ -115,9 +125,8 @@ class StreamTop:
             sent.append(barrier_packets(len(core.nodes), own))
             received.append(barrier_packets(len(core.nodes), OWN))
         keeps = any(((each.bank == OWN).any(axis=(1, 2)) & each.there).any() for each in received)
-        self._facts = self._plan_facts()
-        self.loader = self._shape("load", sent, keeps=keeps)
-        self.unloader = self._shape("unload", received, keeps=keeps)
+        of_loaders = self._shape("load", sent, keeps=keeps)
+        return of_loaders, self._shape("unload", received, keeps=keeps)
 
     def _plan_facts(self) -> RunFacts:
         """Return the widths of the choices that commands make."""
@@ -158,11 +167,12 @@ class StreamTop:
         build = self._build
         self._add_ports()
         self._add_control()
-        self._add_engines("loader", partial(Loader, self.loader))
-        self._add_engines("unloader", partial(Unloader, self.unloader))
+        loader, unloader = self.modules
+        self._add_engines("loader", partial(loader, self.loader))
+        self._add_engines("unloader", partial(unloader, self.unloader))
         self._add_own_blocks()
         add_tree(build, self.loader)  # type: ignore[arg-type]
-        routers = self._core.add(NETS)
+        routers = self._add_core()
         for name in ("busy", "done", "cycles"):
             build.add_output(name, build.nets[name])
         build.add_output("error", build.nets["error"])
@@ -173,10 +183,14 @@ class StreamTop:
             add_crossings(build, watched=self._timeout > 0)
         return Built(routers)
 
+    def _add_core(self) -> list[tuple[str, int]]:
+        """Add the parts of the core."""
+        return self._core.add(NETS)
+
     def _asked(self) -> Parts:
         """Return bits of which any says that a run is asked for."""
         if self._facts.commanded:
-            return self._build.whole("load_valid")
+            return self._build.whole(self.asks)
         (packets,) = self.loader.packets
         senders = np.flatnonzero(packets.there).tolist()
         return tuple(Part(f"loaded_{node}", 0, 1) for node in senders)
@@ -199,13 +213,18 @@ class StreamTop:
         """Add the control, and a receiver of commands if runs need any."""
         build, top = self._build, levels(self._build.nodes) - 1
         # To the nodes, into their registers, and up the tree.
-        make = partial(StreamControl, self._program, top + 2, self.loader)
+        make = self._control(top + 2)
         heard = {"ready": "ready", "bad": "bad", "good": "good", "last": "length"}
         nets = {name: f"{net}_{top}_0" for name, net in heard.items()}
         add_single(build, "stream_control", Role.STREAM, make, renamed=nets)
         if self._facts.commanded:
             commands = partial(Commands, self._command_shape())
-            add_single(build, "commands", Role.STREAM, commands, renamed=COMMAND_NETS)
+            nets = COMMAND_NETS | {"load_valid": self.asks, "all_rest": f"rest_{top}_0"}
+            add_single(build, "commands", Role.STREAM, commands, renamed=nets)
+
+    def _control(self, round_trip: int) -> Callable[[], StreamControl]:
+        """Return a function that makes the control."""
+        return partial(StreamControl, self._program, round_trip, self.loader)
 
     def _command_shape(self) -> CommandShape:
         """Return the choices of commands."""

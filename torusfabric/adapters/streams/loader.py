@@ -231,11 +231,7 @@ class Loader(Engine):
         shape, dest = self.shape, self.value("tdest") if self._dest_bits else Const(0, 0)
         if not self._dest_bits:
             return Const(0)
-        named = constant_at([int(each) for each in shape.named], self._form)
-        counts = [count for count, has in zip(shape.counts, shape.named, strict=True) if has]
-        unknown: Value = Const(0)
-        if any(count != 1 << self._dest_bits for count in counts):
-            unknown = dest >= constant_at(shape.counts, self._form)
+        named, unknown = self._is_named(), self._is_beyond(dest)
         if not shape.packet_bits:
             return unknown & named
         # Ports are as wide as the number of a node, which groups and offsets do not need.
@@ -246,6 +242,18 @@ class Loader(Engine):
             m.d.sync += sent.eq(0)
         cleared(m, self.value("clear"), sent)
         return (unknown | sent.bit_select(bit, 1)) & named
+
+    def _is_named(self) -> Value:
+        """Return whether packets have destinations."""
+        return constant_at([int(each) for each in self.shape.named], self._form)
+
+    def _is_beyond(self, dest: Value) -> Value:
+        """Return whether a destination is beyond those of the form."""
+        shape = self.shape
+        counts = [count for count, has in zip(shape.counts, shape.named, strict=True) if has]
+        if all(count == 1 << self._dest_bits for count in counts):
+            return Const(0)
+        return dest >= constant_at(shape.counts, self._form)
 
     def _write(self, m: Module, counter: WordCount, beat: Value) -> None:
         """Write a word a cycle after it was taken."""
@@ -274,7 +282,7 @@ class Loader(Engine):
         if shape.keeps:
             mine: Value = Const(1)
             if self._dest_bits:
-                named = constant_at([int(each) for each in shape.named], self._form)
+                named = self._is_named()
                 mine = (dest == self._given("position", self._form)) | ~named
             m.d.sync += [self.own_enable.eq(beat & mine), self.own_index.eq(counter.index)]
             cleared(m, self.value("clear"), self.own_enable)

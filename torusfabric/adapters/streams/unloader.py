@@ -102,6 +102,8 @@ class Unloader(Engine):
         self._run = state(sections.number_bits, name="run")
         #: High while there are words of the run that were not asked for yet.
         self._there = state(name="there")
+        #: High with the last word of a run.
+        self._finishes = state(name="finishes")
         #: High in the cycle in which a run is passed over that has brought nothing.
         self._skips = state(name="skips")
 
@@ -127,8 +129,8 @@ class Unloader(Engine):
             self.read_advance.eq(advance),
         ]
         goes_on, ends_packet = Signal(name="goes_on"), state(name="ends_packet")
-        finishes, restart = state(name="finishes"), ends_packet | ~there
-        counter = counted(m, shape.words, self._form, beat=goes_on, restart=restart)
+        finishes, restart = self._finishes, ends_packet | ~there
+        counter = self._count(m, goes_on, restart)
         following = self._sections.following(self._section, (there & finishes) | self._skips)
         packet, last_follows = self._packets(m, goes_on, ends_packet, following)
         with m.If(goes_on | ~there):
@@ -137,8 +139,8 @@ class Unloader(Engine):
         cleared(m, clear, ends_packet, finishes, *counter.registers)
         tags = Cat(finishes, ends_packet, self._origin(packet), self._full(ends_packet))
         sought = self._stage(m, advance, there, tags, "sought")
-        self._ask(m, advance, counter, packet)
-        asked = self._stage(m, advance, sought[0], sought[2:], "asked")
+        row = self._ask(m, advance, counter, packet)
+        asked = self._stage(m, advance, sought[0], Cat(sought[2:], self._origin_in(row)), "asked")
         read = asked
         for number in range(shape.port.answer - 1):
             read = self._stage(m, advance, read[0], read[1:], f"read_{number}")
@@ -168,9 +170,22 @@ class Unloader(Engine):
             clear=clear,
             name="claimed",
         )
+        self._show_rest(m, claimed)
         # There are never more than there are buffers.
         m.d.comb += self.free.eq(~claimed[1] if self._sections.two else ~claimed.all())
         return m
+
+    def _count(self, m: Module, beat: Value, restart: Value) -> WordCount:
+        """Count the words of packets."""
+        return counted(m, self.shape.words, self._form, beat=beat, restart=restart)
+
+    def _origin_in(self, row: Value) -> Value:
+        """Return the origin of a packet, if its row says that."""
+        del row
+        return Const(0, 0)
+
+    def _show_rest(self, m: Module, claimed: Value) -> None:
+        """Show whether all packets of runs have been sent, if anybody has to know."""
 
     def _stage(self, m: Module, advance: Value, valid: Value, tags: Value, name: str) -> Value:
         """Return a stage of the pipeline: a valid bit, and the tags of the word."""
@@ -249,10 +264,17 @@ class Unloader(Engine):
             return number
         return Mux(constant_at(by_root, self._form), self._root_of(self._section), number)
 
-    def _ask(self, m: Module, advance: Value, counter: WordCount, packet: Value) -> None:
-        """Ask the memory port for a word: where its block begins, and how far it is from there."""
+    def _row_address(self, counter: WordCount, packet: Value) -> Value:
+        """Return the address of the row of a word."""
+        return self.shape.table.address(counter.chunk, self._or_root(packet), self._form)
+
+    def _ask(self, m: Module, advance: Value, counter: WordCount, packet: Value) -> Value:
+        """Ask the memory port for a word: where its block begins, and how far it is from there.
+
+        Returns the row of the word, a cycle after its address.
+        """
         shape, table = self.shape, self.shape.table
-        address = table.address(counter.chunk, self._or_root(packet), self._form)
+        address = self._row_address(counter, packet)
         if shape.key_bits:
             m.d.comb += self.key.eq(address)
         held = Signal(max(table.address_bits, 1), name="row_address", reset_less=True)
@@ -277,6 +299,7 @@ class Unloader(Engine):
             if shape.keeps:
                 m.d.sync += self.read_own.eq(table.field("own", held, row, form))
                 m.d.sync += self.read_index.eq(index)
+        return row
 
     def _held_row(self, m: Module, advance: Value) -> Value:
         """Return the row of a word that waits; the ROM shows it for the first cycle of that."""

@@ -269,7 +269,7 @@ class Core:
         """Return the rows of the core, and the kinds of its nodes."""
         if room is not None:
             of_room = RoomRows(room)
-            return of_room, RoomKinds(of_room)
+            return of_room, RoomKinds(of_room, concurrent=self.concurrent)
         rows = SplitRows(self.program) if self.concurrent else Rows(self.program)
         return rows, NodeKinds(rows)
 

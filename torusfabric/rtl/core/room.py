@@ -337,8 +337,10 @@ def check_template(
 class RoomKinds(NodeKinds):
     """The one kind of nodes of a core with a room: each may do what any node does."""
 
-    def __init__(self, rows: RoomRows) -> None:
+    def __init__(self, rows: RoomRows, *, concurrent: bool = False) -> None:
         nodes = len(rows.used)
         self.rows, self.kind_of = rows, np.zeros(nodes, int)
         self.variants = np.broadcast_to(np.arange(nodes), (1, rows.count, nodes))
-        self.__dict__["received"] = (frozenset(range(len(rows.memories))),)
+        # A port that is used during runs does not show what is sent in them.
+        shown = [k for k, memory in enumerate(rows.memories) if not (concurrent and memory.own)]
+        self.__dict__["received"] = (frozenset(shown),)

@@ -1,0 +1,428 @@
+# amaranth: UnusedElaboratable=no
+"""Streams of a loaded fabric: what is constant of a form elsewhere comes from a table.
+
+A table of each node says what there is to know of an entry; it is looked up when the command of a
+run has come, and kept until the run begins, or has been unloaded. Words that are sent lie as a host
+would write them; another table says, by packet and chunk, where those lie that are received.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib.data import View
+from amaranth.lib.wiring import In, Member, Out
+from typing_extensions import override
+
+from ...rtl.arrays import Slice, Source
+from ...rtl.core import Core
+from ...rtl.core.memory_port import MemoryPort
+from ...rtl.memories import address_width, fitting
+from ...rtl.modules import Leaf
+from ...rtl.netlist import Role
+from ...rtl.streams.commands import CommandShape
+from ...rtl.streams.ports import Clocks
+from ...rtl.streams.sections import Sections
+from ...rtl.streams.shapes import RunFacts
+from ...rtl.streams.words import WordCount, WordShape, cleared, counted, state
+from ..streams.control import StreamControl
+from ..streams.engine import Engine, EngineShape
+from ..streams.hardware import NETS, StreamTop
+from ..streams.loader import Loader
+from ..streams.packets import Packets
+from ..streams.unloader import Unloader
+from .layout import TableLayout
+from .loader import SETTLED
+from .requests import choices_of, last_flit
+
+if TYPE_CHECKING:
+    from .hardware import Loading
+
+__all__ = ["LoadedStreams"]
+
+
+@dataclass(frozen=True, eq=False)
+class SentTable:
+    """The table of packets that are sent: they lie one after another, by their destinations.
+
+    Its members are those of `PacketTable` that a loader uses.
+    """
+
+    layout: TableLayout
+
+    rom_bits, by_form = 0, False
+
+    @property
+    def address_bits(self) -> int:
+        """Bits of the number of a packet."""
+        return address_width(self.layout.room.nodes)
+
+    @property
+    def wired_bits(self) -> Sequence[int]:
+        """The bits of the number that fields follow: all."""
+        return range(self.address_bits)
+
+    def address(self, block: Value, packet: Value, form: Value) -> Value:
+        """Return the number of a packet: the only one where packets have no destinations."""
+        del block
+        named = View(self.layout.load_facts, form)["named"]
+        return fitting(packet, self.address_bits) & named.replicate(self.address_bits)
+
+    def field(self, name: str, address: Value, row: Value, form: Value) -> Value:
+        """Return the memory, or the first address, of a packet."""
+        del row, form
+        room = self.layout.room
+        return Const(room.ports) if name == "bank" else address * room.flits
+
+    def is_disjoint(self, name: str, bits: int) -> bool:
+        """Return True if first addresses have no bit in common with words of a packet."""
+        del name
+        flits = self.layout.room.flits
+        return flits & (flits - 1) == 0 and bits < flits
+
+
+@dataclass(frozen=True, eq=False)
+class ReceivedTable:
+    """The table of packets that are received, whose rows are loaded.
+
+    Its members are those of `PacketTable` that an unloader uses.
+    """
+
+    layout: TableLayout
+
+    by_form, wired_bits = False, ()
+
+    @property
+    def address_bits(self) -> int:
+        """Bits of the number of a row."""
+        return address_width(self.layout.room.sizes.blocks)
+
+    @property
+    def rom_bits(self) -> int:
+        """Bits of a row."""
+        return int(self.layout.packet_row.size)
+
+    def field(self, name: str, address: Value, row: Value, form: Value) -> Value:
+        """Return a field of a row."""
+        del address, form
+        found = View(self.layout.packet_row, row)
+        if name == "own":
+            return found["memory"] == self.layout.room.ports
+        value: Value = found["memory" if name == "bank" else name]
+        return value
+
+    def is_disjoint(self, name: str, bits: int) -> bool:
+        """Return False: any address may be the first one."""
+        del name, bits
+        return False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LookedUpShape(EngineShape):
+    """Parameters of loaders, or unloaders, that look up what there is to know of a form."""
+
+    layout: TableLayout = field(kw_only=True)
+
+    some, lacks, position_bits = True, True, 0  # type: ignore[assignment]
+
+    @cached_property
+    def words(self) -> WordShape:
+        """How the words of a packet are divided into blocks: as many as the facts say."""
+        flits, chunks = self.most_flits, self.layout.room.sizes.chunks
+        several: dict[str, Any] = {"chunks": (1, chunks), "pitch": (1, 1)}
+        of_verb = several if self.verb == "unload" else {}
+        return WordShape(most=flits, block=flits, in_turn=True, **of_verb)
+
+    @property
+    def key_bits(self) -> int:
+        """Bits of the address of the loaded table."""
+        return self.table.address_bits * (self.table.rom_bits > 0)
+
+    def keeps_at(self) -> list[bool]:
+        """Return True for each node: any may keep a block."""
+        return [True] * self.layout.room.nodes
+
+
+class LookedUp(Engine):
+    """An engine that is given facts of a form in place of constants."""
+
+    #: Inputs that have constants of each form.
+    CONSTANTS = ("sends", "receives", "position", "own_last", "own_numbers")
+
+    def __init__(self, shape: LookedUpShape, signature: Mapping[str, Member]) -> None:
+        verb, facts = shape.verb, shape.facts
+        kept = {name: each for name, each in signature.items()
+                if name not in (*self.CONSTANTS, f"{verb}_mode", f"{verb}_root")}  # fmt: skip
+        self._layout = facts.looked_up[verb]
+        kept |= {name: In(bits) for name, bits in facts.end_widths(verb).items()}
+        super().__init__(shape, kept | ({"rests": Out(1)} if verb == "unload" else {}))
+
+    @override
+    def _form_of(self, number: Value) -> Value:
+        """Return all facts of the form of a run."""
+        return self._said("facts", number, self._layout.size)
+
+    @override
+    def _given(self, name: str, form: Value) -> Value:
+        return View(self._layout, form)[name]
+
+    @override
+    def _takes_part(self, number: Value) -> Value:
+        return self._given(self.passes, self._form_of(number))
+
+
+class LoadedLoader(Loader, LookedUp):
+    """The loader of a node of a loaded fabric.
+
+    Members
+    -------
+    load_facts : In
+        What there is to know of messages of even and of odd numbers, in place of constants.
+    """
+
+    @override
+    def _last_packet(self) -> Value:
+        return self._given("last_sent", self._form)
+
+    @override
+    def _is_named(self) -> Value:
+        return self._given("named", self._form)
+
+    @override
+    def _is_beyond(self, dest: Value) -> Value:
+        return dest > self._last_packet()
+
+
+class LoadedUnloader(Unloader, LookedUp):
+    """The unloader of a node of a loaded fabric.
+
+    Members
+    -------
+    unload_facts : In
+        What there is to know of the last run in each section, in place of constants.
+    rests : Out(1)
+        High if the packets of all runs have been sent.
+    """
+
+    def __init__(self, shape: LookedUpShape) -> None:
+        self._room = shape.layout.room
+        super().__init__(shape)
+
+    @override
+    def _count(self, m: Module, beat: Value, restart: Value) -> WordCount:
+        last = self._given("last_chunk", self._form)
+        return counted(m, self.shape.words, self._form, beat=beat, restart=restart, last_chunk=last)
+
+    @override
+    def _packets(
+        self, m: Module, goes_on: Value, ends_packet: Value, following: Value
+    ) -> tuple[Value, Value]:
+        # The rows of the packets of a run follow one another.
+        first = self._given("first_row", self._form_of(following))
+        self._row = row = Signal(len(first), name="row_of_packet", reset_less=True)
+        with m.If(goes_on | ~self._there):
+            step = Mux(ends_packet, self._given("last_chunk", self._form) + 1, 0)
+            m.d.sync += row.eq(Mux(self._there & ~self._finishes, row + step, first))
+        return super()._packets(m, goes_on, ends_packet, following)
+
+    @override
+    def _row_address(self, counter: WordCount, packet: Value) -> Value:
+        return (self._row + counter.chunk)[: len(self._row)]
+
+    @override
+    def _origin(self, packet: Value) -> Value:
+        if self._room.lists:
+            return Const(0, 0)
+        # Of several packets the first is of origin 0.
+        return fitting(packet | self._given("origin", self._form), self.shape.number_bits)
+
+    @override
+    def _origin_in(self, row: Value) -> Value:
+        if not self._room.lists:
+            return Const(0, 0)
+        origin: Value = View(self.shape.layout.packet_row, row)["origin"]
+        return origin
+
+    @override
+    def _show_rest(self, m: Module, claimed: Value) -> None:
+        m.d.comb += self.rests.eq(claimed == 0)
+
+
+class NodeFacts(Leaf):
+    """Looks up what a node has to know of runs, when their commands have come.
+
+    Members
+    -------
+    load_valid, load_mode : In
+        For messages of even and of odd numbers: high if their commands are there; their entries.
+    run_begins, clear : In(1)
+    facts_row : In
+        What the table says of the entry that was asked for in the cycle before.
+    entry : Out
+    known : Out(2)
+        High if what there is to know of these messages is there.
+    load_facts, unload_facts : Out
+        What loaders have to know of two messages, and unloaders of a run in each section.
+    """
+
+    def __init__(self, facts: RunFacts) -> None:
+        loads, unloads = facts.looked_up["load"], facts.looked_up["unload"]
+        self._modes, self._bits = facts.form_bits, (loads.size, unloads.size)
+        super().__init__(
+            {
+                "load_valid": In(2),
+                "load_mode": In(2 * self._modes),
+                "run_begins": In(1),
+                "clear": In(1),
+                "facts_row": In(sum(self._bits)),
+                "entry": Out(self._modes),
+                "known": Out(2),
+                "load_facts": Out(2 * self._bits[0]),
+                "unload_facts": Out(2 * self._bits[1]),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Ask for what is said of one message in a cycle, and of the other in the next."""
+        m, valid = Module(), self.value("load_valid")
+        odd, asked, section = (state(name=name) for name in ("odd", "asked", "section"))
+        there, begins = state(2, name="there"), self.value("run_begins")
+        row, (low, high) = self.value("facts_row"), self._bits
+        m.d.sync += [odd.eq(~odd), asked.eq(valid.bit_select(odd, 1)), section.eq(section ^ begins)]
+        m.d.comb += [
+            self.entry.eq(self.value("load_mode").word_select(odd, self._modes)),
+            self.known.eq(there),
+        ]
+        for k in range(2):
+            comes = Signal(name=f"comes_{k}")
+            loads, later = (Signal(bits, name=f"{name}_{k}", reset_less=True)
+                            for name, bits in (("loads", low), ("later", high)))  # fmt: skip
+            unloads = Signal(high, name=f"unloads_{k}", reset_less=True)
+            m.d.comb += comes.eq(asked & (odd != k))
+            m.d.sync += there[k].eq(valid[k] & (there[k] | comes))
+            with m.If(comes):
+                m.d.sync += Cat(loads, later).eq(row)
+            with m.If(begins & (section == k)):
+                m.d.sync += unloads.eq(later)
+            m.d.comb += [
+                self.load_facts.word_select(k, low).eq(loads),
+                self.unload_facts.word_select(k, high).eq(unloads),
+            ]
+        cleared(m, self.value("clear"), odd, asked, section, there)
+        return m
+
+
+class LoadedControl(StreamControl):
+    """The control of a loaded fabric.
+
+    Members
+    -------
+    form_word : In
+        What the table says of the form of the run, from the cycle after its start on.
+    """
+
+    def __init__(self, layout: TableLayout, program: Any, round_trip: int, shape: Any) -> None:
+        self._layout = layout
+        others = {"form_word": In(layout.mode.size)}
+        super().__init__(program, round_trip, shape, flits=layout.room.flits, others=others)
+
+    @override
+    def _last_flit(self, m: Module, go: Value) -> Value:
+        form = View(self._layout.mode, self.value("form_word"))
+        return last_flit(m, self._layout, form, self.value("last"), go)
+
+
+class LoadedStreams(StreamTop):
+    """Takes the parts of streams into the netlist of a core whose tables are loaded."""
+
+    modules = LoadedLoader, LoadedUnloader
+    asks = "message_valid"
+
+    def __init__(self, loading: Loading, core: Core, clocks: Clocks, timeout: int) -> None:
+        self._loading, self._layout = loading, loading.layout
+        super().__init__(core, clocks, timeout)
+
+    @override
+    def _plan_facts(self) -> RunFacts:
+        layout = self._layout
+        return RunFacts(
+            commanded=True, form_bits=layout.entry_bits, root_bits=0, position_bits=0,
+            sections=Sections(),
+            looked_up={"load": layout.load_facts, "unload": layout.unload_facts},
+        )  # fmt: skip
+
+    @override
+    def _plan_engines(self) -> tuple[EngineShape, EngineShape]:
+        room, port = self._layout.room, self._core.memory_port
+        assert isinstance(port, MemoryPort)
+        nodes = room.nodes
+        blocks = np.zeros((nodes, nodes, 1), int)
+        packets = Packets(count=nodes, there=np.ones(nodes, bool), named=True, bank=blocks,
+                          base=blocks, words=room.flits)  # fmt: skip
+        both: dict[str, Any] = {
+            "packets": (packets,), "facts": self._facts, "port": port, "width": self._core.width,
+            "beat": 1, "most_flits": room.flits, "any_length": True,
+            "number_bits": address_width(nodes), "keeps": True, "layout": self._layout,
+        }  # fmt: skip
+        sent: Any = SentTable(self._layout)
+        received: Any = ReceivedTable(self._layout)
+        return (
+            LookedUpShape(verb="load", table=sent, **both),
+            LookedUpShape(verb="unload", table=received, **both),
+        )
+
+    @override
+    def _command_shape(self) -> CommandShape:
+        room = self._layout.room
+        return CommandShape(
+            choices_of(room),
+            self._facts,
+            room.flits,
+            starts=self._layout.start,
+            root_bits=address_width(room.nodes),
+            settled=SETTLED,
+        )
+
+    @override
+    def _control(self, round_trip: int) -> Callable[[], StreamControl]:
+        return partial(LoadedControl, self._layout, self._program, round_trip, self.loader)
+
+    @override
+    def _constants(self, leaf: Engine) -> dict[str, Sequence[Source]]:
+        """Return the inputs of engines that each node has of its own."""
+        nodes, members = np.arange(self._build.nodes), leaf.signature.members
+        nets = {"load_valid": "known_{}", "load_facts": "load_facts_{}",
+                "unload_facts": "unload_facts_{}", "row": "unload_row_{}"}  # fmt: skip
+        return {
+            name: (Slice(net, nodes, 0, members[name].shape),)
+            for name, net in nets.items()
+            if name in members
+        }
+
+    @override
+    def _add_core(self) -> list[tuple[str, int]]:
+        build, loading = self._build, self._loading
+        loading.add_loader(build, "image_loader", "last_entry")
+        self._add_node_facts()
+        return self._core.add(NETS, partial(loading.add_node_tables, self._core))
+
+    def _add_node_facts(self) -> None:
+        """Add what nodes look up of runs."""
+        build, nodes = self._build, np.arange(self._build.nodes)
+        near = build.distribution.near_each
+        make = partial(NodeFacts, self._facts)
+        members = make().signature.members
+        build.add_module("node_facts", make, role=Role.STREAM)
+        inputs: dict[str, Sequence[Source]] = {
+            name: (near(name, nodes),) for name in ("load_mode", "run_begins", "clear")
+        }
+        inputs["load_valid"] = (near(self.asks, nodes),)
+        inputs["facts_row"] = (Slice("facts_row_{}", nodes, 0, members["facts_row"].shape),)
+        outputs = {name: (f"{name}_{{}}", members[name].shape)
+                   for name in ("entry", "known", "load_facts", "unload_facts")}  # fmt: skip
+        build.add_array("node_facts_at_{}", "node_facts", nodes, inputs=inputs, outputs=outputs)
