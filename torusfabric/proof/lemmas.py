@@ -85,11 +85,6 @@ def of_top(fabric: Fabric, text: GateText, hosts: Sequence[HostPorts] = ()) -> I
         case Top.CORE if not fabric.streaming:
             says = "the ports of each node lead to that node"
             yield wired("node ports", says, text, core_ports(fabric, text))
-        case Top.STREAM if fabric.frame:
-            says = "the loader and the unloader of each node write and read that node"
-            yield wired("node ports", says, text, stream_ends(fabric, text))
-            says = "the control hears each node, and each node is given what it and commands give"
-            yield wired("stream control", says, text, stream_control_wires(fabric, text))
         case Top.HOST:
             says = (
                 "each node is given what the host port gives, or gives to its group, a cycle later"

@@ -44,15 +44,6 @@ OF_LOADED = (
     "Nothing is loaded meanwhile; the loader has written the image into the tables as it says.",
 )
 
-#: What is not proved of streams with loaded tables.
-OF_LOADED_STREAMS = (
-    "Loaders, unloaders and commands do what those of fixed tables do by constants.",
-    "The sequencer tells the end of each run once: to commands not before it begins "
-    "another, and to nodes when what they then load and unload cannot meet it.",
-    "A run that begins in the last cycle of another does what it does after a rest.",
-)
-
-
 @public
 def prove(
     fabric: Fabric,
@@ -141,8 +132,6 @@ def _by_induction(fabric: Fabric, design: Design) -> Iterator[Harness]:
     yield from operator_harnesses(fabric, design)
     yield from link_harnesses(fabric, design)
     yield from fabric.interface.harnesses(fabric, design)
-    if fabric.frame and fabric.top is Top.STREAM:
-        yield from loaded_stream_harnesses(fabric, design)
 
 
 def _assumptions(fabric: Fabric) -> Iterator[str]:
@@ -150,9 +139,7 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
     yield from ASSUMPTIONS
     if fabric.frame:
         yield from OF_LOADED
-        if fabric.top is Top.STREAM:
-            yield from OF_LOADED_STREAMS
-        else:
+        if fabric.top is not Top.STREAM:
             yield "The host port finds by the table of blocks what the address map says."
     if "reset_run" in fabric.netlist.single_nets:
         yield "Nobody ends a run early."

@@ -23,7 +23,6 @@ from .messages import Run, expected_bits
 from .report import Refuted
 from .runs import AT_ONCE, Runs
 from .snapshot import Snapshot, same, with_either
-from .stream_runs import StreamAccess, StreamRuns
 from .sums import Sums
 from .symbols import named
 
@@ -53,8 +52,6 @@ def _runs(fabric: Fabric, machine: Machine, ports: HostPorts) -> Runs:
     if fabric.streaming:
         return DirectRuns(fabric, Access(fabric, machine))
     match fabric.top:
-        case Top.STREAM:
-            return StreamRuns(StreamAccess(fabric, machine))
         case Top.HOST:
             return MemoryRuns(HostAccess(fabric, machine, ports))
     return MemoryRuns(CoreAccess(fabric, machine))

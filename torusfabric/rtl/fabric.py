@@ -355,7 +355,10 @@ class Fabric(wiring.Component):
         elif self.top is Top.CORE:
             found = adapter.BareInterface(self.program, self.flits, self.read_latency)
         else:
-            found = adapter.StreamInterface(
+            kind = adapter.StreamInterface
+            if self.frame:
+                kind = import_module("torusfabric.adapters.loading.interface").RoomStreamInterface
+            found = kind(
                 self.program, self.width, self.clocks, self.beat, has_run_port=bool(self.bus)
             )
         return found

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ....rtl import Fabric
     from ....verilog.design import Design
 
-__all__ = ["stream_claims", "stream_harnesses"]
+__all__ = ["between_harnesses", "stream_claims", "stream_harnesses"]
 
 
 def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
@@ -45,7 +45,12 @@ def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     yield control_harness(design, fabric.program, levels=levels(fabric.nodes))
     if "commands" in modules:
         yield commands_harness(design, shape("commands"))
-    for name in modules:
+    yield from between_harnesses(fabric, design)
+
+
+def between_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
+    """Yield the harnesses of what lies between nodes and the control, or ports."""
+    for name in fabric.netlist.modules:
         if name.startswith("readiness"):
             yield tree_harness(design, name)
         if name.endswith("_crossing"):

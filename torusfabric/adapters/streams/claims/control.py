@@ -23,15 +23,20 @@ if TYPE_CHECKING:
 __all__ = ["control_harness"]
 
 
-def control_harness(design: Design, program: Program, *, levels: int) -> Harness:
-    """Return the harness around the control, so many registers above the nodes."""
+def control_harness(design: Design, program: Program | None, *, levels: int) -> Harness:
+    """Return the harness around the control, so many registers above the nodes.
+
+    Without a program nothing is claimed of blocks, into which packets are divided.
+    """
     model = Model(design, "stream_control")
     _add_nodes(model, levels)
     _add_core(model)
     _claim_runs(model)
     _claim_facts(model)
     if model.has("last"):
-        _claim_lengths(model, program)
+        _claim_lengths(model)
+        if program is not None:
+            _claim_blocks(model, program)
     return model.harness(
         "a run begins only when every node has a good message and room, ends once, and has the "
         "length of all packets; nodes are told of both, and of what is dropped",
@@ -145,10 +150,24 @@ def _claim_facts(model: Model) -> None:
     })  # fmt: skip
 
 
-def _claim_lengths(model: Model, program: Program) -> None:
-    """Claim the length of a run: that of its packets, for nodes and for the core."""
+def _claim_lengths(model: Model) -> None:
+    """Claim the length of a run for nodes: that of its packets."""
     bits, sections = model.width("last"), range(model.width("run_empty"))
     begins = "steady && $past(run_begins)"
+    model.claims({
+        "all_packets_have_the_length":
+            f"!({begins}) || $past(wrong) || !node_sends || "
+            f"{within('run_last', '$past(section)', bits)} == node_last",
+        "keeps_the_lengths":
+            _in_others(sections, lambda k: f"{within('run_last', k, bits)} == "
+                                           f"$past({within('run_last', k, bits)})"),
+        "keeps_the_last_length": "!steady || $past(run_begins) || run_last == $past(run_last)",
+    })  # fmt: skip
+
+
+def _claim_blocks(model: Model, program: Program) -> None:
+    """Claim the length of blocks of a run for the core."""
+    bits = model.width("last")
     form, last, sampled = "0", "last", "start"
     if len(program.forms) > 1:
         # The form is known a cycle after the start.
@@ -166,11 +185,4 @@ def _claim_lengths(model: Model, program: Program) -> None:
     model.claims({
         "gives_the_core_the_last_flit_of_a_block":
             f"!{sampled} || {last} >= {program.flits} || {cases(ends, form)}",
-        "all_packets_have_the_length":
-            f"!({begins}) || $past(wrong) || !node_sends || "
-            f"{within('run_last', '$past(section)', bits)} == node_last",
-        "keeps_the_lengths":
-            _in_others(sections, lambda k: f"{within('run_last', k, bits)} == "
-                                           f"$past({within('run_last', k, bits)})"),
-        "keeps_the_last_length": "!steady || $past(run_begins) || run_last == $past(run_last)",
     })  # fmt: skip

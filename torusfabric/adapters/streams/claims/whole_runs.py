@@ -51,6 +51,9 @@ class StreamAccess(Access):
 
     port, refuses, follows = "tdata", False, 1
 
+    #: True if the last flit of a block is given all the time, and not with the begin of a run.
+    always_last = False
+
     def __init__(self, fabric: Fabric, machine: Machine) -> None:
         super().__init__(fabric, machine)
         assert fabric.core
@@ -89,12 +92,24 @@ class StreamAccess(Access):
         forms = [run.form(self.program) for run in runs]
         section = self.number % self.loader.facts.sections.count
         found = {
-            "entry": np.array(forms),
+            "entry": self.entries(forms),
             "root": np.array([run.root for run in runs]),
             "operation": np.array([run.operation for run in runs]),
             "section": np.full(len(runs), section),
         }
-        return found if len(self.program.forms) > 1 else found | self.last_flits(runs)
+        several = self.always_last or len(self.program.forms) > 1
+        return found if several else found | self.last_flits(runs)
+
+    def entries(self, forms: list[int]) -> IntArray:
+        """Return the numbers by which the run port knows forms."""
+        return np.array(forms)
+
+    def sends(self, run: Run) -> BoolArray:
+        """Return True for each node that sends anything."""
+        form = run.form(self.program)
+        packets, position = self.loader.packets[form], self.program.forms[form].groups.position
+        found: BoolArray = packets.there & ((position == run.root) | (not packets.at_root))
+        return found
 
     def last_flits(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """Return the number of the last flit of a block in each run."""
@@ -134,9 +149,7 @@ class StreamAccess(Access):
         bank, address = self._core.places(
             received=False, form=form, length=run.length, root=run.root
         )
-        packets, position = self.loader.packets[form], self.program.forms[form].groups.position
-        sends: BoolArray = packets.there & ((position == run.root) | (not packets.at_root))
-        return Locations(bank, np.where(sends[:, None], address, -1))
+        return Locations(bank, np.where(self.sends(run)[:, None], address, -1))
 
     def _index(self, words: int, length: int) -> IntArray:
         """Return the number in its packet of each beat of some words, shape (1, beats)."""
@@ -230,7 +243,7 @@ class StreamRuns(MemoryRuns):
         ahead = [access.at(self._loads(number + k), 0) for k in range(1, buffers)]
         last_flits = self.starts.numbers(access.last_flits(runs))
         meanwhile = Meanwhile(
-            driven=lambda cycle: {} if cycle else last_flits,
+            driven=lambda cycle: {} if cycle and not access.always_last else last_flits,
             overrides=lambda cycle: ahead[cycle % len(ahead)],
             look=lambda cycle: self._look(runs, cycles, cycle),
         )
