@@ -29,14 +29,9 @@ class Resettable(tf.Fabric):
     """A fabric with the input that the bus has for the register `abort`."""
 
     def _core(self):
-        if self.loading:
-            return self.loading.make_core(self.program, resets=True)
-        return super()._core() and make_core(self.program, self.width, resets=True)
-
-    def builder(self):
-        build = super().builder()
-        build.resets = True
-        return build
+        if self.tables:
+            return self.tables.make_core(resets=True)
+        return make_core(self.program, self.width, resets=True)
 
 
 @pytest.mark.parametrize(("topology", "names", "options"), few(4, FABRICS))

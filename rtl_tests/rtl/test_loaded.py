@@ -21,7 +21,7 @@ from loaded_port import (
     fabric_of,
     planned,
     quickest,
-    ring_frame,
+    ring_room,
     wanted,
     with_rows,
 )
@@ -29,11 +29,11 @@ from verilog_bench import have_icarus, lint_icarus
 
 import torusfabric as tf
 from torusfabric.adapters.loading.fitting import loadable_form
-from torusfabric.adapters.loading.room import room_for
-from torusfabric.adapters.loading.loadable import entries_of
-from torusfabric.proof import prove
 from torusfabric.adapters.loading.image import Image, read_image
 from torusfabric.adapters.loading.layout import TableLayout
+from torusfabric.adapters.loading.loadable import entries_of
+from torusfabric.adapters.loading.room import room_for
+from torusfabric.proof import prove
 from torusfabric.rtl.netlist import Role
 from torusfabric.schedule import Rounds
 from torusfabric.simulation.engines.compiled import CompiledEngine
@@ -45,9 +45,9 @@ MASTERS = {"wishbone": WishboneMaster, "axi4": AxiLiteMaster}
 
 
 @pytest.fixture
-def frame():
+def room():
     """That of a ring."""
-    return ring_frame()
+    return ring_room()
 
 
 def with_ones(fabric):
@@ -58,20 +58,20 @@ def with_ones(fabric):
     return fabric
 
 
-def test_images(frame, tmp_path):
+def test_images(room, tmp_path):
     """Other collectives, roots and broken links are loaded into the same hardware."""
     whole = Image.of(
-        frame,
+        room,
         WIDTH,
         wanted(
-            planned("alltoall", frame),
-            planned("broadcast", frame, root=4),
-            planned("allreduce", frame, broken_links=["1:+0"]),
-            planned("allgather", frame, broken_links=["1:+0"]),
+            planned("alltoall", room),
+            planned("broadcast", room, root=4),
+            planned("allreduce", room, broken_links=["1:+0"]),
+            planned("allgather", room, broken_links=["1:+0"]),
         ),
     )
     whole.save(tmp_path / "a.bin")
-    image = read_image(tmp_path / "a.bin", frame, WIDTH)
+    image = read_image(tmp_path / "a.bin", room, WIDTH)
     assert image.words == whole.words
     assert [fact["collective"] for fact in image.facts] == [
         "alltoall", "broadcast", "allreduce!1:+0", "allgather!1:+0"
@@ -84,9 +84,9 @@ def test_images(frame, tmp_path):
 def test_rounds_take_the_cycles_of_their_image(kind):
     """Around a fault blocks go in rounds, each as long as its image says."""
     plan = tf.plan("3x3", "allgather", algorithm="matching")
-    frame = room_for([loadable_form(plan, 8, ()).program], rows=16)
-    around = quickest("3x3", kind, frame, flits=8, broken_links=["4:+0"])
-    made = Image.of(frame, WIDTH, wanted(around))
+    room = room_for([loadable_form(plan, 8, ()).program], rows=16)
+    around = quickest("3x3", kind, room, flits=8, broken_links=["4:+0"])
+    made = Image.of(room, WIDTH, wanted(around))
     assert isinstance(made.program.schedule, Rounds)
     fabric = tf.Fabric.holding(made)
     report = tf.simulate(fabric, jobs=[tf.Job(length=n) for n in (1, 2, 8)])
@@ -113,8 +113,8 @@ def test_links_of_several_cycles(cycles):
     ]
     fabric = tf.Fabric(tf.compile(plans, max_flits=FLITS), width=WIDTH, tables="ram")
     # Some rows wait for what comes, some bring sums that stream, some pause.
-    assert {entry.form.least > 1 for entry in entries_of(fabric.loadable)} == {True, False}
-    assert {entry.form.streams and entry.form.adds for entry in entries_of(fabric.loadable)} == {
+    assert {entry.form.least > 1 for entry in entries_of(fabric.image.modes)} == {True, False}
+    assert {entry.form.streams and entry.form.adds for entry in entries_of(fabric.image.modes)} == {
         True,
         False,
     }
@@ -125,13 +125,13 @@ def test_links_of_several_cycles(cycles):
 def test_parts_of_a_network(tmp_path):
     """Along an axis, and without a node, the same hardware carries out collectives of parts."""
     plan = tf.plan("3x3", "allgather", algorithm="matching")
-    frame = room_for([loadable_form(plan, FLITS, ()).program], rows=32, depth=8)
+    room = room_for([loadable_form(plan, FLITS, ()).program], rows=32, depth=8)
     plans = [
-        quickest(text, name, frame, flits=FLITS)
+        quickest(text, name, room, flits=FLITS)
         for text, name in (("3x3", "alltoall@1"), ("3x3!4", "allgather"))
     ]
-    Image.of(frame, WIDTH, wanted(*plans)).save(tmp_path / "a.bin")
-    image = read_image(tmp_path / "a.bin", frame, WIDTH)
+    Image.of(room, WIDTH, wanted(*plans)).save(tmp_path / "a.bin")
+    image = read_image(tmp_path / "a.bin", room, WIDTH)
     assert [fact["collective"] for fact in image.facts] == ["alltoall@1", "allgather!4"]
     fabric = fabric_of(image)
     assert as_forecast(tf.simulate(fabric, jobs=8, engine=CompiledEngine(fabric)))
@@ -142,15 +142,15 @@ def test_repair():
     fabric = tf.Fabric(tf.compile([tf.plan("4", "allgather")], max_flits=2), width=8, tables="ram")
     broken = without_links(fabric, ["0:+0"])
     assert not tf.simulate(broken, engine=CompiledEngine(broken)).passed
-    fabric = tf.Fabric.holding(replace(fabric.image, frame=fabric.frame.changed(rows=64, depth=9)))
+    fabric = tf.Fabric.holding(replace(fabric.image, room=fabric.room.changed(rows=64, depth=9)))
     found = tf.repair(fabric, broken_links=["0:+0"])
     assert found.report.passed
     assert found.load_cycles == len(found.image.words)
 
 
-def test_refused_start(frame):
+def test_refused_start(room):
     """While no image is there a start is refused, with its number."""
-    fabric = fabric_of(Image.of(frame, WIDTH, wanted(planned("gather", frame))), [])
+    fabric = fabric_of(Image.of(room, WIDTH, wanted(planned("gather", room))), [])
     engine = CompiledEngine(fabric)
     from torusfabric.simulation.engines.host_port import CTask, Step
     from torusfabric.simulation.engines.session import Session
@@ -179,8 +179,8 @@ def test_table_bits():
     assert [count for _, count in settings.values()] == [26, 4, 6, 36, 18]
     for inputs in (None, programs):
         assert TableLayout(room_for(programs, inputs=inputs), 32).table_bits <= 16 * 4_000
-    frame = room_for(programs, inputs=programs, streams=True)
-    assert TableLayout(frame, 32).table_bits <= 16 * 4_000
+    room = room_for(programs, inputs=programs, streams=True)
+    assert TableLayout(room, 32).table_bits <= 16 * 4_000
 
 
 def test_command(tmp_path, monkeypatch, capsys):
@@ -318,7 +318,7 @@ def test_modes_are_filled_while_another_runs():
     later = fabric.image.with_modes(wanted(plan("alltoall")), 1)
     wrong = fabric.image.with_modes(wanted(plan("gather")))
     next_one = later.with_modes(wanted(plan("broadcast"), plan("gather")), 1)
-    alone = Image.of(fabric.frame, WIDTH, wanted(plan("allgather")))
+    alone = Image.of(fabric.room, WIDTH, wanted(plan("allgather")))
     digests = [int(image.program.digest[:8], 16) for image in (fabric.image, later, next_one)]
     cycles = [later.program.cycles(LONG, mode=mode) for mode in range(2)]
     gathered, exchanged = [0, 16, 32] * 3, [16 * k + d for d in range(3) for k in range(3)]

@@ -1,22 +1,20 @@
 """Modes of several forms, and of any root, in fabrics whose tables are loaded."""
 
-from dataclasses import replace
-
 import pytest
 from helpers import simulated
 from loaded_port import LONG, HostPort, with_rows
 
 import torusfabric as tf
+from torusfabric.adapters.loading.fitting import loadable_form
+from torusfabric.adapters.loading.image import FILLS, Image, read_image
+from torusfabric.adapters.loading.layout import HEAD, TableLayout
+from torusfabric.adapters.loading.loadable import LoadableMode
+from torusfabric.adapters.loading.loader import END, PIECE_AT, ROWS_AT
+from torusfabric.adapters.loading.room import room_for
 from torusfabric.collective import random_messages
 from torusfabric.errors import InputError
-from torusfabric.adapters.loading.fitting import loadable_form
-from torusfabric.adapters.loading.room import room_for
 from torusfabric.program.host_words import word_addresses
-from torusfabric.adapters.loading.loadable import LoadableMode
 from torusfabric.proof import prove
-from torusfabric.adapters.loading.image import FILLS, Image, read_image
-from torusfabric.adapters.loading.loader import END, PIECE_AT, ROWS_AT
-from torusfabric.adapters.loading.layout import HEAD, TableLayout
 from torusfabric.simulation.engines.compiled import CompiledEngine
 from torusfabric.toolchain import tools
 
@@ -53,13 +51,13 @@ def test_forms_by_length_and_root(broadcast, tmp_path):
         alone = tf.compile(schedule, max_flits=FLITS)
         assert job.cycles - alone.cycles(job.length) == 1  # for the mode
     broadcast.save(tmp_path / "a.bin")
-    assert read_image(tmp_path / "a.bin", fabric.frame, 8).words == broadcast.words
+    assert read_image(tmp_path / "a.bin", fabric.room, 8).words == broadcast.words
 
 
 def rows_written(image):
     """The rows of each table that an image writes, by the number of its owner."""
     words, rows = image.words, {}
-    at = FILLS + TableLayout(image.frame, image.width).fill_words + 1
+    at = FILLS + TableLayout(image.room, image.width).fill_words + 1
     while words[at] != END:
         owner, count = words[at] % (1 << PIECE_AT), (words[at] >> ROWS_AT) + 1
         rows.setdefault(owner, set()).update(range(words[at + 1], words[at + 1] + count))
@@ -74,10 +72,10 @@ def test_what_lies_between_the_forms_of_a_mode_stays():
     modes = [LoadableMode.of([loadable_form(plan, LONG, ()) for plan in one]) for one, _ in several]
     whole = Image.of(room_for(modes, rows=64), 8, several)
     assert [place.number for place in whole.places] == [0, 3, 1, 2]
-    tables = [*TableLayout(whole.frame, 8).single_tables]
+    tables = [*TableLayout(whole.room, 8).single_tables]
     rows = rows_written(whole.with_modes(several[:1], 0))
     for name in ("modes", "starts"):
-        assert rows[whole.frame.nodes + tables.index(name)] == {0, 3}
+        assert rows[whole.room.nodes + tables.index(name)] == {0, 3}
 
 
 def with_wrong_start(fabric, bit):
@@ -105,7 +103,7 @@ def test_more_entries_than_a_word_has_bits():
     plans = [tf.plan("5", kind) for kind in ("broadcast", "scatter", "gather", "reduce")] * 2
     built = tf.Fabric(tf.compile(plans, max_flits=2, root="any"), width=8, tables="ram")
     fabric = tf.Fabric.holding(built.image, empty=True)
-    assert fabric.frame.sizes.entries == 64
+    assert fabric.room.sizes.entries == 64
     jobs = [tf.Job(mode=mode, length=2, root=root) for mode in range(8) for root in (0, 4)]
     assert tf.simulate(fabric, jobs=jobs, engine=CompiledEngine(fabric)).passed
 
@@ -152,7 +150,7 @@ def test_what_does_not_fit():
     plan = tf.plan("5", "broadcast", trees=1)
     fabric = tf.Fabric(tf.compile(plan, max_flits=FLITS), tables="ram")
     with pytest.raises(InputError, match="Fabric must take the roots of runs"):
-        Image.of(fabric.frame, 8, [([plan], True)])
-    frame = fabric.frame.changed(roots=True, rows=64, settings=[64] * 5)
+        Image.of(fabric.room, 8, [([plan], True)])
+    room = fabric.room.changed(roots=True, rows=64, settings=[64] * 5)
     with pytest.raises(InputError, match=r"Entries of modes must be at most 4 .*, not 5"):
-        Image.of(frame, 8, [([plan], True)])
+        Image.of(room, 8, [([plan], True)])

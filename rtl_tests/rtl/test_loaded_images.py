@@ -2,22 +2,21 @@
 
 import json
 import zlib
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from loaded_port import FLITS, WIDTH, fabric_of, give, planned, ring_frame, wanted
+from loaded_port import FLITS, WIDTH, fabric_of, give, planned, ring_room, wanted
 
 import torusfabric as tf
+from torusfabric.adapters.loading import image as images
+from torusfabric.adapters.loading.fitting import fit, loadable_form
+from torusfabric.adapters.loading.image import FILLS, Image, read_image
+from torusfabric.adapters.loading.layout import HEAD, RUN
+from torusfabric.adapters.loading.loadable import LoadableMode
+from torusfabric.adapters.loading.loader import END, ROWS_AT
+from torusfabric.adapters.loading.room import room_for
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.program.fields import Action, Stage
-from torusfabric.adapters.loading.fitting import fit, loadable_form
-from torusfabric.adapters.loading.room import room_for
-from torusfabric.adapters.loading.loadable import LoadableMode
-from torusfabric.adapters.loading import image as images
-from torusfabric.adapters.loading.image import FILLS, Image, read_image
-from torusfabric.adapters.loading.loader import END, ROWS_AT
-from torusfabric.adapters.loading.layout import HEAD, RUN
 from torusfabric.simulation.engines.compiled import CompiledEngine
 
 #: Out-ports that send what their nodes read, and pass on nothing.
@@ -25,14 +24,14 @@ OWN = tuple(((int(Stage.INJECTION), port),) for port in range(2)) * 2
 
 
 @pytest.fixture
-def frame():
+def room():
     """That of a ring."""
-    return ring_frame()
+    return ring_room()
 
 
-def test_no_torn_image_runs(frame, tmp_path):
+def test_no_torn_image_runs(room, tmp_path):
     """An image for another fabric, with words missing, or with a wrong bit, is refused."""
-    image = Image.of(frame, WIDTH, wanted(planned("scatter", frame)))
+    image = Image.of(room, WIDTH, wanted(planned("scatter", room)))
     words = image.words
     at = len(words) // 2
     wrong = {
@@ -52,22 +51,22 @@ def test_no_torn_image_runs(frame, tmp_path):
         raw = np.array(fault, "<u4").tobytes()
         (tmp_path / "wrong.bin").write_bytes(raw)
         with pytest.raises(InputError, match=r"Image .* must be"):
-            read_image(tmp_path / "wrong.bin", frame, WIDTH)
+            read_image(tmp_path / "wrong.bin", room, WIDTH)
     # The same fabric runs once it is loaded whole.
     give(fabric, image, words)
     assert tf.simulate(fabric, engine=engine).passed
 
 
 @pytest.mark.parametrize("texts", [[5], [None], [{}]])
-def test_schedules_of_an_image_that_are_none(frame, tmp_path, texts):
+def test_schedules_of_an_image_that_are_none(room, tmp_path, texts):
     """What stands behind the words of an image in place of its schedules is refused in a line."""
-    path, image = tmp_path / "image.bin", Image.of(frame, WIDTH, wanted(planned("scatter", frame)))
+    path, image = tmp_path / "image.bin", Image.of(room, WIDTH, wanted(planned("scatter", room)))
     image.save(path)
     raw, size = path.read_bytes(), 4 * len(image.words)
     tail = json.loads(zlib.decompress(raw[size:])) | {"schedules": [texts]}
     path.write_bytes(raw[:size] + zlib.compress(json.dumps(tail).encode()))
     with pytest.raises(InputError, match=r"^Image .* must have its schedules behind it"):
-        read_image(path, frame, WIDTH)
+        read_image(path, room, WIDTH)
 
 
 @pytest.mark.parametrize(
@@ -80,20 +79,20 @@ def test_schedules_of_an_image_that_are_none(frame, tmp_path, texts):
         (lambda raw, size: raw[:size] + zlib.compress(b'{"served": 1, "served": 2}'), "twice"),
     ],
 )
-def test_an_image_ends_with_its_schedules(frame, tmp_path, change, reason):
-    path, image = tmp_path / "image.bin", Image.of(frame, WIDTH, wanted(planned("scatter", frame)))
+def test_an_image_ends_with_its_schedules(room, tmp_path, change, reason):
+    path, image = tmp_path / "image.bin", Image.of(room, WIDTH, wanted(planned("scatter", room)))
     image.save(path)
     path.write_bytes(change(path.read_bytes(), 4 * len(image.words)))
     with pytest.raises(InputError, match=rf"^Image .* must have its schedules .*{reason}"):
-        read_image(path, frame, WIDTH)
+        read_image(path, room, WIDTH)
 
 
 def test_links_that_do_not_fit():
     """Links of an image are those of the fabric."""
-    frame = room_for([loadable_form(tf.plan("3x3", "allgather"), FLITS, ()).program])
+    room = room_for([loadable_form(tf.plan("3x3", "allgather"), FLITS, ()).program])
     plan = tf.plan("3x3", "alltoall", link_latency="2")
     with pytest.raises(InputError, match="must be 3x3 for this fabric, not 3x3 on links of 2 cyc"):
-        Image.of(frame, WIDTH, wanted(plan))
+        Image.of(room, WIDTH, wanted(plan))
 
 
 @pytest.mark.parametrize(
@@ -109,11 +108,11 @@ def test_links_that_do_not_fit():
 def test_what_does_not_fit(options, wrong):
     """What does not fit is said in a line."""
     one = loadable_form(planned("scatter"), FLITS, ())
-    frame = room_for([one.program], rows=64, depth=16).changed(**options)
+    room = room_for([one.program], rows=64, depth=16).changed(**options)
     kinds = {"rows": "alltoall", "settings": "alltoall", "depth": "broadcast", "inputs": "alltoall"}
     kind = kinds[next(iter(options))] if options else "allreduce"
     with pytest.raises(InputError, match=wrong):
-        Image.of(frame, WIDTH, wanted(planned(kind)))
+        Image.of(room, WIDTH, wanted(planned(kind)))
 
 
 def test_a_frame_has_room_for_what_it_is_made_of():
@@ -121,34 +120,34 @@ def test_a_frame_has_room_for_what_it_is_made_of():
     modes = [LoadableMode((loadable_form(planned(k), FLITS, ()),)) for k in ("scatter", "alltoall")]
     with pytest.raises(InputError, match=r"^Rows must be at most 4 .*, not "):
         room_for(modes, rows=4)
-    frame = room_for(modes)
+    room = room_for(modes)
     with pytest.raises(InputError, match=r"^Rows must be at most 4 .*, not "):
-        fit(modes, frame.changed(rows=4))
+        fit(modes, room.changed(rows=4))
 
 
 def test_what_readers_cannot_read():
     """Where readers read what built-in collectives need, others are refused, or brought as well."""
     forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
-    frame = room_for([form.program for form in forms], rows=64, depth=16, inputs=[])
-    frame = frame.changed(words=64)
-    assert [frame.memories(port) for port in range(2)] == [(2,), (2,)]
+    room = room_for([form.program for form in forms], rows=64, depth=16, inputs=[])
+    room = room.changed(words=64)
+    assert [room.memories(port) for port in range(2)] == [(2,), (2,)]
     # What passes takes the way of sums, so that out-ports have half the inputs.
-    arriving, made = range(2), range(frame.sources.first_made, frame.sources.first_injection)
-    chosen = {k for port in range(2) for k in frame.inputs_of(Action.SELECT, port)}
+    arriving, made = range(2), range(room.sources.first_made, room.sources.first_injection)
+    chosen = {k for port in range(2) for k in room.inputs_of(Action.SELECT, port)}
     assert chosen.isdisjoint(arriving)
     assert not chosen.isdisjoint(made)
     with pytest.raises(InputError, match=r"the reader of out-port \+0 has none from the memory of"):
-        loadable_form(tf.plan("5", "alltoall", broken_links=["1:+0"]), FLITS, (), frame)
-    image = Image.of(frame, WIDTH, wanted(planned("scatter", frame), planned("allgather", frame)))
+        loadable_form(tf.plan("5", "alltoall", broken_links=["1:+0"]), FLITS, (), room)
+    image = Image.of(room, WIDTH, wanted(planned("scatter", room), planned("allgather", room)))
     fabric = fabric_of(image)
     assert tf.simulate(fabric, jobs=4, engine=CompiledEngine(fabric)).passed
 
 
-def test_runs_of_rows_are_as_long_as_a_word_can_say(frame, monkeypatch):
+def test_runs_of_rows_are_as_long_as_a_word_can_say(room, monkeypatch):
     assert RUN == 1 << 32 - ROWS_AT
     monkeypatch.setattr(images, "RUN", 4)
     words, at, counts = (
-        Image.of(frame, WIDTH, wanted(planned("scatter", frame))).words,
+        Image.of(room, WIDTH, wanted(planned("scatter", room))).words,
         FILLS + 2,
         [],
     )

@@ -7,16 +7,16 @@ from types import SimpleNamespace
 import numpy as np
 
 import torusfabric as tf
-from torusfabric.planning import select
 from torusfabric.adapters.loading.choose import resolve_loadable
 from torusfabric.adapters.loading.fitting import loadable_form
 from torusfabric.adapters.loading.room import room_for
+from torusfabric.planning import select
 
 
-def quickest(topology, name, frame=None, *, flits, **options):
+def quickest(topology, name, room=None, *, flits, **options):
     """The quickest schedule that can be loaded."""
-    operators = frame.parsed_operators() if frame else ()
-    return resolve_loadable(select(topology, name, **options), flits, operators, frame)[-1].planned
+    operators = room.parsed_operators() if room else ()
+    return resolve_loadable(select(topology, name, **options), flits, operators, room)[-1].planned
 
 
 FLITS, WIDTH = 6, 8
@@ -25,7 +25,7 @@ planned = partial(quickest, "5", flits=FLITS)
 
 
 @cache
-def ring_frame():
+def ring_room():
     """What fits into a fabric of a ring that is built with two collectives."""
     forms = [loadable_form(planned(name), FLITS, ()) for name in ("allgather", "allreduce")]
     return room_for([form.program for form in forms], rows=64, depth=16)

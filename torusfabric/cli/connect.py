@@ -16,11 +16,11 @@ from ..toolchain.reading import parse_json, read_bytes
 from ..toolchain.values import is_several, of_type, path_of
 
 if TYPE_CHECKING:
+    from ..adapters.loading.image import Image
     from ..contract.adapter import System
     from ..fpga.bridge.board import ConnectedBoard
     from ..fpga.bridge.bus_access import BusAccess
     from ..rtl.fabric import Fabric
-    from ..adapters.loading.image import Image
 
 __all__ = ["BUILDS", "connect", "select_engine"]
 
@@ -153,10 +153,10 @@ def _hold(board: "ConnectedBoard", image: "Image | AnyPath | None") -> None:
 
     fabric, found = board.fabric, board.loaded
     if image is not None:
-        if fabric.frame is None:
+        if fabric.room is None:
             raise InputError("Tables must be ram for an image, not rom")
         if not isinstance(image, Image):
-            image = read_image(image, fabric.frame, fabric.width)
+            image = read_image(image, fabric.room, fabric.width)
         board.load(image)
     elif found is not None and found != int(fabric.program.digest[:8], 16):
         raise InputError(

@@ -59,10 +59,10 @@ def run_image(arguments: Namespace) -> None:
 
     check_output(arguments, arguments.output, IMAGE)
     fabric = read_fabric(arguments.fabric)
-    spec, frame = FabricSpec.of(vars(arguments) | {"tables": "ram"}), fabric.frame
+    spec, room = FabricSpec.of(vars(arguments) | {"tables": "ram"}), fabric.room
     if spec.topology is not None and spec.link_latency is None:
-        spec = spec.replace(link_latency=frame.topology.latency_text)
-    purpose = PlanFor(frame.flits, any_length=True, any_root=True, frame=frame)
+        spec = spec.replace(link_latency=room.topology.latency_text)
+    purpose = PlanFor(room.flits, any_length=True, any_root=True, room=room)
     chosen = choose_schedules(spec, purpose)
     modes = [(one.forms or (one.schedule,), one.root == "any") for one in chosen]
     with progress_bar("checking"):
@@ -94,7 +94,7 @@ def print_image(arguments: Namespace, image: Image, more: dict[str, Any] | None 
     """Print what an image holds."""
     rows = sum(entry.form.rows for entry in image.entries)
     facts: dict[str, Any] = {
-        "fabric": f"{image.frame.digest(image.width):08x}",
+        "fabric": f"{image.room.digest(image.width):08x}",
         "program": image.program.digest[:8],
         "rows": rows,
         "words": len(image.words),
@@ -108,8 +108,7 @@ def print_image(arguments: Namespace, image: Image, more: dict[str, Any] | None 
     shown = {name.replace("_", " "): value for name, value in facts.items() if name != "modes"}
     if image.fills:
         shown["fills"] = f"modes {', '.join(map(str, image.fills))}"
-    sizes = getattr(image.frame, "sizes", image.frame)
-    shown["rows"] = f"{rows} of {sizes.rows}"
+    shown["rows"] = f"{rows} of {image.room.sizes.rows}"
     for mode in image.facts:
         constant = ", ".join(
             f"from {piece['first']}: {piece['constant']} + {piece['per_flit']} n"

@@ -105,7 +105,7 @@ def run_simulate(arguments: Namespace) -> None:
     if arguments.fabric:
         from ..adapters.loading.image import read_fabric
 
-        if read_fabric(arguments.fabric).frame.streams:
+        if read_fabric(arguments.fabric).room.streams:
             arguments.top = "stream"
     streams, latency = arguments.top == "stream", None
     (_check_ports if streams else _check_host)(arguments)

@@ -45,12 +45,10 @@ def fabric_of_file(arguments: Namespace, *, empty: bool = False) -> Fabric:
 
     If empty that is to be loaded, by a port of its own and not behind the bus.
     """
+    from ..adapters.loading.image import read_fabric, read_image
     from ..rtl import Fabric
-    from ..adapters.loading.image import read_fabric
-    from ..adapters.loading.older import modules
     from ..sweep.loaded import built_image
 
     there, path = read_fabric(arguments.fabric), arguments.image
-    read_image = modules(streams=there.frame.streams).read_image
-    image = read_image(path, there.frame, there.width) if path else built_image(there)
+    image = read_image(path, there.room, there.width) if path else built_image(there)
     return Fabric.holding(image, bus=None if empty else there.bus, empty=empty)

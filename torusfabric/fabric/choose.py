@@ -32,7 +32,7 @@ from ..toolchain.reading import listed_files
 from ..topology import Topology, alike_links, parse_topology, require_alike, shared_network
 
 if TYPE_CHECKING:
-    from ..program.frame import Frame
+    from ..adapters.loading.room import Room
     from .spec import FabricSpec
 
 __all__ = ["Chosen", "PlanFor", "choose_mode", "choose_schedules", "each_selection", "operators_of",
@@ -94,7 +94,7 @@ class PlanFor(NamedTuple):
         True if messages of different lengths may have different schedules.
     any_root : bool
         True if the root may be left open; the schedule is then for node 0.
-    frame : Frame, optional
+    room : Room, optional
         The limits of the existing fabric into which the schedules are to be loaded.
     planner : function of Selection -> Schedule, optional
         Plans in place of `torusfabric.planning.planned.plan_anew`.
@@ -106,7 +106,7 @@ class PlanFor(NamedTuple):
     any_length: bool = False
     with_forms: bool = False
     any_root: bool = False
-    frame: Frame | None = None
+    room: Room | None = None
     planner: Callable[[Selection], Schedule] | None = None
     before: Callable[[Topology, Collective], None] = lambda *_: None
 
@@ -229,7 +229,7 @@ def _choose_schedule(spec: FabricSpec, purpose: PlanFor) -> Chosen:
     purpose.before(selection.topology, selection.collective)
     with progress_bar("planning"):
         if any_length and flits and (purpose.with_forms or spec.tables == "ram"):
-            return _choose_forms(selection, flits, root, spec, purpose.frame)
+            return _choose_forms(selection, flits, root, spec, purpose.room)
         if root:
             from ..planning import plan_any_root  # here, since it imports what compiles
 
@@ -246,7 +246,7 @@ def _choose_forms(
     flits: int,
     root: Literal["any"] | None,
     spec: FabricSpec,
-    frame: Frame | None,
+    room: Room | None,
 ) -> Chosen:
     """Choose the forms of a mode, for messages of up to so many flits.
 
@@ -254,12 +254,11 @@ def _choose_forms(
     """
     choice = FormChoice(spec.forms)
     if spec.tables == "ram":
-        from ..adapters.loading.older import modules  # here, since it imports what compiles
+        from ..adapters.loading.choose import resolve_loadable  # it imports what compiles
 
-        resolve_loadable = modules(streams=frame.streams if frame else spec.top == "stream").resolve_loadable
-        operators = frame.parsed_operators() if frame else ()
+        operators = room.parsed_operators() if room else ()
         roots = selection.collective.groups(selection.topology).size if root else 1
-        each = resolve_loadable(selection, flits, operators, frame, roots=roots, forms=choice)
+        each = resolve_loadable(selection, flits, operators, room, roots=roots, forms=choice)
         several = len(each) > 1
     else:
         from ..planning import resolve_forms  # here, since it imports what compiles

@@ -16,9 +16,9 @@ from ..topology import Topology, faults_within, shared_network
 from .choose import Chosen, PlanFor, choose_schedules, operators_of
 
 if TYPE_CHECKING:
+    from ..adapters.loading.room import Room
     from ..contract.adapter import Adapter, System
     from ..program import Mode, Program
-    from ..program.frame import Frame
     from .spec import FabricSpec
 
 __all__ = ["Made", "make", "make_fabric"]
@@ -170,11 +170,11 @@ def make_fabric(spec: FabricSpec, *, runs: int = 0) -> Made:
 def _check_tables(spec: FabricSpec) -> None:
     """Refuse tables that cannot be loaded, or built."""
     if spec.tables == "ram":
-        from ..program.frame import require_frame_size
+        from ..adapters.loading.room import require_room_size
 
         if spec.max_flits is None:
             raise InputError("--max-flits must be given for --tables ram")
-        require_frame_size(spec.rows, spec.depth)
+        require_room_size(spec.rows, spec.depth)
 
 
 def _forms(mode: Mode) -> dict[str, Any]:
@@ -212,23 +212,23 @@ def _compile_fabric(
     names = ("width", "top", "prefix", "bus", "clocks", "beat", "timeout")
     how = {name: getattr(spec, name) for name in names}
     if spec.tables == "ram":
-        how["tables"] = _frame_of(spec, program)
+        how["tables"] = _room_of(spec, program)
     return Fabric(program, **how)
 
 
-def _frame_of(spec: FabricSpec, program: Program) -> Frame:
+def _room_of(spec: FabricSpec, program: Program) -> Room:
     """Return the limits of images for a fabric that is built with a program."""
-    from ..adapters.loading.older import modules
+    from ..adapters.loading.fitting import loadable_form, loadable_modes
+    from ..adapters.loading.room import room_for
 
-    of = modules(streams=spec.top == "stream")
     others: list[Program] | None = None
     if spec.inputs != "all":
         flits = program.flits
         listed = spec.replace(collective=spec.inputs, plan=None, root=None)
         every = choose_schedules(listed, PlanFor(flits, any_length=True)) if spec.inputs else ()
-        others = [of.loadable_form(one.schedule, flits, program.operators).program for one in every]
-    return of.room_for(
-        of.loadable_modes(program),
+        others = [loadable_form(one.schedule, flits, program.operators).program for one in every]
+    return room_for(
+        loadable_modes(program),
         inputs=others,
         streams=spec.top == "stream",
         rows=spec.rows,

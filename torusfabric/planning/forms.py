@@ -9,8 +9,6 @@ saves at least one percent of the cycles, in the mean over all lengths, for ever
 look-up tables of a node that it adds, memories included. Where the longest message has fewer than
 64 flits there is one form: one percent of the cycles is worth one percent of the tables. The choice
 says which forms it takes, and what those that it leaves out would save and cost.
-
-Of tables that are loaded, the quickest of those that fit are taken.
 """
 
 from __future__ import annotations
@@ -32,17 +30,14 @@ from ..toolchain.public import public
 from ..toolchain.values import flag, natural
 from ..topology import IntArray, Topology
 from .choice import least_cycles, serving
-from .planned import of_each_latency, planned
+from .planned import of_each_latency
 from .plans import plan_selection, resolve, tries_all
 from .selection import FormChoice, PlanOptions, Selection, select
 
 if TYPE_CHECKING:
-    from ..collective import Operator
     from ..program import Program
-    from ..program.frame import Frame
-    from ..program.loadable import Loadable
 
-__all__ = ["plan_forms", "resolve_forms", "resolve_loadable"]
+__all__ = ["plan_forms", "resolve_forms"]
 
 #: Flits of the longest message from which on a collective may have several forms.
 SEVERAL_FROM = 64
@@ -325,91 +320,3 @@ def _of_all_latencies(selection: Selection) -> Iterator[Selection]:
     for candidate in serving(selection):
         with suppress(InputError):
             yield from of_each_latency(candidate)
-
-
-#: Of cycles, how many more are as good in a new fabric that has no second registers then.
-WITHOUT = 1.1
-
-
-def resolve_loadable(
-    selection: Selection,
-    flits: int,
-    operators: Sequence[Operator] = (),
-    frame: Frame | None = None,
-    *,
-    roots: int = 1,
-    forms: FormChoice = FormChoice.AUTO,
-) -> tuple[Selection, ...]:
-    """Choose what a selection leaves open, for messages of any length up to so many flits.
-
-    There are several forms where `resolve_forms` would take several, that for the shortest messages
-    first.
-
-    Parameters
-    ----------
-    operators : sequence of Operator
-        Of the fabric; by default ``add``.
-    frame : Frame, optional
-        What may be loaded into a fabric that is there.
-    roots : int
-        How many roots have rows of their own.
-
-    Raises
-    ------
-    InputError
-        If nothing that serves can be loaded; it says why the quickest cannot.
-
-    Examples
-    --------
-    >>> from torusfabric.planning import select
-    >>> [form.planned.chunks for form in resolve_loadable(select("9", "broadcast"), 64)]
-    [1, 2]
-    """
-    from ..program.serving import compared_lengths, cycles_at, worth_having
-
-    found = _found(selection, flits, operators, frame, roots)
-    one = forms is FormChoice.LONG or (forms is FormChoice.AUTO and flits < SEVERAL_FROM)
-    if one or selection.algorithm or selection.planned:
-        return (min(found, key=lambda each: (each[0].program.cycles(), each[0].rows))[1],)
-    cycles = [cycles_at(form.program.form, compared_lengths(flits)) for form, _ in found]
-    chosen = worth_having(cycles, [form.rows for form, _ in found])
-    return tuple(found[k][1] for k in (chosen[:1] if forms is FormChoice.SHORT else chosen))
-
-
-def _found(
-    selection: Selection,
-    flits: int,
-    operators: Sequence[Operator],
-    frame: Frame | None,
-    roots: int,
-) -> list[tuple[Loadable, Selection]]:
-    """All that serves and can be loaded."""
-    from ..program.compile import versions
-    from ..program.fitting import loadable_form
-
-    found: list[tuple[Loadable, Selection]] = []
-    wrong: list[tuple[int, InputError]] = []
-    for one in serving(selection) if selection.planned is None else (selection,):
-        try:
-            schedule = planned(one)
-            cycles = min(each.cycles() for each in versions(schedule, flits, operators))
-        except InputError as error:
-            wrong.append((1 << 62, error))
-            continue
-        try:
-            form = loadable_form(schedule, flits, operators, frame)
-            if frame is not None:
-                frame.check_count("rows", frame.rows, form.rows * roots)
-        except InputError as error:
-            wrong.append((cycles, error))
-            continue
-        found.append((form, replace(one, planned=schedule)))
-    if found:
-        fewest = min(form.program.cycles() for form, _ in found)
-        # Second registers are inputs more of every out-port.
-        plain = [each for each in found if frame is None and not each[0].later]
-        near = any(form.program.cycles() <= WITHOUT * fewest for form, _ in plain)
-        return plain if near else found
-    if not wrong:
-        planned(selection)  # which says why nothing serves
-    raise min(wrong, key=lambda each: each[0])[1]

@@ -29,8 +29,6 @@ from .wiring import (
     core_ports,
     distributed_wires,
     merged_wires,
-    stream_control_wires,
-    stream_ends,
 )
 
 if TYPE_CHECKING:
@@ -92,7 +90,7 @@ def of_top(fabric: Fabric, text: GateText, hosts: Sequence[HostPorts] = ()) -> I
             yield wired("control tree", says, text, distributed_wires(fabric, text))
             ports = hosts or [HostPorts.of_chip(fabric)]
             # Of loaded tables, it finds words by what is loaded.
-            if not fabric.frame:
+            if not fabric.room:
                 says = ("a word that the host writes, or asks for, is where the address map says, "
                         "with every edge another")  # fmt: skip
                 check = partial(check_host, fabric, text, ports)

@@ -20,7 +20,6 @@ from .gates import read_gates
 from .lemmas import Steps, of_modules, of_top, of_words, whole_runs
 from .report import ModuleProof, Proof, Refuted, refuted
 from .solver import Harness
-from .streams import loaded_stream_harnesses
 from .units import link_harnesses, operator_harnesses, operators_of
 from .whole import Whole
 
@@ -43,6 +42,7 @@ ASSUMPTIONS = (
 OF_LOADED = (
     "Nothing is loaded meanwhile; the loader has written the image into the tables as it says.",
 )
+
 
 @public
 def prove(
@@ -77,14 +77,14 @@ def prove(
     True
     """
     check_provable(fabric)
-    held = loaded(fabric) if fabric.frame else fabric
+    held = loaded(fabric) if fabric.room else fabric
     proved = _steps(held, design or emit(held), cache, progress, written=fabric)
     return as_far_as_it_holds(proved, _assumptions(fabric), _conclusion(fabric))
 
 
 def check_provable(fabric: Fabric) -> None:
     """Raise the errors of `prove` unless it can be proved, by tools that there are."""
-    if fabric.frame and fabric.top is Top.STREAM and fabric.program.any_root:
+    if fabric.room and fabric.top is Top.STREAM and fabric.program.any_root:
         raise InputError("Root must be fixed for streams with loaded tables to be proved, not any")
     for operator in fabric.operator_unit.operators if fabric.operator_unit else ():
         if operator.proof is None or operator.latency or not operator.associative:
@@ -118,7 +118,7 @@ def _steps(
     steps = Steps(fabric, design, cache, progress)
     whole = Whole(fabric, text)
     yield steps.known(of_words(fabric, text))
-    if fabric.frame:
+    if fabric.room:
         says = "all modules but tables and the loader are the same whatever is loaded"
         yield steps.known(Claim("text", "comparison", says, partial(check_same, written, design)))
     yield from map(steps.known, of_top(fabric, text))
@@ -137,7 +137,7 @@ def _by_induction(fabric: Fabric, design: Design) -> Iterator[Harness]:
 def _assumptions(fabric: Fabric) -> Iterator[str]:
     """What is not proved."""
     yield from ASSUMPTIONS
-    if fabric.frame:
+    if fabric.room:
         yield from OF_LOADED
         if fabric.top is not Top.STREAM:
             yield "The host port finds by the table of blocks what the address map says."

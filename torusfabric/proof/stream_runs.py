@@ -63,7 +63,7 @@ class StreamAccess(Access):
         streams = next(iter(self._endpoints.values())).ends
         self.answer += streams.unloader.late
         self._own, self.sections = streams.own, streams.sections
-        places = fabric.image.places if fabric.frame else ()
+        places = fabric.image.places if fabric.room else ()
         self.forms = [place.number for place in places] or range(len(self.program.forms))
         self.number = 0
 

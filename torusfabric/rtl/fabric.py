@@ -34,12 +34,7 @@ from .top import Built, Top, check_prefix, check_top, is_direct
 if TYPE_CHECKING:
     from ..contract.cut import Cut
     from ..contract.registers import RegisterMap
-    from ..program.frame import Frame
-    from ..program.loadable import LoadableMode
     from .core.core import Core, CoreBuilder
-    from .fabric_builder import FabricBuilder
-    from .loaded.image import Image
-    from .loaded.top import LoadedTables
 
 __all__ = ["Fabric", "Top", "short_digest"]
 
@@ -49,9 +44,11 @@ def short_digest(text: str) -> int:
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
-#: The adapter of fabrics that are made of a core, by their tops. Those with loaded tables are made
-#: of older hardware.
+#: The adapter that makes the core of a fabric, by its top.
 CORES = {Top.HOST: "host", Top.CORE: "bare", Top.STREAM: "streams"}
+
+#: The package of the adapter that loads tables.
+LOADING = "torusfabric.adapters.loading"
 
 #: The package of the adapter that puts fabrics behind a bus.
 BUS = "torusfabric.adapters.bus"
@@ -89,8 +86,8 @@ class Fabric(wiring.Component):
     timeout : int
         Cycles after which a node is named, by `stalled_node`, that has not sent its message, or not
         taken what it has received, while no run is under way; 0 for never. Stream top only.
-    tables : {"rom", "ram"}, Frame or Image
-        Whether what nodes do is fixed, or loaded; then a frame says what there is room for, by
+    tables : {"rom", "ram"}, Room or Image
+        Whether what nodes do is fixed, or loaded; then a room says what there is room for, by
         default what the program needs, or an image what is there at first. Not of a core.
     empty : bool
         Whether an image has to be loaded first; else the program is there at first.
@@ -101,12 +98,9 @@ class Fabric(wiring.Component):
         What the adapter in front of the core says of its ports.
     answer : int
         Cycles from a read at the inputs of a node to its word.
-    core : Core or None
-        The core, where the fabric is made of one.
-    placement : Placement
-        Where control lies, by variant, where the fabric is not made of a core.
-    variant_of : ndarray of int, shape (nodes,)
-        Likewise.
+    core : Core
+    room : Room or None
+        What may be loaded, where tables are.
     hold : int
         Clock edges by which a run begins later if it is started with the edge after a write of the
         host; one fewer for each edge between.
@@ -178,7 +172,7 @@ class Fabric(wiring.Component):
         clocks: Clocks | str = Clocks.ONE,
         beat: int | str = AUTO,
         timeout: int | str = 0,
-        tables: Frame | Image | str = "rom",
+        tables: Any = "rom",
         empty: bool = False,
     ) -> None:
         of_type("Program", program, Program, "a Program, as tf.compile returns it")
@@ -196,10 +190,11 @@ class Fabric(wiring.Component):
         self.clocks = Clocks(clocks)
         self.timeout = natural("Timeout", timeout, most=MOST_TIMEOUT)
         check_top(program, self.top, bus=bool(self.bus), clocks=self.clocks, timeout=self.timeout)
-        self.frame, self.loadable = loaded_tables(program, tables, self.top, bus=bool(self.bus))
-        self.empty = flag("Empty", empty) and bool(self.frame)
-        if self.frame:
-            self.program = program = self.image.program
+        self.empty = flag("Empty", empty)
+        self.tables = self._loaded_tables(program, tables)
+        self.room = self.tables and self.tables.room
+        if self.tables:
+            self.program = program = self.tables.program
         self.beat, self.program = self._by_beats(program, beat)
         program = self.program
         self.ports = program.ports
@@ -208,12 +203,10 @@ class Fabric(wiring.Component):
         self.layouts = tuple(self.form_layouts[mode.first] for mode in program.modes)
         self.layout = self.layouts[0]
         self.core = self._core()
-        build: Any = self.core.build if self.core else self.builder()
+        build = self.core.build
         self.nodes, self.answer, self.operator_unit = build.nodes, build.answer, build.operator_unit
         self.here = self.cut.here if self.cut else [*range(self.nodes)]
-        self.hold = self.core.build.hold if self.core else 0
-        if not self.core:
-            self.placement, self.variant_of = build.placement, build.variant_of
+        self.hold = build.hold
         self.router_classes, self.read_latency, self._finders = self.add_top(build)
         self.interface = self.add_bus(build, self.bus) if self.bus else self._interface()
         build.declared |= self.interface.ports
@@ -229,13 +222,25 @@ class Fabric(wiring.Component):
         if self.top is Top.CORE:
             self.node = self._ports_of_nodes()
 
-    @cached_property
-    def loading(self) -> Any:
-        """The loaded tables on a core; for now not with streams."""
-        if not self.frame:
+    def _loaded_tables(self, program: Program, tables: Any) -> Any:
+        """Return the tables that are loaded, None if they are fixed.
+
+        Raises
+        ------
+        InputError
+            If tables are not loaded with the top, or with what else is wanted.
+        """
+        if isinstance(tables, str) and tables == "rom":
             return None
-        loading = import_module("torusfabric.adapters.loading.hardware")
-        return loading.Loading(self.frame, self.width, None if self.empty else self.image)
+        if isinstance(tables, str) and tables != "ram":
+            raise InputError(f"Tables must be rom or ram, not {shown(tables)}")
+        if self.top is Top.CORE:
+            raise InputError(f"Tables must be rom for a fabric with the top {self.top}, not ram")
+        if self.top is Top.STREAM and self.bus:
+            raise InputError("Bus must be left out for streams with loaded tables, not given")
+        make = import_module(f"{LOADING}.hardware").make_tables
+        streams = self.top is Top.STREAM
+        return make(program, tables, self.width, streams=streams, empty=self.empty)
 
     def __reduce__(self) -> tuple[Callable[..., Fabric], tuple[Program]]:
         """A fabric is pickled as what it is made from, and made anew: hardware is functions."""
@@ -247,22 +252,22 @@ class Fabric(wiring.Component):
         return same
 
     @classmethod
-    def holding(cls, image: Image, *, bus: str | None = None, empty: bool = False) -> Fabric:
+    def holding(cls, image: Any, *, bus: str | None = None, empty: bool = False) -> Fabric:
         """The fabric that an image is for, which holds it or, if empty, is to be loaded with it."""
-        top = Top.STREAM if image.frame.streams else Top.HOST
+        top = Top.STREAM if image.room.streams else Top.HOST
         return cls(image.program, width=image.width, top=top, bus=bus, tables=image, empty=empty)
 
     def behind(self, bus: str | None) -> Fabric:
         """What carries out the same behind another bus, or none."""
-        how: dict[str, Any] = {"tables": self.image, "empty": self.empty} if self.frame else {}
+        how: dict[str, Any] = {"tables": self.image, "empty": self.empty} if self.room else {}
         return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
 
     def _by_beats(self, program: Program, beat: int | str) -> tuple[int, Program]:
         """The flits of a word of a port, and the program for it."""
         beat = beat if isinstance(beat, str) and beat == AUTO else natural("Beat", beat)
-        if (self.frame or self.top is not Top.STREAM) and beat in (1, AUTO):
+        if (self.room or self.top is not Top.STREAM) and beat in (1, AUTO):
             return 1, program
-        if self.frame:
+        if self.room:
             raise InputError(f"Beat must be 1 for tables that are loaded, not {beat}")
         if self.streaming:
             what = "a core without memories, whose words are those of links"
@@ -274,32 +279,16 @@ class Fabric(wiring.Component):
         """The module of the adapter that makes the core, and adds the ports in front of it."""
         return import_module(f"torusfabric.adapters.{CORES[self.top]}.hardware")
 
-    def _core(self) -> Core | None:
-        """Return the core with the choices of its adapter, if the fabric is made of one."""
-        if self.loading:
-            return self.loading.make_core(self.program, resets=self.bus is not None)
-        if self.frame or self.top not in CORES:
-            return None
+    def _core(self) -> Core:
+        """Return the core with the choices of its adapter."""
+        if self.tables:
+            loaded: Core = self.tables.make_core(resets=self.bus is not None)
+            return loaded
         choices: dict[str, Any] = {"beat": self.beat}
         if self.top is Top.HOST:
             choices |= {"resets": bool(self.bus and not self.cut), "cut": self.cut}
         core: Core = self._adapter.make_core(self.program, self.width, **choices)
         return core
-
-    def builder(self) -> FabricBuilder:
-        """Return what takes the parts of a netlist that is not made of a core."""
-        from .coreless import builder_of  # a guest: the hardware before the core
-
-        return builder_of(self)
-
-    @cached_property
-    def tables(self) -> LoadedTables | None:
-        """The tables that are loaded, if they are."""
-        if not self.frame:
-            return None
-        from .loaded.top import LoadedTables  # a guest
-
-        return LoadedTables(self.frame, None if self.empty else self.image)
 
     def _form_layouts(self) -> tuple[HostLayout, ...]:
         """What lies where in the memories of nodes, in each form."""
@@ -309,7 +298,7 @@ class Fabric(wiring.Component):
         beat = 1 if self.top is Top.STREAM else self.beat
         layouts = [HostLayout.of(part, beat=beat) for part in parts]
         words = max(max(layout.send_words, layout.recv_words) for layout in layouts)
-        if self.frame:
+        if self.room:
             words = program.topology.nodes * self.flits
         return tuple(HostLayout.of(part, words, beat) for part in parts)
 
@@ -329,20 +318,13 @@ class Fabric(wiring.Component):
 
     def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
-        if self.loading and self.top is Top.STREAM:
-            return self.loading.add_streams(self.core, self.clocks, self.timeout)
-        if self.loading:
-            return self.loading.add_fabric(self.core)
-        if self.core:
-            facts: dict[str, Any] = {"layouts": self.form_layouts}
-            if self.top is Top.STREAM:
-                facts = {"clocks": self.clocks, "timeout": self.timeout}
-                facts["has_run_port"] = bool(self.bus)
-            built: Built = self._adapter.add_fabric(self.core, **facts)
-            return built
-        from .coreless import add_top  # a guest: the hardware before the core
-
-        return add_top(self, build)
+        facts: dict[str, Any] = {"layouts": self.form_layouts}
+        if self.top is Top.STREAM:
+            facts = {"clocks": self.clocks, "timeout": self.timeout}
+            facts["has_run_port"] = bool(self.bus)
+        adapter = self.tables or self._adapter
+        built: Built = adapter.add_fabric(self.core, **facts)
+        return built
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive those ports that do not stand behind the bus, in a design that has all of it."""
@@ -355,10 +337,9 @@ class Fabric(wiring.Component):
         elif self.top is Top.CORE:
             found = adapter.BareInterface(self.program, self.flits, self.read_latency)
         else:
-            kind = adapter.StreamInterface
-            if self.frame:
-                kind = import_module("torusfabric.adapters.loading.interface").RoomStreamInterface
-            found = kind(
+            if self.tables:
+                adapter = import_module(f"{LOADING}.interface")
+            found = adapter.StreamInterface(
                 self.program, self.width, self.clocks, self.beat, has_run_port=bool(self.bus)
             )
         return found
@@ -373,13 +354,13 @@ class Fabric(wiring.Component):
         """What lies at which address of the bus, if there is one."""
         return self.interface.registers
 
-    def add_bus(self, build: FabricBuilder | CoreBuilder, bus: Choice) -> Interface:
+    def add_bus(self, build: CoreBuilder, bus: Choice) -> Interface:
         """Put the host port, or the run port of nodes with ports of their own, behind a bus."""
         hardware = import_module(f"{BUS}.hardware")
         of_host = self.top is Top.HOST
         layouts: Sequence[HostLayout] = self.layouts if of_host else ()
-        if self.frame:
-            layouts = self.loading.host_layouts()
+        if self.room:
+            layouts = self.tables.host_layouts()
         interface: Interface = hardware.add_bus(
             build,
             bus,
@@ -399,12 +380,13 @@ class Fabric(wiring.Component):
     @property
     def digest(self) -> int:
         """A number of 32 bits that tells which fabric it is: of the program and the width."""
-        if self.frame:
-            return self.frame.digest(self.width)
+        if self.room:
+            digest: int = self.room.digest(self.width)
+            return digest
         return short_digest(f"{self.program.digest} {self.width}")
 
     @cached_property
-    def image(self) -> Image:
+    def image(self) -> Any:
         """The image of its program, where tables are loaded.
 
         Raises
@@ -412,11 +394,9 @@ class Fabric(wiring.Component):
         InputError
             If they are not.
         """
-        if self.frame is None:
+        if self.tables is None:
             raise InputError("Tables must be ram for an image, not rom")
-        older = import_module("torusfabric.adapters.loading.older")
-        Image = older.modules(streams=self.frame.streams).Image
-        return Image(self.frame, self.width, self.loadable)
+        return self.tables.image
 
     @property
     def predicted_cycles(self) -> int:
@@ -447,7 +427,7 @@ class Fabric(wiring.Component):
         rom_bits = sum(finder.rom_bits() for finder in self._finders)
         known_by = dict.fromkeys(form.known_by for form in self.program.forms)
         # Forms that are loaded are not of common variants.
-        parts = self.program.parts if self.frame else (self.program,)
+        parts = self.program.parts if self.room else (self.program,)
         tags = max(tag_cost(part) for part in parts)
         return Origins(" or ".join(known_by), rom_bits, *tags)
 
@@ -466,37 +446,3 @@ class Fabric(wiring.Component):
     def address_map(self) -> dict[str, Any]:
         """Where each block arrives, or lies, in a core; see `torusfabric.rtl.core_address_map`."""
         return core_address_map(self.program)
-
-
-def loaded_tables(
-    program: Program, tables: Frame | Image | str, top: Top, *, bus: bool
-) -> tuple[Frame | None, Sequence[LoadableMode]]:
-    """What may be loaded, and what is; nothing where tables are fixed.
-
-    Raises
-    ------
-    InputError
-        If tables are not loaded with the top, or with what else is wanted.
-    """
-    if isinstance(tables, str) and tables == "rom":
-        return None, ()
-    if isinstance(tables, str) and tables != "ram":
-        raise InputError(f"Tables must be rom or ram, not {shown(tables)}")
-    if top is Top.CORE:
-        raise InputError(f"Tables must be rom for a fabric with the top {top}, not ram")
-    if top is Top.STREAM and bus:
-        raise InputError("Bus must be left out for streams with loaded tables, not given")
-    streams = top is Top.STREAM
-    of = import_module("torusfabric.adapters.loading.older").modules(streams=streams)
-    Frame, Image = of.Room, of.Image
-    if not isinstance(tables, str | Frame | Image):
-        raise InputError(f"Tables must be rom, ram, a Room or an Image, not {shown(tables)}")
-    given = getattr(tables, "frame", tables)
-    frame = given if isinstance(given, Frame) else None
-    if frame and frame.streams is not streams:
-        of = "streams" if streams else "a host port"
-        raise InputError(f"Tables must be those of a fabric with {of}, not another")
-    if isinstance(tables, Image):
-        return frame, tables.modes
-    modes = of.loadable_modes(program, frame)
-    return frame or of.room_for(modes, streams=streams), modes

@@ -11,13 +11,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..adapters.loading.choose import resolve_loadable
+from ..adapters.loading.fitting import loadable_modes
+from ..adapters.loading.image import (
+    Image,
+    LoadedFabric,
+    Wanted,
+    read_fabric,
+    read_image,
+)
+from ..adapters.loading.room import Room
 from ..analysis.check import check
 from ..errors import InputError
 from ..planning import select
 from ..program import Program
-from ..adapters.loading.older import modules
 from ..rtl import Fabric
-from ..adapters.loading.image import Image, LoadedFabric, Wanted, read_fabric
 from ..rtl.netlist import Fixed, Part, Parts
 from ..schedule import Schedule
 from ..simulation.engines import longest_job
@@ -78,37 +86,36 @@ def image(
     (125, range(1, 2))
     """
     there = _existing(fabric)
-    of = modules(streams=there.frame.streams)
-    frame, mode = there.frame, None if mode is None else natural("Mode", mode)
+    room, mode = there.room, None if mode is None else natural("Mode", mode)
     listed: Sequence[str | Schedule | Wanted]
     if isinstance(collectives, Program):
-        found = of.loadable_modes(collectives, frame)
+        found = loadable_modes(collectives, room)
         listed = [(each.schedules, each.any_root) for each in found]
     else:
         listed = [collectives] if isinstance(collectives, str | Schedule) else collectives
-    modes = [_wanted(frame, one, **options) for one in listed]
+    modes = [_wanted(room, one, **options) for one in listed]
     if not modes:
         raise InputError("Collectives must be one or more, not none")
     for schedules, _ in modes:
         for schedule in schedules:
             check(schedule)
     if onto is None:
-        return of.Image.of(frame, there.width, modes)
-    held = onto if isinstance(onto, of.Image) else of.read_image(onto, frame, there.width)
+        return Image.of(room, there.width, modes)
+    held = onto if isinstance(onto, Image) else read_image(onto, room, there.width)
     return held.with_modes(modes, mode)
 
 
 def _wanted(
-    frame: Any, one: str | Schedule | Wanted, root: int | str | None = None, **options: Any
+    room: Room, one: str | Schedule | Wanted, root: int | str | None = None, **options: Any
 ) -> Wanted:
     """What is said of a mode; of a name the quickest schedules that fit."""
     if not isinstance(one, str):
         return ((one,), False) if isinstance(one, Schedule) else one
     any_root = root == "any"
-    selection = select(frame.topology, one, root=0 if any_root else root, **options)
-    roots = selection.collective.groups(frame.topology).size if any_root else 1
-    operators = frame.parsed_operators()
-    found = modules(streams=frame.streams).resolve_loadable(selection, frame.flits, operators, frame, roots=roots)
+    selection = select(room.topology, one, root=0 if any_root else root, **options)
+    roots = selection.collective.groups(room.topology).size if any_root else 1
+    operators = room.parsed_operators()
+    found = resolve_loadable(selection, room.flits, operators, room, roots=roots)
     return [one.planned for one in found if one.planned], any_root
 
 
@@ -118,17 +125,17 @@ def _existing(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabr
         return fabric
     if not isinstance(fabric, Fabric):
         return read_fabric(fabric)
-    if fabric.frame is None:
+    if fabric.room is None:
         raise InputError("Tables must be ram for an image, not rom")
     modes = [(mode.collective.name, "any" if mode.any_root else mode.collective.root)
              for mode in fabric.program.modes]  # fmt: skip
-    return LoadedFabric(fabric.frame, fabric.width, modes)
+    return LoadedFabric(fabric.room, fabric.width, modes)
 
 
 def built_image(there: LoadedFabric, broken_links: Sequence[str] = ()) -> Image:
     """The image of what a fabric is built with, around links that are broken."""
     around = {"broken_links": [*broken_links]}
-    return image(there, [_wanted(there.frame, name, root, **around) for name, root in there.modes])
+    return image(there, [_wanted(there.room, name, root, **around) for name, root in there.modes])
 
 
 class Repair(NamedTuple):

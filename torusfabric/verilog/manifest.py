@@ -74,9 +74,9 @@ def manifest(
 
 def _tables(fabric: Fabric) -> dict[str, Any]:
     """What may be loaded, where tables are."""
-    if fabric.frame is None:
+    if fabric.room is None:
         return {}
-    image, tables = fabric.image, fabric.loading or fabric.tables
+    image, tables = fabric.image, fabric.tables
     bits = tables.layout.table_bits
     return {
         "tables": {
@@ -88,7 +88,7 @@ def _tables(fabric: Fabric) -> dict[str, Any]:
                 [mode.collective.name, "any" if mode.any_root else mode.collective.root]
                 for mode in fabric.program.modes
             ],
-            "frame": fabric.frame.to_json(),
+            "frame": fabric.room.to_json(),
         }
     }
 

@@ -22,7 +22,7 @@ def test_each_bit_of_a_room_has_a_place_of_its_own(programs, inputs, monkeypatch
     room = room_for(programs, inputs=inputs)
     core_room.assemble(room, {}, idles=True)
     monkeypatch.setattr(core_room, "SAMPLES", 30)
-    with pytest.raises(AssertionError, match="a template has|no two values"):
+    with pytest.raises(AssertionError, match=r"a template has|no two values"):
         core_room.assemble(room, {}, idles=True)
 
 
@@ -33,6 +33,8 @@ def test_structure_follows_from_the_room_alone(programs):
     texts = [dict(tf.emit(fabric).modules) for fabric in fabrics]
     tables = {name for fabric in fabrics for name, role in fabric.netlist.roles.items()
               if role in (Role.TABLE, Role.LOADER)}  # fmt: skip
-    apart = {name for name in texts[0].keys() | texts[1] if texts[0].get(name) != texts[1].get(name)}
+    apart = {
+        name for name in texts[0].keys() | texts[1] if texts[0].get(name) != texts[1].get(name)
+    }
     assert apart
     assert apart <= tables | {"fabric"}

@@ -9,17 +9,17 @@ from helpers import few
 from loaded_port import as_forecast, quickest, wanted
 
 import torusfabric as tf
+from torusfabric.adapters.loading import contents
+from torusfabric.adapters.loading.image import Image
+from torusfabric.adapters.loading.loadable import LoadableMode
+from torusfabric.adapters.loading.room import room_for
 from torusfabric.adapters.streams.drive.beats import STATUS_SINK, Beat
 from torusfabric.adapters.streams.drive.comparison import Compared
 from torusfabric.adapters.streams.drive.messages import Planned, draw_exchange
 from torusfabric.adapters.streams.drive.simulate import draw_jobs, simulate_streams
 from torusfabric.adapters.streams.drive.traffic import traffic_of
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.adapters.loading.room import room_for
-from torusfabric.adapters.loading.loadable import LoadableMode
 from torusfabric.proof import prove
-from torusfabric.adapters.loading import contents
-from torusfabric.adapters.loading.image import Image
 from torusfabric.rtl.run_choices import RunError
 from torusfabric.rtl.streams.ports import LOAD, STATUS
 from torusfabric.rtl.streams.sections import Sections
@@ -67,8 +67,8 @@ def image():
         LoadableMode.of([form])
         for form in map(_loadable, (planned("5", name) for name in ("allreduce", "allgather")))
     ]
-    frame = room_for(modes, rows=64, depth=16, streams=True)
-    return Image(frame.changed(roots=True, entries=8), WIDTH, modes)
+    room = room_for(modes, rows=64, depth=16, streams=True)
+    return Image(room.changed(roots=True, entries=8), WIDTH, modes)
 
 
 def _loadable(plan):
@@ -80,8 +80,8 @@ def _loadable(plan):
 @pytest.mark.parametrize("stall", [0.3, pytest.param(0, marks=pytest.mark.long)])
 def test_images_follow_one_another(image, stall):
     """Between runs, while words wait on both sides, all modes are loaded anew, and then one."""
-    frame = image.frame
-    second = Image.of(frame, WIDTH, wanted(*(planned("5", name) for name in ("alltoall", "halo"))))
+    room = image.room
+    second = Image.of(room, WIDTH, wanted(*(planned("5", name) for name in ("alltoall", "halo"))))
     third = second.with_modes([([planned("5", "gather")], True)], 1)
     fabrics = [tf.Fabric.holding(image)]
     fabrics += [tf.Fabric.holding(each, empty=True) for each in (second, third)]
@@ -223,10 +223,10 @@ def test_tables_of_another_top(image):
 def test_packets_that_nodes_lack():
     """Where origins are not listed, nodes have the packets of all or of none."""
     gather, halo = (_loadable(planned("mesh:4", name)) for name in ("allgather", "halo"))
-    frame = room_for([gather.program], rows=32, depth=16, streams=True)
-    frame.check(halo)
+    room = room_for([gather.program], rows=32, depth=16, streams=True)
+    room.check(halo)
     with pytest.raises(InputError, match="must list origins for nodes that lack packets"):
-        frame.changed(lists=False).check(halo)
+        room.changed(lists=False).check(halo)
 
 
 def test_command(tmp_path, monkeypatch, capsys):

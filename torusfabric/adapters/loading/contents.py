@@ -115,13 +115,14 @@ def _row_values(layout: TableLayout, forms: Sequence[Loadable]) -> dict[Action, 
     room = layout.room
 
     def join(values: Sequence[IntArray]) -> IntArray:
+        """Return the values of all forms, one after another."""
         return np.concatenate(values)
 
     every = {
         action: join([form.values(action) for form in forms])
         for action in (Action.SELECT, Action.OPERAND, Action.MEMORY)
     }
-    moves = join([form.program.loop.blocks > 0 for form in forms])[:, None, None]
+    moves = join([form.program.loop.blocks for form in forms])[:, None, None] > 0
     return {
         Action.SELECT: room.numbers[every[Action.SELECT]],
         Action.OPERAND: room.numbers[every[Action.OPERAND]],

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any
 
+from ...errors import InputError
 from ...program import Program
 from ...rtl.arrays import NodeGroups
 from ...rtl.core import Core
@@ -20,19 +21,20 @@ from ...rtl.host import Host, add_host_port
 from ...rtl.memories import address_width
 from ...rtl.netlist import Fixed, NetlistBuilder, Part, Parts, Role, add_single
 from ...rtl.top import Built
-from ...rtl.streams.ports import Clocks
+from ...toolchain.values import shown
 from ..host.hardware import NETS
 from ..streams.hardware import LEAD
 from .finder import BlockFinder, host_layout
+from .fitting import loadable_modes
 from .image import Image
 from .layout import TableLayout, TableSize
 from .loader import WORDS, ImageLoader
 from .requests import Requests, choices_of
-from .room import Room
+from .room import Room, room_for
 from .streams import LoadedStreams
 from .table import LoadedTable, part_bits
 
-__all__ = ["Loading"]
+__all__ = ["Loading", "make_tables"]
 
 #: What is shown of what is loaded.
 SHOWN = ("loaded", "loaded_program", "modes")
@@ -46,24 +48,70 @@ READ_BY = {"rows": ("row_address", "row_word"), "modes": ("form_address", "form_
 STREAM_ADDRESSES = ("unload_key", "entry")
 
 
+def make_tables(
+    program: Program, tables: Room | Image | str, width: int, *, streams: bool, empty: bool
+) -> Loading:
+    """Return the tables of a fabric.
+
+    Parameters
+    ----------
+    tables : {"ram"}, Room or Image
+        What there is room for, by default what the program needs; or what is there at first.
+
+    Raises
+    ------
+    InputError
+        If the program does not fit, or the room is that of a fabric with another top.
+    """
+    if not isinstance(tables, str | Room | Image):
+        raise InputError(f"Tables must be rom, ram, a Room or an Image, not {shown(tables)}")
+    room = tables.room if isinstance(tables, Image) else tables
+    if isinstance(room, Room) and room.streams is not streams:
+        of = "streams" if streams else "a host port"
+        raise InputError(f"Tables must be those of a fabric with {of}, not another")
+    if isinstance(tables, Image):
+        # One that fills some modes has the places of others, that need not be there.
+        return Loading(Image(tables.room, tables.width, tables.modes), empty)
+    modes = loadable_modes(program, room if isinstance(room, Room) else None)
+    if not isinstance(room, Room):
+        room = room_for(modes, streams=streams)
+    return Loading(Image(room, width, modes), empty)
+
+
 @dataclass(frozen=True, eq=False)
 class Loading:
     """The tables of a fabric that are loaded, and the core that has them.
 
     Parameters
     ----------
-    image : Image or None
-        What is there at first.
+    image : Image
+        The image that is there at first, or is to be loaded.
+    empty : bool
+        True if nothing is there at first.
     """
 
-    room: Room
-    width: int
-    image: Image | None
+    image: Image
+    empty: bool = False
+
+    @property
+    def room(self) -> Room:
+        """What may be loaded."""
+        return self.image.room
+
+    @property
+    def width(self) -> int:
+        """Bits of a flit."""
+        return self.image.width
 
     @cached_property
+    def program(self) -> Program:
+        """The program of the fabric once it is loaded."""
+        return self.image.program
+
+    @property
     def layout(self) -> TableLayout:
         """The bits of tables."""
-        return TableLayout(self.room, self.width)
+        return self.image.layout
 
     def host_layouts(self) -> tuple[HostLayout, ...]:
         """Return where the host finds words, whatever is loaded."""
@@ -71,12 +119,12 @@ class Loading:
 
     def contents(self, number: int) -> tuple[tuple[int, ...], ...]:
         """Return the first rows of tables of one owner."""
-        tables = self.image.contents[number] if self.image else []
+        tables = [] if self.empty else self.image.contents[number]
         return tuple(tuple(max(row, 0) for row in rows) for rows in tables)
 
-    def make_core(self, program: Program, *, resets: bool = False) -> Core:
+    def make_core(self, *, resets: bool = False) -> Core:
         """Return the core of a fabric with a host port, or with streams."""
-        room = self.room
+        room, program = self.room, self.program
         if room.streams:
             return Core(
                 program,
@@ -101,15 +149,19 @@ class Loading:
             ),
         )
 
-    def add_streams(self, core: Core, clocks: Clocks, timeout: int) -> Built:
-        """Fill the netlist of a core with streams at every node, by which images are loaded."""
-        built = LoadedStreams(self, core, clocks, timeout).add()
+    def add_fabric(self, core: Core, **how: Any) -> Built:
+        """Fill the netlist of a core with what stands in front of it, and loads it."""
+        if self.room.streams:
+            clocks, timeout = how["clocks"], how["timeout"]
+            built = LoadedStreams(self, core, clocks, timeout).add()
+        else:
+            built = self._add_host(core)
         for name in SHOWN:
             core.build.add_output(name, core.build.nets[name])
         return built
 
-    def add_fabric(self, core: Core) -> Built:
-        """Fill the netlist of a core with a host port, and with a port that takes images."""
+    def _add_host(self, core: Core) -> Built:
+        """Add a host port, and a port that takes images."""
         build, layout = core.build, self.layout
         for name, bits in {"start": 1, **choices_of(self.room).inputs}.items():
             build.add_input(name, bits)
@@ -130,7 +182,7 @@ class Loading:
         latency = add_host_port(build, make)
         self.add_loader(build, "loader")
         routers = core.add(NETS, partial(self.add_node_tables, core))
-        for name in ("busy", "done", "cycles", "error", "round", *SHOWN):
+        for name in ("busy", "done", "cycles", "error", "round"):
             build.add_output(name, build.nets[name])
         return Built(routers, latency)
 
@@ -182,7 +234,7 @@ class Loading:
             The net of the form of the last run.
         """
         layout, room = self.layout, self.room
-        there = self.image.there if self.image else (0, 0, 0)
+        there = (0, 0, 0) if self.empty else self.image.there
         make = partial(ImageLoader, room.digest(self.width), layout.bus, room.sizes.entries, there)
         bus: Mapping[str, Parts] = add_single(
             build, name, Role.LOADER, make, renamed={"last_entry": form}

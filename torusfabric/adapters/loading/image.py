@@ -93,12 +93,12 @@ class Image:
     --------
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), max_flits=4), tables="ram")
-    >>> image = Image.of(fabric.frame, fabric.width, [([tf.plan("3x3", "alltoall")], False)])
+    >>> image = Image.of(fabric.room, fabric.width, [([tf.plan("3x3", "alltoall")], False)])
     >>> hex(image.words[0]), image.words[1] == fabric.digest, len(image.words)
     ('0x2494654', True, 177)
     """
 
-    frame: Room
+    room: Room
     width: int
     modes: Sequence[LoadableMode]
     fills: Sequence[int] = ()
@@ -120,7 +120,7 @@ class Image:
 
     def __repr__(self) -> str:
         algorithms = ", ".join(str(facts["algorithm"]) for facts in self.facts)
-        return f"<Image for {self.frame.topology} of {self.width} bits: {algorithms}>"
+        return f"<Image for {self.room.topology} of {self.width} bits: {algorithms}>"
 
     @classmethod
     def of(cls, room: Room, width: int, modes: Iterable[Wanted]) -> Image:
@@ -147,7 +147,7 @@ class Image:
         mode = len(self.modes) if mode is None else mode
         if not 0 <= mode <= len(self.modes):
             raise InputError(f"Mode must be from 0 to {len(self.modes)}, not {mode}")
-        return _that_fits(self.frame, modes, lambda made: self._with_modes(made, mode))
+        return _that_fits(self.room, modes, lambda made: self._with_modes(made, mode))
 
     def _with_modes(self, made: Sequence[LoadableMode], mode: int) -> Image:
         """The same, of modes as they can be loaded."""
@@ -157,17 +157,15 @@ class Image:
         before = zip(self.places, self.entries, strict=True)
         staying = [(place, entry.form) for place, entry in before if entry.mode not in fills]
         new = [entry for entry in entries if entry.mode in fills]
-        added, kept = iter(places_beside(self.frame, new, staying)), (place for place, _ in staying)
+        added, kept = iter(places_beside(self.room, new, staying)), (place for place, _ in staying)
         places = [next(added if entry.mode in fills else kept) for entry in entries]
         freed = {place.number for place in self.places} - {place.number for place in places}
-        return Image(
-            self.frame, self.width, all_modes, fills, places, self.words[-1], sorted(freed)
-        )
+        return Image(self.room, self.width, all_modes, fills, places, self.words[-1], sorted(freed))
 
     @cached_property
-    def _layout(self) -> TableLayout:
+    def layout(self) -> TableLayout:
         """Which bits of tables are what."""
-        return TableLayout(self.frame, self.width)
+        return TableLayout(self.room, self.width)
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -177,7 +175,7 @@ class Image:
     @cached_property
     def places(self) -> Sequence[Place]:
         """Where each entry lies."""
-        return self.kept or places_beside(self.frame, self.entries)
+        return self.kept or places_beside(self.room, self.entries)
 
     @property
     def _placed(self) -> list[tuple[Place, Entry]]:
@@ -190,7 +188,7 @@ class Image:
     @cached_property
     def program(self) -> Program:
         """The program of the fabric once it is loaded."""
-        return fit(self.modes, self.frame)
+        return fit(self.modes, self.room)
 
     @property
     def settling(self) -> int:
@@ -201,8 +199,8 @@ class Image:
     def words(self) -> list[int]:
         """Its words."""
         filled = sum(1 << k for k in (*(place.number for place, _ in self._placed), *self.freed))
-        found = [MAGIC, self.frame.digest(self.width), int(self.program.digest[:8], 16)]
-        words = range(self._layout.fill_words)
+        found = [MAGIC, self.room.digest(self.width), int(self.program.digest[:8], 16)]
+        words = range(self.layout.fill_words)
         found += [filled >> PIECE * k & (1 << PIECE) - 1 for k in words]
         found += [self.base, *self._tables(), END]
         return [*found, zlib.crc32(np.array(found, "<u4").tobytes())]
@@ -216,14 +214,16 @@ class Image:
     @cached_property
     def contents(self) -> Contents:
         """The rows of tables of the modes that it fills."""
-        return contents_of(self._layout, self._placed, self.freed)
+        return contents_of(self.layout, self._placed, self.freed)
 
     def _tables(self) -> Iterator[int]:
         """The words of tables: what nodes have alike once, and what each owner has besides."""
-        nodes, tables = self.frame.nodes, self._layout.tables
+        nodes, tables = self.room.nodes, self.layout.tables
         for owners in (range(nodes), *([owner] for owner in range(nodes, len(tables)))):
             for number, piece in enumerate(pieces(tables[owners[0]])):
-                rows = np.array([_cut(self.contents[owner][piece.table], piece) for owner in owners])
+                rows = np.array(
+                    [_cut(self.contents[owner][piece.table], piece) for owner in owners]
+                )
                 alike = (rows == rows[0]).all(axis=0) & (rows[0] != UNASKED) & (len(owners) > 1)
                 yield from self._written(EVERY, number, rows[0], alike)
                 for owner, own in zip(owners, rows, strict=True):
@@ -232,7 +232,7 @@ class Image:
     def _written(self, owner: int, piece: int, rows: IntArray, which: BoolArray) -> Iterator[int]:
         """The words that write some rows of a piece."""
         # What nobody asks for may be of a mode that stays, or is written for all nodes.
-        whole = not self.fills and owner >= self.frame.nodes
+        whole = not self.fills and owner >= self.room.nodes
         for start, end in _runs(np.flatnonzero(which).tolist(), GAP if whole else 0):
             yield owner | piece << PIECE_AT | (end - start - 1) << ROWS_AT
             yield start
@@ -247,7 +247,7 @@ class Image:
                 "collective": self.program.name_of(mode),
                 "algorithm": mode.algorithms,
                 "root": "any" if mode.any_root else mode.collective.root,
-                "cycles": [piece._asdict() for piece in mode.pieces(self.frame.flits)],
+                "cycles": [piece._asdict() for piece in mode.pieces(self.room.flits)],
             }
             for number, mode in enumerate(self.program.modes)
         ]
@@ -314,7 +314,7 @@ class LoadedFabric(NamedTuple):
         What it stands behind.
     """
 
-    frame: Room
+    room: Room
     width: int
     modes: list[tuple[str, int | str | None]]
     bus: str | None = None
@@ -340,14 +340,11 @@ def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
     try:
         tables = facts["tables"]
         modes = [(str(name), root) for name, root in tables["modes"]]
-        from .older import modules
-
-        kind = modules(streams=bool(tables["frame"].get("streams"))).Room
-        room, bus = kind.from_json(tables["frame"]), facts.get("bus", {}).get("protocol")
+        room, bus = Room.from_json(tables["frame"]), facts.get("bus", {}).get("protocol")
         fabric = LoadedFabric(room, int(facts["width"]), modes, bus)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"Manifest {path} must be whole, not without {error}") from error
-    if f"{fabric.frame.digest(fabric.width):08x}" != tables["digest"]:
+    if f"{fabric.room.digest(fabric.width):08x}" != tables["digest"]:
         raise InputError(f"Manifest {path} must be as it was written, not changed")
     return fabric
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...rtl.streams.sections import levels
-from ..streams.interface import StreamInterface
+from ..streams import interface
 
 if TYPE_CHECKING:
     from ...proof.gates import GateText
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from ...proof.solver import Harness
     from ...verilog.design import Design
 
-__all__ = ["RoomStreamInterface"]
+__all__ = ["StreamInterface"]
 
-class RoomStreamInterface(StreamInterface):
+
+class StreamInterface(interface.StreamInterface):
     """The ports of nodes with streams whose tables are loaded."""
 
     def harnesses(self, fabric: Any, design: Design) -> Iterable[Harness]:

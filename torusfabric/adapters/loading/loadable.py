@@ -1,4 +1,4 @@
-"""Loadable forms: canonical programs with what a room has to have for them, by lengths and roots."""
+"""Loadable forms: canonical programs, what a room has to have for them, and modes of them."""
 
 from __future__ import annotations
 
@@ -179,7 +179,9 @@ class Loadable:
             for each in loop.fields
         ]
         offset = cayley(groups.torus).subtract(np.arange(groups.size), root)
-        memory, first = (table[offset] for table in (form.receive_map.memory, form.receive_map.base))
+        memory, first = (
+            table[offset] for table in (form.receive_map.memory, form.receive_map.base)
+        )
         if layout.recv_parts > 1:
             memory, first = memory[:, offset], first[:, offset]
         if layout.send_parts > 1:

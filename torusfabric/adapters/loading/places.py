@@ -143,7 +143,9 @@ def places_beside(
         refuse(what, most, needed)
         return found
 
-    rows = stack("Rows", room.sizes.rows, (at.row for at in others), lambda form: np.array([form.rows]))
+    rows = stack(
+        "Rows", room.sizes.rows, (at.row for at in others), lambda form: np.array([form.rows])
+    )
     blocks = stack(
         "Blocks of nodes",
         room.sizes.blocks,

@@ -70,7 +70,8 @@ class Requests(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the comparison of entries, and what the core is told."""
         m, inputs = Module(), self._choices.inputs
-        chosen = {name: self.value(name) for name in ("mode", "length", "root") if name in inputs}
+        choices = "mode", "length", "root"
+        chosen: dict[str, Value] = {name: self.value(name) for name in choices if name in inputs}
         entry, no_root, missing = found_entry(m, self, self._layout.start, chosen)
         refusals = [
             (RunError.ROOT, no_root),

@@ -52,7 +52,9 @@ def canonical_sources(ports: int) -> Sources:
     """
     every = tuple(range(ports))
     injections = tuple((k,) for k in every)
-    return Sources(ports, every, results=True, delayed_results=every, injections=injections, made=True)
+    return Sources(
+        ports, every, results=True, delayed_results=every, injections=injections, made=True
+    )
 
 
 def operand_links(topology: Topology) -> int:
@@ -208,7 +210,9 @@ class _Rewriting:
         """Return the first address of each block that a node sends, by part and chunk."""
         program, layout = self._program, self._program.layout
         part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
-        places: IntArray = part * (layout.part_chunks if layout.in_shares else program.flits) + chunk
+        places: IntArray = (
+            part * (layout.part_chunks if layout.in_shares else program.flits) + chunk
+        )
         return places
 
     def _values(self, action: Action, number: int) -> IntArray:

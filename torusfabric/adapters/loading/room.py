@@ -30,8 +30,8 @@ __all__ = ["Room", "require_room_size", "room_for"]
 #: Least entries of modes, blocks that each node receives in all, and chunks of a message.
 LEAST_ENTRIES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
 
-#: For rows asked for, the share of different settings of each `SettingTable` for which there is room.
-#: So many settings may all be different.
+#: For rows asked for, the share of settings of each `SettingTable` for which there is room: so many
+#: may be different.
 SHARES, LEAST_SETTINGS = (2, 2, 2, 1, 2), 8
 
 #: The most cycles of a row at the least, for links of one cycle.

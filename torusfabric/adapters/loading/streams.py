@@ -210,7 +210,7 @@ class LoadedUnloader(Unloader, LookedUp):
     """
 
     def __init__(self, shape: LookedUpShape) -> None:
-        self._room = shape.layout.room
+        self._room, self._packet_row = shape.layout.room, shape.layout.packet_row
         super().__init__(shape)
 
     @override
@@ -245,7 +245,7 @@ class LoadedUnloader(Unloader, LookedUp):
     def _origin_in(self, row: Value) -> Value:
         if not self._room.lists:
             return Const(0, 0)
-        origin: Value = View(self.shape.layout.packet_row, row)["origin"]
+        origin: Value = View(self._packet_row, row)["origin"]
         return origin
 
     @override

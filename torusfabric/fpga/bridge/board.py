@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...adapters.loading.image import Image
 from ...contract.registers import DATA_BITS, DIGEST_OFFSET, IDENTIFICATION, RegisterMap, Window
 from ...errors import InputError, WorkFailed
 from ...rtl.fabric import Fabric
-from ...adapters.loading.image import Image
 from ...rtl.run_choices import RunError
 from ...simulation.engines import Engine, EngineRun, Job
 from ...simulation.engines.base import PATIENCE, Messages, Progress
@@ -130,7 +130,7 @@ class BoardEngine(Engine):
     def start(self, job: Job) -> None:
         """Start a run."""
         # Of a mode that was loaded before, the register still has the number.
-        mode = {"mode": 0} if self.fabric.frame else {}
+        mode = {"mode": 0} if self.fabric.room else {}
         for name, value in (mode | job.inputs | {"start": 1}).items():
             self.write(name, value)
 
@@ -195,7 +195,7 @@ class ConnectedBoard:
 
         It is the beginning of the digest of the program.
         """
-        if self.fabric.frame is None:
+        if self.fabric.room is None:
             return None
         return self.engine.shown("loaded_program")
 
@@ -219,8 +219,8 @@ class ConnectedBoard:
         >>> board.run().passed, board.fabric.program.modes[0].collective.name
         (True, 'alltoall')
         """
-        made, wanted = image.frame.digest(image.width), int(image.program.digest[:8], 16)
-        if self.fabric.frame is None or made != self.fabric.digest:
+        made, wanted = image.room.digest(image.width), int(image.program.digest[:8], 16)
+        if self.fabric.room is None or made != self.fabric.digest:
             raise InputError(f"Image must be for fabric {self.fabric.digest:08x}, not {made:08x}")
         if not (image.fills and self.loaded == wanted):
             start = self.registers.window("load").offset

@@ -91,26 +91,32 @@ class RoomSizes:
 class RoomShape(Protocol):
     """What a core has to know of the programs that may be loaded.
 
-    Attributes
-    ----------
-    sent_words : int
-        Words of the memory of what a node sends.
-    late : bool
-        True if a form may read all words a link later.
+    The members are those of `torusfabric.adapters.loading.room.Room`.
     """
 
-    topology: Topology
-    flits: int
-    sizes: RoomSizes
+    @property
+    def topology(self) -> Topology:
+        """The network."""
 
     @property
-    def sent_words(self) -> int: ...
+    def flits(self) -> int:
+        """Flits of the longest message."""
 
     @property
-    def late(self) -> bool: ...
+    def sizes(self) -> RoomSizes:
+        """Sizes of tables and memories."""
 
     @property
-    def sources(self) -> Sources: ...
+    def sent_words(self) -> int:
+        """Words of the memory of what a node sends."""
+
+    @property
+    def late(self) -> bool:
+        """True if a form may read all words a link later."""
+
+    @property
+    def sources(self) -> Sources:
+        """The sources of out-ports and operators."""
 
     def inputs_of(self, action: Action, port: int) -> tuple[int, ...]:
         """Return the numbers of the sources of an out-port, or of an operator."""
@@ -186,7 +192,7 @@ class RoomRows(Rows):
         self._known: dict[tuple[Action, int], RowField | None] = {}
 
     @property
-    def blocks(self) -> IntArray:  # type: ignore[override]
+    def blocks(self) -> IntArray:
         """Blocks of each row: stores say by themselves when they do nothing."""
         return np.ones(self.count, int)
 
@@ -292,18 +298,18 @@ def assemble(
     routers, operators = plan_all_crossbars(rows, kinds, columns, idles=idles)
     stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=False, beat=1)
     check_template(room, [*routers, *operators], stores)
+    placers = [each.placer for each in (*routers, *operators)]
+    placers += [store.placer for store in stores]
     known = {
         table.name: np.stack(table.columns, axis=-1)[0, rows.template :]
-        for each in (*routers, *operators, *stores)
-        for table in each.placer.tables
+        for placer in placers
+        for table in placer.tables
     }
     none = np.zeros((rows.count - rows.template, len(rows.used), 0), int)
     return {table: known.get(table.name.lower(), none) for table in SettingTable}
 
 
-def check_template(
-    room: RoomShape, crossbars: Sequence[Crossbar], stores: Sequence[Store]
-) -> None:
+def check_template(room: RoomShape, crossbars: Sequence[Crossbar], stores: Sequence[Store]) -> None:
     """Check that a plan has an own bit for each select and address bit of each control point.
 
     So it has if template rows have all that the room allows, and no two of their values agree.
@@ -325,8 +331,11 @@ def check_template(
     for first, depth in firsts.items():
         assert len(first) == (depth - 1).bit_length(), "a template has all addresses"
     # Memories of one reader are given one first address; that of the deepest has all its bits.
-    longest = [first for first in firsts
-               if not any(first == each[: len(first)] and first != each for each in firsts)]
+    longest = [
+        first
+        for first in firsts
+        if not any(first == each[: len(first)] and first != each for each in firsts)
+    ]
     used += [(2, first) for first in longest]
     used += [(2, arrival.late) for bank in shape.banks for arrival in bank.arrivals]
     bits = [(part, bit.table, bit.number) for part, each in used for bit in each]

@@ -107,7 +107,9 @@ class RoomSequencer(RunControl):
         form, flits, moves = self._form, self.value("last"), self._moves
         said = View(self._rows, self.value("row_word"))
         # What a table shows comes late in a cycle: what leads to the next row was there before.
-        kept = {name: Signal(bits, name=f"its_{name}") for name, bits in lasting(self._room).items()}
+        kept = {
+            name: Signal(bits, name=f"its_{name}") for name, bits in lasting(self._room).items()
+        }
         pause, empty, ends = kept.values()
         first, by_flit, least, chunks = (
             delayed(m, form[name], 1, f"form_{name}")
@@ -150,12 +152,16 @@ class RoomSequencer(RunControl):
         late = form["late"] if self._room.late else Const(0, 1)
         streams, (count, scaled) = form["streams"], words
 
-        def aged(value: Value, age: int, name: str, more: Value | None = None, by: int = 0) -> Value:
+        def aged(
+            value: Value, age: int, name: str, more: Value | None = None, by: int = 0
+        ) -> Value:
             """Return a value of an age, or by some cycles older in forms that say so."""
             if more is None or not by:
                 return delayed(m, value, age, name)
             line = delayed(m, value, age - 1, name)
-            return delayed(m, Mux(more, delayed(m, line, by, f"{name}_late"), line), 1, f"{name}_at")
+            return delayed(
+                m, Mux(more, delayed(m, line, by, f"{name}_late"), line), 1, f"{name}_at"
+            )
 
         # A table shows its row a cycle after it is at the node; addresses have a register behind.
         for name, table in self._settings.items():
@@ -186,5 +192,5 @@ class RoomSequencer(RunControl):
             m.d.sync += later.eq(Mux(begins, 0, line[-1]) if len(line) > 1 else line[-1])
             line.append(later)
         for number, delays in enumerate(self._columns.valids):
-            # Here and at the node are a register each; the strobe is given a cycle before it counts.
+            # Here and at the node are a register each; strobes are given a cycle early.
             m.d.comb += self.valids[number].eq(line[delays[0] - DISTRIBUTION])

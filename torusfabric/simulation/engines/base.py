@@ -12,7 +12,7 @@ from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
 
 if TYPE_CHECKING:
-    from ...rtl.loaded.image import Image
+    from ...adapters.loading.image import Image
 
 __all__ = [
     "PATIENCE",

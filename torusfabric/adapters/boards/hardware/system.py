@@ -203,7 +203,7 @@ class BoardSystem(System):
             raise InputError(
                 f"Top must be host for several boards, not {self.fabric.bus or self.fabric.top}"
             )
-        if self.fabric.frame:
+        if self.fabric.room:
             raise InputError("Tables must be rom for several boards, not ram")
         self.plan.check()
 
