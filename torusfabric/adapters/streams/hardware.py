@@ -15,7 +15,6 @@ from ...program.mode import Range
 from ...program.timing import DISTRIBUTION
 from ...rtl.arrays import Numbers, Slice, Source
 from ...rtl.core import Core
-from ...rtl.core.memory_port import MemoryPort
 from ...rtl.core.run_port import RunPort
 from ...rtl.memories import address_width
 from ...rtl.modules import Leaf
@@ -33,16 +32,12 @@ from .engine import Engine, EngineShape
 from .loader import Loader
 from .own_block import OwnBlock
 from .packets import (
-    NOWHERE,
     OWN,
-    Packets,
     barrier_packets,
-    number_bits,
     packets_received,
     packets_sent,
 )
 from .run_port import add_run_port
-from .table import FREE, PacketTable
 from .unloader import Unloader
 
 if TYPE_CHECKING:
@@ -115,42 +110,19 @@ class StreamTop:
             sent.append(barrier_packets(len(core.nodes), own))
             received.append(barrier_packets(len(core.nodes), OWN))
         keeps = any(((each.bank == OWN).any(axis=(1, 2)) & each.there).any() for each in received)
-        self._facts = self._plan_facts()
-        self.loader = self._shape("load", sent, keeps=keeps)
-        self.unloader = self._shape("unload", received, keeps=keeps)
+        facts = self._facts = self._plan_facts()
+        self.loader = EngineShape("load", core, tuple(sent), facts, keeps=keeps)
+        self.unloader = EngineShape("unload", core, tuple(received), facts, keeps=keeps)
 
     def _plan_facts(self) -> RunFacts:
         """Return the widths of the choices that commands make."""
         program = self._program
-        sections = Sections({2: 2, 4: 3}[self._core.sections])
         return RunFacts(
             commanded=needs_commands(program),
             form_bits=(len(program.forms) + program.barrier - 1).bit_length(),
             root_bits=self._choices.inputs.get("root", 0),
             position_bits=address_width(self._build.nodes),
-            sections=sections,
-        )
-
-    def _shape(self, verb: str, packets: Sequence[Packets], *, keeps: bool) -> EngineShape:
-        """Return the shape of all loaders, or of all unloaders."""
-        bank = [np.where(each.bank < 0, FREE, each.bank) for each in packets]
-        base = [np.where(each.bank < 0, FREE, each.base) for each in packets]
-        port = self._core.memory_port
-        assert isinstance(port, MemoryPort)
-        own = [np.where(each.bank == NOWHERE, FREE, each.bank == OWN) for each in packets]
-        fields = {"bank": bank, "base": base} | ({"own": own} if verb == "unload" else {})
-        return EngineShape(
-            verb=verb,
-            packets=tuple(packets),
-            table=PacketTable(packets, fields),
-            facts=self._facts,
-            port=port,
-            width=self._core.width,
-            beat=self._core.beat,
-            most_flits=self._program.flits,
-            any_length=self._program.any_length,
-            number_bits=number_bits(self._program),
-            keeps=keeps,
+            sections=Sections({2: 2, 4: 3}[self._core.sections]),
         )
 
     def add(self) -> Built:

@@ -17,9 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...program import Program
 from ...rtl.core import Core
-from ...rtl.memories import address_width
 from ...topology import BoolArray, IntArray
 
 __all__ = [
@@ -27,7 +25,6 @@ __all__ = [
     "OWN",
     "Packets",
     "barrier_packets",
-    "number_bits",
     "packets_received",
     "packets_sent",
 ]
@@ -82,13 +79,6 @@ class Packets:
     def blocks(self) -> int:
         """Blocks of a packet."""
         return int(self.base.shape[2])
-
-
-def number_bits(program: Program) -> int:
-    """Return the bits of a destination, or of an origin."""
-    blocks = [program.part(form).schedule.blocks for form in range(len(program.forms))]
-    counts = [max(each.goals, each.parts) for each in blocks]
-    return address_width(max(program.topology.nodes, *counts))
 
 
 def packets_sent(core: Core, form: int) -> Packets:
