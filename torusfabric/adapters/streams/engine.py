@@ -171,11 +171,6 @@ class EngineShape:
         low = bits if len(pitches) == 1 and not (bits + 1) & bits else 0
         return self.table.is_disjoint("base", most & ~low)
 
-    def keeps_at(self) -> list[bool]:
-        """Return True for each node that keeps a block."""
-        found = [(each.bank == OWN).any(axis=(1, 2)) & each.there for each in self.packets]
-        return [any(of_node) for of_node in zip(*(each.tolist() for each in found), strict=True)]
-
 
 class Engine(Leaf):
     """A loader or an unloader."""

@@ -109,7 +109,7 @@ class StreamTop:
             own = [memory.own for memory in core.program.memories].index(True)
             sent.append(barrier_packets(len(core.nodes), own))
             received.append(barrier_packets(len(core.nodes), OWN))
-        keeps = any(((each.bank == OWN).any(axis=(1, 2)) & each.there).any() for each in received)
+        keeps = any(each.keeps.any() for each in received)
         facts = self._facts = self._plan_facts()
         self.loader = EngineShape("load", core, tuple(sent), facts, keeps=keeps)
         self.unloader = EngineShape("unload", core, tuple(received), facts, keeps=keeps)
@@ -244,7 +244,7 @@ class StreamTop:
     def _add_own_blocks(self) -> None:
         """Add the own blocks of nodes, which show the words of streams."""
         build, shape = self._build, self.unloader
-        keeps = np.array(shape.keeps_at())
+        keeps = np.any([each.keeps for each in shape.packets], axis=0)
         for name, nodes in (
             ("own_block", np.flatnonzero(keeps)),
             ("outlet", np.flatnonzero(~keeps)),
@@ -268,7 +268,7 @@ def _own_packets(shape: EngineShape, nodes: int) -> dict[str, Sequence[Source]]:
     """Return the number of the last packet of nodes in each form, and the origins of theirs."""
     last, numbers = list[Source](), list[Source]()
     for each in shape.packets:
-        counts = np.full(nodes, each.count) if each.counts is None else each.counts
+        counts = np.full(nodes, each.count) if each.numbers is None else each.counts
         last.append(Numbers(np.maximum(counts, 1) - 1, shape.packet_bits))
         for k in range(1 << shape.packet_bits):
             number = np.full(nodes, k)

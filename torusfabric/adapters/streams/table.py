@@ -59,7 +59,7 @@ class PacketTable:
     Examples
     --------
     >>> base = 4 * np.arange(8).reshape(1, 8, 1)
-    >>> packets = Packets(count=8, there=np.ones(1, bool), bank=0 * base, base=base, words=4)
+    >>> packets = Packets(bank=0 * base, base=base, words=4)
     >>> table = PacketTable([packets], {"base": [base]})
     >>> table.address_bits, table.widths, table.rom_bits
     (3, {'base': 5}, 0)
