@@ -95,7 +95,7 @@ class EngineShape:
 
     @cached_property
     def words(self) -> WordShape:
-        """How the words of a packet are divided into blocks."""
+        """The division of the words of a packet into blocks."""
         return WordShape(
             most=-(-self.most_flits // self.beat),
             chunks=tuple(each.blocks for each in self.packets),
