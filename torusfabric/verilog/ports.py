@@ -49,8 +49,8 @@ def port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("2", "allgather"))
     >>> netlist = tf.Fabric(program, width=8, top="core").netlist
-    >>> port_facts(netlist)["read_bank_1"]["role"]
-    'read'
+    >>> port_facts(netlist)["receive_1"]["role"]
+    'data'
     """
     meanings = {**MEANINGS, **netlist.declared}
     sides = {"input": {"clk": 1, "rst": 1} | netlist.inputs, "output": netlist.outputs}

@@ -44,7 +44,7 @@ class Choices(NamedTuple):
     destinations : int
         Number of destinations in the group; 0 where packets have none.
     destination_bits : int
-        Bits of a destination.
+        Width of `tdest`, which may tell more of them apart than there are.
     """
 
     most: int
