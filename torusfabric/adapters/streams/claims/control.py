@@ -28,7 +28,7 @@ def control_harness(design: Design, program: Program, *, levels: int) -> Harness
     model = Model(design, "stream_control")
     _add_nodes(model, levels)
     _add_core(model)
-    _claim_runs(model)
+    _claim_runs(model, round_trip=levels + 1)
     _claim_facts(model)
     if model.has("last"):
         _claim_lengths(model, program)
@@ -81,19 +81,27 @@ def _add_core(model: Model) -> None:
     model.assume("!ends || !(steady && $past(run_begins))")
 
 
-def _claim_runs(model: Model) -> None:
-    """Claim when runs begin and end."""
+def _claim_runs(model: Model, *, round_trip: int) -> None:
+    """Claim when runs begin and end.
+
+    Nodes are heard again some cycles after a run has begun.
+    """
     wrong = "bad != 0"
     if model.has("wanted") and model.has("last"):
         wrong += " || (wanted != 0 && wanted != last + 1)"
     model.wire("wrong", wrong)
     model.wire("only_waits", "barrier" if model.has("barrier") else "1'b0")
     model.wire("allowed", "may_begin" if model.has("may_begin") else "1'b1")
+    heard = f"since == {round_trip}"
+    model.register("since", f"run_begins ? 0 : {heard} ? since : since + 1", 6)
     model.register("begun", "begun + run_begins", 2)
     model.register("ended", "ended + run_ends", 2)
     model.wire("under_way", "begun != ended")
     claims = {
-        "begins_when_every_node_is_ready": "!run_begins || (ready && idle && allowed)",
+        "begins_when_every_node_is_ready": f"run_begins == (ready && {heard} && idle && allowed && "
+            "((!wrong && !only_waits) || !busy))",
+        "knows_when_nodes_are_heard": f"left_to_wait == {round_trip} - since && "
+            f"is_open == (idle && {heard})",
         "finds_the_node_ready": "!arrives || node_ready",
         "runs_what_is_good": "accepted == (run_begins && !wrong && !only_waits)",
         "starts_no_other_run": "!start || accepted",
