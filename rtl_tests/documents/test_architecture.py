@@ -114,6 +114,22 @@ def test_no_room_below_the_adapters_names_one():
     assert named == set()
 
 
+#: Signals of streams of nodes, and what reads the manifest of a fabric that has them.
+SIGNALS_OF_NODES, READERS = r"\b([sm]_axis|tvalid|tready|tlast)", {"litex.py"}
+
+
+def test_engines_and_writers_know_no_stream():
+    """They get ports, drivers and files from the interface of the adapter."""
+    named = {
+        str(path.relative_to(ROOT))
+        for room in ("simulation", "verilog")
+        for path in (PACKAGE / room).rglob("*.*")
+        if path.suffix in (".py", ".cc", ".h") and path.name not in READERS
+        if re.search(SIGNALS_OF_NODES, path.read_text("utf-8"))
+    }
+    assert named == set()
+
+
 def test_no_command_names_an_option_of_an_adapter():
     """The options come from the adapters' folders; a picture may show where a torus is cut."""
     text = "".join(options.text for adapter in ADAPTERS for options in adapter.options)

@@ -39,6 +39,18 @@ class Interface:
     registers: RegisterMap | None = None
     ports: Mapping[str, Port] = MappingProxyType({})
 
+    def members(self) -> Mapping[str, Any]:
+        """Return members of the fabric that stand for some of its ports."""
+        return {}
+
+    def is_in_member(self, port: str) -> bool:
+        """Return True if a member stands for a port."""
+        del port
+        return False
+
+    def connect(self, m: Any, fabric: Any, assembly: Any) -> None:
+        """Connect these members of a fabric to the ports of its assembly."""
+
     def facts(self) -> Mapping[str, Any]:
         """Return entries of the manifest."""
         return {}

@@ -27,7 +27,6 @@ from .core_address_map import core_address_map
 from .finders import HostLayout
 from .inventory import Origins, tag_cost
 from .streams import Clocks
-from .streams.ports import connect_streams, is_stream, stream_members
 from .streams.sections import AUTO, by_beats
 from .top import Built, Top, check_prefix, check_top, is_direct
 
@@ -211,13 +210,10 @@ class Fabric(wiring.Component):
         self.interface = self.add_bus(build, self.bus) if self.bus else self._interface()
         build.declared |= self.interface.ports
         self.netlist = build.done()
-        streams = stream_members(program, self.width, self.beat) if self.top is Top.STREAM else {}
-        if self.bus and streams:  # whose registers stand for commands
-            streams = {"node": streams["node"]}
         super().__init__(
             {name: In(bits) for name, bits in self._levels(self.netlist.inputs)}
             | {name: Out(bits) for name, bits in self._levels(self.netlist.outputs)}
-            | streams
+            | dict(self.interface.members())
         )
         if self.top is Top.CORE:
             self.node = self._ports_of_nodes()
@@ -312,9 +308,9 @@ class Fabric(wiring.Component):
         return tuple(SimpleNamespace(**ports) for ports in found)
 
     def _levels(self, ports: Mapping[str, int]) -> list[tuple[str, int]]:
-        """Ports that are none of a stream, with their widths."""
-        apart = self.top is Top.STREAM
-        return [(name, bits) for name, bits in ports.items() if not (apart and is_stream(name))]
+        """Ports for which no member of the interface stands, with their widths."""
+        inside = self.interface.is_in_member
+        return [(name, bits) for name, bits in ports.items() if not inside(name)]
 
     def add_top(self, build: Any) -> Built:
         """Fill the netlist."""
@@ -439,8 +435,7 @@ class Fabric(wiring.Component):
             m.d.comb += getattr(assembly, name).eq(getattr(self, name))
         for name, _ in self._levels(self.netlist.outputs):
             m.d.comb += getattr(self, name).eq(getattr(assembly, name))
-        if self.top is Top.STREAM:
-            connect_streams(m, self, assembly, self.nodes)
+        self.interface.connect(m, self, assembly)
         return m
 
     def address_map(self) -> dict[str, Any]:

@@ -36,8 +36,8 @@ def local_name(pattern: str) -> str:
 
     Examples
     --------
-    >>> [local_name(name) for name in ("tx_{}", "router_at_{}", "m_axis_{}_tdata")]
-    ['tx', 'router', 'm_axis_tdata']
+    >>> [local_name(name) for name in ("tx_{}", "router_at_{}", "side_{}_data")]
+    ['tx', 'router', 'side_data']
     """
     return pattern.replace("_at_{}", "").replace("_{}", "")
 

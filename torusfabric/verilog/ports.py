@@ -48,8 +48,8 @@ def port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("2", "allgather"))
-    >>> netlist = tf.Fabric(program, width=8, top="stream").netlist
-    >>> port_facts(netlist)["m_axis_1_tid"]["role"]
+    >>> netlist = tf.Fabric(program, width=8, top="core").netlist
+    >>> port_facts(netlist)["receive_1"]["role"]
     'data'
     """
     meanings = {**MEANINGS, **netlist.declared}

@@ -59,6 +59,18 @@ class BusInterface(Interface):
         self.latencies, self._behind = latencies, behind
         self.ports = behind.ports
 
+    def members(self) -> Mapping[str, Any]:
+        """Return the members that stand for ports of nodes."""
+        return self._behind.members()
+
+    def is_in_member(self, port: str) -> bool:
+        """Return True if a member stands for a port."""
+        return self._behind.is_in_member(port)
+
+    def connect(self, m: Any, fabric: Any, assembly: Any) -> None:
+        """Connect the members that stand for ports of nodes."""
+        self._behind.connect(m, fabric, assembly)
+
     def facts(self) -> dict[str, Any]:
         """Return the protocol, registers and windows; offsets and strides count bytes."""
         bus, registers = self.bus, self.registers

@@ -9,7 +9,7 @@ would write them; another table says, by packet and chunk, where those lie that 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ from typing_extensions import override
 
 from ...rtl.arrays import Slice, Source
 from ...rtl.core import Core
-from ...rtl.core.memory_port import MemoryPort
 from ...rtl.memories import address_width, fitting
 from ...rtl.modules import Leaf
 from ...rtl.netlist import Role
@@ -34,7 +33,7 @@ from ..streams.control import StreamControl
 from ..streams.engine import Engine, EngineShape
 from ..streams.hardware import NETS, StreamTop
 from ..streams.loader import Loader
-from ..streams.packets import Packets
+from ..streams.packets import OWN, Packets
 from ..streams.unloader import Unloader
 from .layout import TableLayout
 from .loader import SETTLED
@@ -122,30 +121,26 @@ class ReceivedTable:
         return False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class LookedUpShape(EngineShape):
     """Parameters of loaders, or unloaders, that look up what there is to know of a form."""
 
-    layout: TableLayout = field(kw_only=True)
+    layout: TableLayout
 
     some, lacks, position_bits = True, True, 0  # type: ignore[assignment]
 
     @cached_property
+    def table(self) -> Any:
+        """The places of packets."""
+        return (SentTable if self.verb == "load" else ReceivedTable)(self.layout)
+
+    @cached_property
     def words(self) -> WordShape:
-        """How the words of a packet are divided into blocks: as many as the facts say."""
+        """The division of the words of a packet into blocks: as many as the facts say."""
         flits, chunks = self.most_flits, self.layout.room.sizes.chunks
         several: dict[str, Any] = {"chunks": (1, chunks), "pitch": (1, 1)}
         of_verb = several if self.verb == "unload" else {}
         return WordShape(most=flits, block=flits, in_turn=True, **of_verb)
-
-    @property
-    def key_bits(self) -> int:
-        """Bits of the address of the loaded table."""
-        return self.table.address_bits * (self.table.rom_bits > 0)
-
-    def keeps_at(self) -> list[bool]:
-        """Return True for each node: any may keep a block."""
-        return [True] * self.layout.room.nodes
 
 
 class LookedUp(Engine):
@@ -358,22 +353,14 @@ class LoadedStreams(StreamTop):
 
     @override
     def _plan_engines(self) -> tuple[EngineShape, EngineShape]:
-        room, port = self._layout.room, self._core.memory_port
-        assert isinstance(port, MemoryPort)
-        nodes = room.nodes
+        nodes, flits = self._layout.room.nodes, self._layout.room.flits
         blocks = np.zeros((nodes, nodes, 1), int)
-        packets = Packets(count=nodes, there=np.ones(nodes, bool), named=True, bank=blocks,
-                          base=blocks, words=room.flits)  # fmt: skip
-        both: dict[str, Any] = {
-            "packets": (packets,), "facts": self._facts, "port": port, "width": self._core.width,
-            "beat": 1, "most_flits": room.flits, "any_length": True,
-            "number_bits": address_width(nodes), "keeps": True, "layout": self._layout,
-        }  # fmt: skip
-        sent: Any = SentTable(self._layout)
-        received: Any = ReceivedTable(self._layout)
+        sent = Packets(named=True, bank=blocks, base=blocks, words=flits)
+        received = Packets(bank=np.full_like(blocks, OWN), base=blocks, words=flits)
+        of_all = self._facts, True, self._layout
         return (
-            LookedUpShape(verb="load", table=sent, **both),
-            LookedUpShape(verb="unload", table=received, **both),
+            LookedUpShape("load", self._core, (sent,), *of_all),
+            LookedUpShape("unload", self._core, (received,), *of_all),
         )
 
     @override

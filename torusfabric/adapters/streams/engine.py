@@ -10,21 +10,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 from amaranth.hdl import Const, Value
 from amaranth.lib.wiring import Member
 
+from ...rtl.core import Core
 from ...rtl.core.memory_port import MemoryPort
 from ...rtl.memories import constant_at
 from ...rtl.modules import Leaf
+from ...rtl.streams.packets import number_bits
 from ...rtl.streams.shapes import RunFacts
 from ...rtl.streams.words import WordShape
-from .packets import OWN, Packets
-from .table import PacketTable
+from .packets import NOWHERE, OWN, Packets
+from .table import FREE, PacketTable
 
 __all__ = ["Engine", "EngineShape"]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class EngineShape:
     """Parameters that all loaders, or all unloaders, of a fabric share.
 
@@ -32,39 +35,58 @@ class EngineShape:
     ----------
     verb : str
         ``load`` or ``unload``.
+    core : Core
+        The core of the fabric.
     packets : tuple of Packets
         One entry for each form.
-    table : PacketTable
-        The rows that each engine steps through.
     facts : RunFacts
         Widths of the choices that commands make for a run.
-    port : MemoryPort
-        The memory port of each node.
-    width : int
-        Bits of a flit.
-    beat : int
-        Flits of a word.
-    most_flits : int
-        Flits of the longest packet.
-    any_length : bool
-        True if packets may be shorter.
-    number_bits : int
-        Bits of a destination, or of an origin.
     keeps : bool
         True if any node keeps a block that it sends to itself.
     """
 
     verb: str
+    core: Core
     packets: tuple[Packets, ...]
-    table: PacketTable
     facts: RunFacts
-    port: MemoryPort
-    width: int
-    beat: int
-    most_flits: int
-    any_length: bool
-    number_bits: int
     keeps: bool
+
+    @cached_property
+    def table(self) -> PacketTable:
+        """The rows that each engine steps through."""
+        packets = self.packets
+        bank = [np.where(each.bank < 0, FREE, each.bank) for each in packets]
+        base = [np.where(each.bank < 0, FREE, each.base) for each in packets]
+        own = [np.where(each.bank == NOWHERE, FREE, each.bank == OWN) for each in packets]
+        fields = {"bank": bank, "base": base} | ({"own": own} if self.verb == "unload" else {})
+        return PacketTable(packets, fields)
+
+    @property
+    def port(self) -> MemoryPort:
+        """The memory port of each node."""
+        port = self.core.memory_port
+        assert isinstance(port, MemoryPort)
+        return port
+
+    @property
+    def beat(self) -> int:
+        """Flits of a word."""
+        return self.core.beat
+
+    @property
+    def most_flits(self) -> int:
+        """Flits of the longest packet."""
+        return self.core.program.flits
+
+    @property
+    def any_length(self) -> bool:
+        """True if packets may be shorter."""
+        return self.core.program.any_length
+
+    @property
+    def number_bits(self) -> int:
+        """Bits of a destination, or of an origin."""
+        return number_bits(self.core.program)
 
     @cached_property
     def counts(self) -> list[int]:
@@ -73,7 +95,7 @@ class EngineShape:
 
     @cached_property
     def words(self) -> WordShape:
-        """How the words of a packet are divided into blocks."""
+        """The division of the words of a packet into blocks."""
         return WordShape(
             most=-(-self.most_flits // self.beat),
             chunks=tuple(each.blocks for each in self.packets),
@@ -85,12 +107,12 @@ class EngineShape:
     @property
     def data_bits(self) -> int:
         """Bits of the data of a stream."""
-        return 8 * -(-self.width * self.beat // 8)
+        return 8 * -(-self.port.width // 8)
 
     @property
     def keep_bits(self) -> int:
         """Bytes of a word, if it has several flits."""
-        return self.width * self.beat // 8 if self.beat > 1 else 0
+        return self.port.width // 8 if self.beat > 1 else 0
 
     @property
     def flit_bits(self) -> int:
@@ -148,11 +170,6 @@ class EngineShape:
         pitches = {*self.words.pitch}
         low = bits if len(pitches) == 1 and not (bits + 1) & bits else 0
         return self.table.is_disjoint("base", most & ~low)
-
-    def keeps_at(self) -> list[bool]:
-        """Return True for each node that keeps a block."""
-        found = [(each.bank == OWN).any(axis=(1, 2)) & each.there for each in self.packets]
-        return [any(of_node) for of_node in zip(*(each.tolist() for each in found), strict=True)]
 
 
 class Engine(Leaf):

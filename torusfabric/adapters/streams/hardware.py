@@ -15,7 +15,6 @@ from ...program.mode import Range
 from ...program.timing import DISTRIBUTION
 from ...rtl.arrays import Numbers, Slice, Source
 from ...rtl.core import Core
-from ...rtl.core.memory_port import MemoryPort
 from ...rtl.core.run_port import RunPort
 from ...rtl.memories import address_width
 from ...rtl.modules import Leaf
@@ -33,16 +32,12 @@ from .engine import Engine, EngineShape
 from .loader import Loader
 from .own_block import OwnBlock
 from .packets import (
-    NOWHERE,
     OWN,
-    Packets,
     barrier_packets,
-    number_bits,
     packets_received,
     packets_sent,
 )
 from .run_port import add_run_port
-from .table import FREE, PacketTable
 from .unloader import Unloader
 
 if TYPE_CHECKING:
@@ -124,42 +119,22 @@ class StreamTop:
             own = [memory.own for memory in core.program.memories].index(True)
             sent.append(barrier_packets(len(core.nodes), own))
             received.append(barrier_packets(len(core.nodes), OWN))
-        keeps = any(((each.bank == OWN).any(axis=(1, 2)) & each.there).any() for each in received)
-        of_loaders = self._shape("load", sent, keeps=keeps)
-        return of_loaders, self._shape("unload", received, keeps=keeps)
+        keeps = any(each.keeps.any() for each in received)
+        facts = self._facts
+        return (
+            EngineShape("load", core, tuple(sent), facts, keeps=keeps),
+            EngineShape("unload", core, tuple(received), facts, keeps=keeps),
+        )
 
     def _plan_facts(self) -> RunFacts:
         """Return the widths of the choices that commands make."""
         program = self._program
-        sections = Sections({2: 2, 4: 3}[self._core.sections])
         return RunFacts(
             commanded=needs_commands(program),
             form_bits=(len(program.forms) + program.barrier - 1).bit_length(),
             root_bits=self._choices.inputs.get("root", 0),
             position_bits=address_width(self._build.nodes),
-            sections=sections,
-        )
-
-    def _shape(self, verb: str, packets: Sequence[Packets], *, keeps: bool) -> EngineShape:
-        """Return the shape of all loaders, or of all unloaders."""
-        bank = [np.where(each.bank < 0, FREE, each.bank) for each in packets]
-        base = [np.where(each.bank < 0, FREE, each.base) for each in packets]
-        port = self._core.memory_port
-        assert isinstance(port, MemoryPort)
-        own = [np.where(each.bank == NOWHERE, FREE, each.bank == OWN) for each in packets]
-        fields = {"bank": bank, "base": base} | ({"own": own} if verb == "unload" else {})
-        return EngineShape(
-            verb=verb,
-            packets=tuple(packets),
-            table=PacketTable(packets, fields),
-            facts=self._facts,
-            port=port,
-            width=self._core.width,
-            beat=self._core.beat,
-            most_flits=self._program.flits,
-            any_length=self._program.any_length,
-            number_bits=number_bits(self._program),
-            keeps=keeps,
+            sections=Sections({2: 2, 4: 3}[self._core.sections]),
         )
 
     def add(self) -> Built:
@@ -291,7 +266,7 @@ class StreamTop:
     def _add_own_blocks(self) -> None:
         """Add the own blocks of nodes, which show the words of streams."""
         build, shape = self._build, self.unloader
-        keeps = np.array(shape.keeps_at())
+        keeps = np.any([each.keeps for each in shape.packets], axis=0)
         for name, nodes in (
             ("own_block", np.flatnonzero(keeps)),
             ("outlet", np.flatnonzero(~keeps)),
@@ -315,7 +290,7 @@ def _own_packets(shape: EngineShape, nodes: int) -> dict[str, Sequence[Source]]:
     """Return the number of the last packet of nodes in each form, and the origins of theirs."""
     last, numbers = list[Source](), list[Source]()
     for each in shape.packets:
-        counts = np.full(nodes, each.count) if each.counts is None else each.counts
+        counts = np.full(nodes, each.count) if each.numbers is None else each.counts
         last.append(Numbers(np.maximum(counts, 1) - 1, shape.packet_bits))
         for k in range(1 << shape.packet_bits):
             number = np.full(nodes, k)

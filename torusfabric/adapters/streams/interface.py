@@ -10,8 +10,12 @@ from ...contract.assertions import Assertion, handshake
 from ...contract.interface import Interface
 from ...contract.ports import Protocol, grouped_ports
 from ...rtl.streams.ports import COMMAND, LOAD, STATUS, Clocks, needs_commands, stream_ports
+from .members import connect_streams, stream_members
 
 if TYPE_CHECKING:
+    from amaranth.hdl import Module
+    from amaranth.lib.wiring import Member
+
     from ...contract.claims import Claim
     from ...program import Program
     from ...proof.gates import GateText
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from ...proof.runs import Runs
     from ...proof.solver import Harness
     from ...rtl import Fabric
+    from ...rtl.assembly import Assembly
     from ...verilog.design import Design
 
 __all__ = ["StreamInterface"]
@@ -70,7 +75,21 @@ class StreamInterface(Interface):
         self, program: Program, width: int, clocks: Clocks, beat: int, *, has_run_port: bool
     ) -> None:
         self._program, self._has_run_port = program, has_run_port
+        self._width, self._beat = width, beat
         self.ports = WATCH_PORTS | stream_ports(program, width, clocks, beat=beat)
+
+    def members(self) -> dict[str, Member]:
+        """Return the streams of nodes, of commands and of statuses."""
+        found = stream_members(self._program, self._width, self._beat)
+        return {"node": found["node"]} if self._has_run_port else found
+
+    def is_in_member(self, port: str) -> bool:
+        """Return True if a port is a signal of a stream."""
+        return port.startswith(("s_axis_", "m_axis_"))
+
+    def connect(self, m: Module, fabric: Fabric, assembly: Assembly) -> None:
+        """Connect the streams of Amaranth to the ports."""
+        connect_streams(m, fabric, assembly)
 
     @property
     def drive(self) -> Any:

@@ -60,8 +60,9 @@ class OwnBlock(Leaf):
             own, kept = self._read(m)
             word = Mux(own, kept, word)
         if self._shape.flit_bits:
-            flits = range(0, len(self.value("tkeep")), self._shape.width // 8)
-            full = Cat(self.value("tkeep")[k].replicate(self._shape.width) for k in flits)
+            width = self._shape.core.width
+            flits = range(0, len(self.value("tkeep")), width // 8)
+            full = Cat(self.value("tkeep")[k].replicate(width) for k in flits)
             word &= full
         m.d.comb += self.tdata.eq(Cat(word, Const(0, len(self.tdata) - len(word))))
         return m

@@ -14,12 +14,12 @@ word by word, and has the bank `OWN`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from ...program import Program
 from ...rtl.core import Core
-from ...rtl.memories import address_width
 from ...topology import BoolArray, IntArray
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "OWN",
     "Packets",
     "barrier_packets",
-    "number_bits",
     "packets_received",
     "packets_sent",
 ]
@@ -42,10 +41,6 @@ class Packets:
 
     Parameters
     ----------
-    count : int
-        Packets of a node.
-    there : ndarray of bool, shape (nodes,)
-        The nodes that have any.
     at_root : bool
         True if of these the root of the run alone has them.
     named : bool
@@ -61,12 +56,10 @@ class Packets:
         The most words of a block.
     pitch : int
         The distance of the addresses of two words of a block.
-    numbers, counts : ndarray of int, shapes (nodes, packets) and (nodes,), or None
-        The origins of the packets of each node, and the number of packets, where nodes lack some.
+    numbers : ndarray of int, shape (nodes, packets), or None
+        The origins of the packets of each node, where nodes lack some.
     """
 
-    count: int
-    there: BoolArray
     at_root: bool = False
     named: bool = False
     origin: int = 0
@@ -76,19 +69,31 @@ class Packets:
     words: int
     pitch: int = 1
     numbers: IntArray | None = None
-    counts: IntArray | None = None
+
+    @property
+    def count(self) -> int:
+        """The most packets of a node."""
+        return 1 if self.by_root else int(self.base.shape[1])
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """The number of packets of each node, or of roots that a packet may have."""
+        return (self.bank != NOWHERE).any(axis=2).sum(axis=1)
+
+    @property
+    def there(self) -> BoolArray:
+        """True for each node that has packets."""
+        return self.counts > 0
+
+    @property
+    def keeps(self) -> BoolArray:
+        """True for each node that keeps words for itself."""
+        return (self.bank == OWN).any(axis=(1, 2))
 
     @property
     def blocks(self) -> int:
         """Blocks of a packet."""
         return int(self.base.shape[2])
-
-
-def number_bits(program: Program) -> int:
-    """Return the bits of a destination, or of an origin."""
-    blocks = [program.part(form).schedule.blocks for form in range(len(program.forms))]
-    counts = [max(each.goals, each.parts) for each in blocks]
-    return address_width(max(program.topology.nodes, *counts))
 
 
 def packets_sent(core: Core, form: int) -> Packets:
@@ -109,8 +114,8 @@ def packets_sent(core: Core, form: int) -> Packets:
     if collective.single_origin and not at_root:
         there &= part.groups.position == collective.root
     bank, address = _first_words(core, form, count, received=False)
-    return _joined(core, form, bank, address, count=count, there=there, at_root=at_root,
-                   named=collective.personal)  # fmt: skip
+    bank = np.where(there[:, None, None, None], bank, NOWHERE)
+    return _joined(core, form, bank, address, at_root=at_root, named=collective.personal)
 
 
 def packets_received(core: Core, form: int) -> Packets:
@@ -142,29 +147,24 @@ def packets_received(core: Core, form: int) -> Packets:
     own = np.array([memory.own for memory in core.rows.memories])[bank]
     bank = np.where(address < 0, NOWHERE, np.where(own, OWN, bank))
     has = np.logical_or.reduce(address[..., 0] >= 0, axis=2)
-    numbers = counts = None
+    numbers = None
     if collective.local and not has.all():
-        numbers, counts = np.argsort(~has, axis=1, kind="stable"), has.sum(axis=1)
+        numbers = np.argsort(~has, axis=1, kind="stable")
         bank, address = (np.take_along_axis(each, numbers[..., None, None], axis=1)
                          for each in (bank, address))  # fmt: skip
     return _joined(
         core, form, bank, address,
-        count=count,
-        there=np.logical_or.reduce(has, axis=1),
         at_root=at_root,
         origin=0 if by_root or not collective.single_origin else collective.root or 0,
         by_root=by_root,
         numbers=numbers,
-        counts=counts,
     )  # fmt: skip
 
 
 def barrier_packets(nodes: int, bank: int) -> Packets:
     """Return the packets of a barrier: one word of each node, which the node receives itself."""
     shape = nodes, 1, 1
-    there = np.ones(nodes, bool)
-    return Packets(count=1, there=there, bank=np.full(shape, bank), base=np.zeros(shape, int),
-                   words=1)  # fmt: skip
+    return Packets(bank=np.full(shape, bank), base=np.zeros(shape, int), words=1)
 
 
 def _first_words(
@@ -193,18 +193,17 @@ def _block_shape(core: Core, form: int) -> tuple[int, int]:
     return part.schedule.chunks, -(-part.block_flits // core.beat)
 
 
-def _joined(
-    core: Core, form: int, bank: IntArray, address: IntArray, *, there: BoolArray, **others: object
-) -> Packets:
+def _joined(core: Core, form: int, bank: IntArray, address: IntArray, **others: Any) -> Packets:
     """Return packets, given where the first two words of each block lie.
 
     Blocks that follow one another in a bank become one.
     """
     _, words = _block_shape(core, form)
-    base, passes = np.maximum(address[..., 0], 0), (bank >= 0).all(axis=3) & there[:, None, None]
+    base, passes = np.maximum(address[..., 0], 0), (bank >= 0).all(axis=3)
     steps = np.unique((address[..., 1] - address[..., 0])[passes & (address >= 0).all(axis=3)])
     pitch = max(int(steps.max(initial=0)), 1) if words > 1 else 1
     bank = bank[..., 0]
+    there = (bank != NOWHERE).any(axis=(1, 2))
     # Words that a node keeps lie one after another.
     block = np.arange(base.shape[2])
     base = np.where(bank == OWN, words * block, base)
@@ -212,4 +211,4 @@ def _joined(
     follow = (base == base[..., :1] + step * block) & (bank == bank[..., :1])
     if not core.program.any_length and pitch == core.beat and follow[there].all():
         bank, base = bank[..., :1], base[..., :1]
-    return Packets(bank=bank, base=base, words=words, pitch=pitch, there=there, **others)  # type: ignore[arg-type]
+    return Packets(bank=bank, base=base, words=words, pitch=pitch, **others)

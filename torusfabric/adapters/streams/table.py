@@ -59,7 +59,7 @@ class PacketTable:
     Examples
     --------
     >>> base = 4 * np.arange(8).reshape(1, 8, 1)
-    >>> packets = Packets(count=8, there=np.ones(1, bool), bank=0 * base, base=base, words=4)
+    >>> packets = Packets(bank=0 * base, base=base, words=4)
     >>> table = PacketTable([packets], {"base": [base]})
     >>> table.address_bits, table.widths, table.rom_bits
     (3, {'base': 5}, 0)
@@ -134,25 +134,32 @@ class PacketTable:
             found[:, at] = np.where(packets.there[:, None, None], each, FREE)
         return found
 
-    @cached_property
-    def _places(self) -> dict[str, list[list[BitPlace]]]:
-        """The place of each bit of each field, for each form; those in the ROM count from 0."""
-        return {
-            name: [
-                self._places_in(values[:, rows], rows, self.widths[name]) for rows in self._of_form
-            ]
-            for name, values in self.values.items()
-        }
-
     @property
     def _of_form(self) -> list[IntArray]:
         """The rows of each form."""
         return [start + np.arange(1 << bits)
                 for start, bits in zip(self.starts, self._below, strict=True)]  # fmt: skip
 
-    def _places_in(self, values: IntArray, rows: IntArray, width: int) -> list[BitPlace]:
-        """Return the place of each bit of a field, given its values in some rows."""
-        known, count = values >= 0, 0
+    @cached_property
+    def places(self) -> dict[str, list[list[BitPlace]]]:
+        """The place of each bit of each field, for each form."""
+        found = dict[str, list[list[BitPlace]]]()
+        for name, values in self.values.items():
+            first = _row_bits(found)
+            found[name] = [
+                self._places_in(values[:, rows], rows, self.widths[name], first)
+                for rows in self._of_form
+            ]
+        return found
+
+    def _places_in(
+        self, values: IntArray, rows: IntArray, width: int, first: int
+    ) -> list[BitPlace]:
+        """Return the place of each bit of a field, given its values in some rows.
+
+        Bits in the ROM are numbered from `first` on.
+        """
+        known = values >= 0
         places: list[BitPlace] = []
         for bit in range(width):
             column = np.where(known, values >> bit & 1, 0)
@@ -164,52 +171,32 @@ class PacketTable:
             elif same:
                 places.append(BitPlace("address", same[0]))
             else:
-                places.append(BitPlace("rom", count))
-                count += 1
+                places.append(BitPlace("rom", first))
+                first += 1
         return places
-
-    @cached_property
-    def _rom_starts(self) -> dict[str, int]:
-        """The first bit of each field in a row of the ROM."""
-        starts, start = {}, 0
-        for name, forms in self._places.items():
-            starts[name] = start
-            start += max(sum(place.kind == "rom" for place in places) for places in forms)
-        return starts | {"": start}
-
-    def places(self, name: str) -> list[list[BitPlace]]:
-        """Return the place of each bit of a field, for each form."""
-        start = self._rom_starts[name]
-        return [
-            [
-                place._replace(number=start * (place.kind == "rom") + place.number)
-                for place in places
-            ]
-            for places in self._places[name]
-        ]
 
     @property
     def rom_bits(self) -> int:
         """Bits of a row of the ROM."""
-        return self._rom_starts[""]
+        return _row_bits(self.places)
 
     @property
     def wired_bits(self) -> list[int]:
         """The bits of the address that fields follow."""
-        every = (place for forms in self._places.values() for places in forms for place in places)
+        every = (place for forms in self.places.values() for places in forms for place in places)
         return sorted({place.number for place in every if place.kind == "address"})
 
     @property
     def by_form(self) -> bool:
         """True if the place of a bit depends on the form."""
-        return any(places != forms[0] for forms in self._places.values() for places in forms)
+        return any(places != forms[0] for forms in self.places.values() for places in forms)
 
     @cached_property
     def rom_rows(self) -> IntArray:
         """The ROM of each node, shape (nodes, rows)."""
         found = np.zeros((len(next(iter(self.values.values()))), self.rows), np.int64)
         for name, values in self.values.items():
-            for rows, places in zip(self._of_form, self.places(name), strict=True):
+            for rows, places in zip(self._of_form, self.places[name], strict=True):
                 of_form = np.maximum(values[:, rows], 0)
                 for bit, (kind, number) in enumerate(places):
                     if kind == "rom":
@@ -226,7 +213,7 @@ class PacketTable:
             return known[place.kind][place.number]
 
         bits = []
-        for places in zip(*self.places(name), strict=True):
+        for places in zip(*self.places[name], strict=True):
             found = {place: bit_at(place) for place in places}
             bits.append(choose([found[place] for place in places], form))
         return Cat(*bits)
@@ -234,3 +221,9 @@ class PacketTable:
     def is_disjoint(self, name: str, bits: int) -> bool:
         """Return True if a field has no bit in common with any number whose set bits are these."""
         return not (np.maximum(self.values[name], 0) & bits).any()
+
+
+def _row_bits(fields: Mapping[str, Sequence[Sequence[BitPlace]]]) -> int:
+    """Return the bits of a row of the ROM, given the places of the bits of some fields."""
+    every = (place for forms in fields.values() for places in forms for place in places)
+    return max((place.number + 1 for place in every if place.kind == "rom"), default=0)

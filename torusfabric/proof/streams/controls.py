@@ -17,19 +17,22 @@ if TYPE_CHECKING:
     from ...verilog.design import Design
     from ..solver import Harness
 
-__all__ = ["control_harness", "crossing_harness", "tree_harness"]
+__all__ = ["add_nodes", "claim_facts", "control_harness", "crossing_harness", "tree_harness"]
 
 
 def control_harness(design: Design, *, levels: int) -> Harness:
     """The harness around the control of streams, so many registers above the nodes."""
     model = Model(design, "stream_control")
-    _add_nodes(model, levels)
+    add_nodes(model, levels)
     _add_sequencer(model)
     model.register("begun", "begun + run_begins", 2)
     model.register("ended", "ended + run_ends", 2)
     model.wire("under_way", "begun != ended")
     _claim_runs(model)
-    _claim_facts(model)
+    claim_facts(model)
+    if model.has("length"):
+        length = f"length == {model.width('length')}'(last + 1)"
+        model.claim("length_is_that_of_packets", length)
     return model.harness(
         "a run begins only when every node has a good message and room, ends once, and says of "
         "what length it is, or what was wrong",
@@ -37,8 +40,8 @@ def control_harness(design: Design, *, levels: int) -> Harness:
     )
 
 
-def _add_nodes(model: Model, levels: int) -> None:
-    """A node, the others, and the tree."""
+def add_nodes(model: Model, levels: int) -> None:
+    """Add a node, the others, and the tree."""
     model.register("arrives", "run_begins")
     model.free("node_ready")
     model.free("others_ready")
@@ -104,8 +107,8 @@ def _in_others(sections: Iterable[int], stays: Callable[[str], str]) -> str:
     return f"!steady || ({' && '.join(kept)})"
 
 
-def _claim_facts(model: Model) -> None:
-    """What is said of a run that has begun, and stays until the next in its section."""
+def claim_facts(model: Model) -> None:
+    """Claim what is said of a run that has begun, until the next one in its section."""
     sections, bits = range(model.width("run_empty")), model.width("last")
     destination, packets = RunError.DESTINATION, RunError.PACKETS
     kind = f"(bad[1] ? {int(destination)} : {int(packets)})"
@@ -122,7 +125,6 @@ def _claim_facts(model: Model) -> None:
     })  # fmt: skip
     if model.has("last"):
         model.claims({
-            "length_is_that_of_packets": f"length == {model.width('length')}'(last + 1)",
             "all_packets_have_the_length":
                 f"!({begins}) || $past(wrong) || !node_sends || "
                 f"{within('run_last', '$past(section)', bits)} == node_last",

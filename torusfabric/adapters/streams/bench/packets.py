@@ -1,4 +1,4 @@
-"""Packets of streams, and what can be wrong with a run: a packet, or the command, is spoiled.
+"""Packets of streams, and faults of runs: a packet, or the command, is spoiled.
 
 Nobody may receive anything in such a run, and the next one must be as if it had not been. This
 needs nothing but Python: simulations use it, and benches have a copy beside them.
@@ -31,20 +31,20 @@ class Packet(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """What there is to be chosen for a run, and so what there is not.
+    """The choices for a run, from which follow those that there are not.
 
     Parameters
     ----------
     most : int
         Words of the longest packet.
     any_length : bool
-        Whether packets may be shorter.
+        True if packets may be shorter.
     commands : dict of str to int
-        Of each word of a command that matters, how many values there are; none without commands.
+        For each word of a command that matters, the number of its values; empty without commands.
     destinations : int
-        How many there are in the group; 0 where packets have none.
+        Number of destinations in the group; 0 where packets have none.
     destination_bits : int
-        Bits by which one is said.
+        Width of `tdest`, which may tell more of them apart than there are.
     """
 
     most: int
@@ -55,14 +55,16 @@ class Choices(NamedTuple):
 
 
 class Spoiled(NamedTuple):
-    """What is sent in a run, and what must be said of it.
+    """A run with a fault.
 
     Parameters
     ----------
+    error : int
+        The error that the fabric must report.
     sent : list of (list of Packet)
-        Of each node.
+        The packets that each node sends.
     command : dict of str to int
-        The words of the command that are others than those of the run.
+        The words of the command that differ from those of the run.
     """
 
     error: int
@@ -70,7 +72,7 @@ class Spoiled(NamedTuple):
     command: dict[str, int]
 
 
-#: What is done to the packets of a node.
+#: A change of the packets of a node.
 Change = Callable[[list[Packet], random.Random], None]
 
 #: The error of each word of a command that says what there is not.
@@ -80,7 +82,7 @@ COMMAND_ERRORS = {"mode": MODE, "length": LENGTH, "root": ROOT, "operation": OPE
 def spoiled(
     generator: random.Random, choices: Choices, sent: Sequence[Sequence[Packet]]
 ) -> Spoiled:
-    """A run in which something is wrong, drawn from all that can be.
+    """Return a run with a random fault.
 
     Examples
     --------
@@ -100,7 +102,7 @@ def spoiled(
 
 
 def bad_packets(choices: Choices, sent: Sequence[Sequence[Packet]]) -> list[tuple[int, Change]]:
-    """What can be wrong with the packets of a node, and the errors."""
+    """Return the errors that packets of a node can have, and the changes that make them."""
 
     def too_long(packets: list[Packet], generator: random.Random) -> None:
         resize(packets, generator, choices.most + generator.randint(1, MORE))
@@ -120,13 +122,13 @@ def bad_packets(choices: Choices, sent: Sequence[Sequence[Packet]]) -> list[tupl
 
 
 def unequal(packets: list[Packet], generator: random.Random) -> None:
-    """A packet is shorter than all others, or longer if they have but one word."""
+    """Make a packet shorter than all others, or longer if they have but one word."""
     length = len(packets[0].words)
     resize(packets, generator, length - 1 if length > 1 else 2)
 
 
 def to_the_same(packets: list[Packet], generator: random.Random) -> None:
-    """Two packets are for one destination."""
+    """Send two packets to one destination."""
     first, second = generator.sample(range(len(packets)), 2)
     packets[first] = packets[first]._replace(number=packets[second].number)
 

@@ -2,16 +2,15 @@
 
 A node is any node: what it says of itself is free, but it stays ready until a run begins there. All
 other nodes are one free signal. Both are heard by a tree of some registers, and a run begins at the
-nodes a cycle later than at the control. The core is free to end its runs when it likes.
+nodes a cycle later than at the control. The core may end its runs at any time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ....proof.model import Model, earlier, within
-from ....rtl.run_choices import RunError
+from ....proof.model import Model
+from ....proof.streams.controls import add_nodes, claim_facts
 from ..hardware import LEAD
 from .engines import cases
 
@@ -29,40 +28,17 @@ def control_harness(design: Design, program: Program | None, *, levels: int) -> 
     Without a program nothing is claimed of blocks, into which packets are divided.
     """
     model = Model(design, "stream_control")
-    _add_nodes(model, levels)
+    add_nodes(model, levels)
     _add_core(model)
-    _claim_runs(model)
-    _claim_facts(model)
-    if model.has("last"):
-        _claim_lengths(model)
-        if program is not None:
-            _claim_blocks(model, program)
+    _claim_runs(model, round_trip=levels + 1)
+    claim_facts(model)
+    if model.has("last") and program is not None:
+        _claim_blocks(model, program)
     return model.harness(
         "a run begins only when every node has a good message and room, ends once, and has the "
         "length of all packets; nodes are told of both, and of what is dropped",
         cycles=levels + 4,
     )
-
-
-def _add_nodes(model: Model, levels: int) -> None:
-    """Add a node, the others, and the tree."""
-    model.register("arrives", "run_begins")
-    for name, bits in (("ready", 1), ("bad", 2), ("last", model.width("last"))):
-        for who in ("node", "others") if bits else ():
-            model.free(f"{who}_{name}", bits)
-    model.drive("ready", earlier("node_ready && others_ready", levels))
-    # A node is reset a cycle after the control, and may say anything before.
-    model.wire("stays_ready", "steady && $past(steady && !rst && node_ready && !arrives)")
-    model.assume("!stays_ready || node_ready")
-    model.assume("!stays_ready || node_bad == $past(node_bad)")
-    bad = "node_bad | others_bad"
-    if model.has("last"):
-        model.fixed("node_sends")
-        model.assume("!stays_ready || node_last == $past(node_last)")
-        bad += " | (node_sends && node_last != others_last)"
-        model.drive("last", earlier("others_last", levels))
-    model.drive("bad", earlier(bad, levels))
-    model.drive("good", f"{earlier(bad, levels)} == 0")
 
 
 def _add_core(model: Model) -> None:
@@ -86,19 +62,27 @@ def _add_core(model: Model) -> None:
     model.assume("!ends || !(steady && $past(run_begins))")
 
 
-def _claim_runs(model: Model) -> None:
-    """Claim when runs begin and end."""
+def _claim_runs(model: Model, *, round_trip: int) -> None:
+    """Claim when runs begin and end.
+
+    Nodes are heard again some cycles after a run has begun.
+    """
     wrong = "bad != 0"
     if model.has("wanted") and model.has("last"):
         wrong += " || (wanted != 0 && wanted != last + 1)"
     model.wire("wrong", wrong)
     model.wire("only_waits", "barrier" if model.has("barrier") else "1'b0")
     model.wire("allowed", "may_begin" if model.has("may_begin") else "1'b1")
+    heard = f"since == {round_trip}"
+    model.register("since", f"run_begins ? 0 : {heard} ? since : since + 1", 6)
     model.register("begun", "begun + run_begins", 2)
     model.register("ended", "ended + run_ends", 2)
     model.wire("under_way", "begun != ended")
     claims = {
-        "begins_when_every_node_is_ready": "!run_begins || (ready && idle && allowed)",
+        "begins_when_every_node_is_ready": f"run_begins == (ready && {heard} && idle && allowed && "
+            "((!wrong && !only_waits) || !busy))",
+        "knows_when_nodes_are_heard": f"left_to_wait == {round_trip} - since && "
+            f"is_open == (idle && {heard})",
         "finds_the_node_ready": "!arrives || node_ready",
         "runs_what_is_good": "accepted == (run_begins && !wrong && !only_waits)",
         "starts_no_other_run": "!start || accepted",
@@ -127,62 +111,23 @@ def _claim_runs(model: Model) -> None:
     model.claims(claims)
 
 
-def _in_others(sections: Iterable[int], stays: Callable[[str], str]) -> str:
-    """Return that something stays for each section but that of the run before this cycle."""
-    kept = (f"($past(section) == {k} || {stays(str(k))})" for k in sections)
-    return f"!steady || ({' && '.join(kept)})"
-
-
-def _claim_facts(model: Model) -> None:
-    """Claim what is said of a run that has begun, until the next one in its section."""
-    sections = range(model.width("run_empty"))
-    kind = f"(bad[1] ? {int(RunError.DESTINATION)} : {int(RunError.PACKETS)})"
-    model.wire("error_of_run", f"wrong ? {kind} : 0", 4)
-    begins = "steady && $past(run_begins)"
-    model.claims({
-        "reports_the_right_error":
-            "!steady || error == $past(run_begins ? error_of_run : error)",
-        "says_what_is_empty": f"!({begins}) || run_empty[$past(section)] == $past(wrong)",
-        "keeps_what_was_empty":
-            _in_others(sections, lambda k: f"run_empty[{k}] == $past(run_empty[{k}])"),
-        "keeps_the_last": "!steady || $past(run_begins) || run_empty == $past(run_empty)",
-        "drops_what_a_node_calls_bad": f"!({begins}) || $past(wrong) || node_bad == 0",
-    })  # fmt: skip
-
-
-def _claim_lengths(model: Model) -> None:
-    """Claim the length of a run for nodes: that of its packets."""
-    bits, sections = model.width("last"), range(model.width("run_empty"))
-    begins = "steady && $past(run_begins)"
-    model.claims({
-        "all_packets_have_the_length":
-            f"!({begins}) || $past(wrong) || !node_sends || "
-            f"{within('run_last', '$past(section)', bits)} == node_last",
-        "keeps_the_lengths":
-            _in_others(sections, lambda k: f"{within('run_last', k, bits)} == "
-                                           f"$past({within('run_last', k, bits)})"),
-        "keeps_the_last_length": "!steady || $past(run_begins) || run_last == $past(run_last)",
-    })  # fmt: skip
-
-
 def _claim_blocks(model: Model, program: Program) -> None:
-    """Claim the length of blocks of a run for the core."""
-    bits = model.width("last")
+    """Claim that the core is given the number of the last flit of a block.
+
+    Flits of a packet are dealt out to blocks in turn, by units.
+    """
     form, last, sampled = "0", "last", "start"
     if len(program.forms) > 1:
         # The form is known a cycle after the start.
         form, last, sampled = "last_entry", "$past(last)", "(steady && $past(start))"
         model.assume(f"last_entry < {len(program.forms)}")
-    following, ends = f"{bits + 10}'(last_flit + 1)", []
+    following, ends = f"{model.width('last') + 10}'(last_flit + 1)", []
     for each in program.forms:
-        # Flits are dealt out to blocks in turn, by units.
         chunks, unit = each.schedule.chunks, each.unit
         end = (
             f"(({following} - {unit}) * {chunks} <= {last} && {following} * {chunks} > {last} && "
             f"(last_flit + 1) % {unit} == 0)"
         )
         ends.append("last_flit == 0" if each.loop.padded else end)
-    model.claims({
-        "gives_the_core_the_last_flit_of_a_block":
-            f"!{sampled} || {last} >= {program.flits} || {cases(ends, form)}",
-    })  # fmt: skip
+    right = f"!{sampled} || {last} >= {program.flits} || {cases(ends, form)}"
+    model.claim("gives_the_core_the_last_flit_of_a_block", right)

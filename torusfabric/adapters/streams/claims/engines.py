@@ -158,7 +158,7 @@ def field_of(table: PacketTable, name: str, address: str, row: str, form: str) -
     texts = {"constant": "1'b{}", "address": address + "[{}]", "rom": row + "[{}]"}
     bits = [
         cases([texts[kind].format(number) for kind, number in places], form)
-        for places in zip(*table.places(name), strict=True)
+        for places in zip(*table.places[name], strict=True)
     ]
     return f"{{{', '.join(reversed(bits))}}}" if bits else "1'b0"
 

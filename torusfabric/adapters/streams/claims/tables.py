@@ -53,7 +53,7 @@ def decoded_field(table: PacketTable, name: str) -> IntArray:
     """Return a field of all rows, shape (nodes, rows), by the places of its bits."""
     found, rows = np.zeros_like(table.rom_rows), np.arange(table.rows)
     for start, packets, blocks, places in zip(
-        table.starts, table.packet_bits, table.block_bits, table.places(name), strict=True
+        table.starts, table.packet_bits, table.block_bits, table.places[name], strict=True
     ):
         here = slice(start, start + (1 << packets + blocks))
         for bit, (kind, number) in enumerate(places):

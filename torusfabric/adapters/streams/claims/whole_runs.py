@@ -65,8 +65,7 @@ class StreamAccess(Access):
         }
         self.nodes = self.nodes | self._outlets
         self.loader: EngineShape = fabric.netlist.modules["loader"]().shape
-        # The receiver waits before every step of a read.
-        self.answer, self.number = 2 * self.loader.port.answer, 0
+        self.answer, self.number = self.loader.port.answer, 0
         self.lead = self._core.run_port.lead
         sequencer = next(iter(fabric.netlist.having(Role.SEQUENCER)))
         # A start that is sampled comes from one net.
@@ -196,11 +195,14 @@ class StreamAccess(Access):
         return Steps(len(address), numbers | dict.fromkeys(LOADS, UNKNOWN * there), always=others)
 
     def at(self, steps: Steps, step: int) -> dict[str, Override]:
-        """Return what nodes are given in a step; a read takes several, of which half are pauses."""
+        """Return what nodes are given in a step, of which a read takes several.
+
+        The receiver of a run with an even number waits in every other step.
+        """
         if step and KEEP in steps.numbers:
             there, known = steps.numbers["read_advance"], (KEEP, *LOADS)
             numbers = {port: steps.numbers[port] for port in known}
-            numbers["read_advance"] = there * (1 - step % 2)
+            numbers["read_advance"] = there * (1 - step % 2 * self.waits)
             steps, step = replace(steps, numbers=numbers), 0
         return super().at(steps, step)
 
@@ -211,6 +213,11 @@ class StreamAccess(Access):
         places = np.array(self.machine.groups[module].program.inputs.get(port, []), int)
         flit = places // max(self.loader.keep_bits // self.beat, 1)
         return (flit[:, None, None] < values[None]).astype(int)
+
+    @property
+    def waits(self) -> bool:
+        """True if the receiver waits in every other step of a read."""
+        return self.number % 2 == 0
 
     @property
     def _own_memories(self) -> BoolArray:
@@ -237,11 +244,14 @@ class StreamRuns(MemoryRuns):
         """Carry out runs of a number, which begin in the cycle after the last write."""
         cycles, access, number = self.prepare(runs), self.access, variant
         access.number, rest = number, spread(rest, len(runs))
+        access.answer = access.loader.port.answer * (1 + access.waits)
         writes, buffers = access.writes(runs), self._sections.buffers
         begin = self.written(rest, writes, writes.count)
-        self._disturb(begin, range(number - buffers + 1, number), [number + 1])
-        ahead = [access.at(self._loads(number + k), 0) for k in range(1, buffers)]
-        last_flits = self.starts.numbers(access.last_flits(runs))
+        self._disturb(begin, range(number - buffers + 1, number), [number, number + 1])
+        ahead = [access.at(self._loads(number + k), 0) for k in range(buffers)]
+        # With several forms, the length counts a cycle after the start.
+        late = len(self.program.forms) > 1
+        last_flits = self.starts.numbers(access.last_flits(runs) if late else {})
         meanwhile = Meanwhile(
             driven=lambda cycle: {} if cycle and not access.always_last else last_flits,
             overrides=lambda cycle: ahead[cycle % len(ahead)],
@@ -250,16 +260,17 @@ class StreamRuns(MemoryRuns):
         now, left = self.carry_out(runs, cycles, with_arrays(begin, [*arrays(rest)]), meanwhile)
         if compares:
             # Until a run is unloaded, as many follow as there are other buffers.
-            loads = range(number + 1, number + buffers + 2)
+            loads = range(number, number + buffers + 2)
             now = unchanged(self.rested(now), left)
             self._disturb(now, range(number + 1, number + buffers), loads)
             self.read(runs, cycles, self._anything(now, number + 1))
         return of_all(left, len(runs))
 
     def _loads(self, number: int, **others: int) -> Steps:
-        """Return steps in which loaders do anything with a message."""
+        """Return steps in which loaders do anything with a message, but write no other again."""
+        enable = 0 if number == self.access.number else UNKNOWN
         always = self.access.everywhere(write_section=number, **others)
-        return Steps(0, {}, always=always, otherwise=dict.fromkeys(LOADS, UNKNOWN))
+        return Steps(0, {}, always=always, otherwise=dict.fromkeys(LOADS, enable))
 
     def _look(self, runs: Sequence[Run], cycles: IntArray, cycle: int) -> None:
         """Check when the sequencer tells the control that a run ends."""

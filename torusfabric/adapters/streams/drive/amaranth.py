@@ -55,7 +55,7 @@ class StreamBench:
         return sum(len(source.beats) for source in self._sources)
 
     def testbenches(self) -> list[Testbench]:
-        """What runs until nothing happens any more: first the clock of the fabric, then others.
+        """Return a testbench for each clock, first that of the fabric, which ends all.
 
         The periods and phases of clocks have nothing in common.
         """
@@ -76,7 +76,7 @@ class StreamBench:
 
     @property
     def _over(self) -> bool:
-        """Whether nothing happens any more."""
+        """True if nothing happens any more."""
         traffic = self._traffic
         return self._quiet >= (traffic.patience if self._left > 0 else traffic.settling)
 
@@ -94,7 +94,7 @@ class StreamBench:
     ) -> Testbench:
         """Drive a clock, and set ports when it falls; None is that of the simulator itself.
 
-        What that one drives is looked at just before it rises, and the end of it is that of all.
+        Its ports are looked at just before it rises, and its end is that of all clocks.
         """
         half = period // 2
         early = half // 8 if clock is None else 0
@@ -162,7 +162,7 @@ class _Port(ABC):
 
     @abstractmethod
     def look(self, ctx: SimulatorContext, cycle: int) -> bool:
-        """Whether a beat is taken with that edge."""
+        """Return True if a beat is taken with that edge."""
 
 
 class _Driver(_Port):
@@ -188,7 +188,7 @@ class _Driver(_Port):
             ctx.set(signal, getattr(beat, field) & (1 << len(signal)) - 1)
 
     def look(self, ctx: SimulatorContext, cycle: int) -> bool:
-        """Whether the beat is taken."""
+        """Return True if the beat is taken."""
         if not (self._offered and ctx.get(self._ready)):
             return False
         self.beats.popleft()
@@ -211,7 +211,7 @@ class _Taker(_Port):
         ctx.set(self._ready, self._takes)
 
     def look(self, ctx: SimulatorContext, cycle: int) -> bool:
-        """Whether a beat is taken; one that waits must not change."""
+        """Return True if a beat is taken; one that waits must not change."""
         if not ctx.get(self._valid):
             self._steady(None)
             return False

@@ -37,7 +37,7 @@ class Beat(NamedTuple):
     keep: int = 0
 
     def flits(self, beat: int, width: int) -> Iterable[Beat]:
-        """The words of a beat that are kept; one that is torn is of no origin."""
+        """Return the flits that are part of the packet; those of a torn word have no origin."""
         if beat == 1:
             return (self,)
         every = (1 << beat * width // 8) - 1
@@ -56,14 +56,14 @@ class Beat(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What is sent into a stream.
+    """The beats that are sent into a stream.
 
     Parameters
     ----------
     prefix : str
-        Of the names of its ports.
+        The beginning of the names of its ports.
     stall : float
-        How likely it is that a cycle passes before the next word is there.
+        The probability that the source rests in a cycle.
     """
 
     prefix: str
@@ -72,14 +72,16 @@ class Source(NamedTuple):
 
 
 class Sink(NamedTuple):
-    """What is received from a stream.
+    """The receiver of a stream.
 
     Parameters
     ----------
+    prefix : str
+        The beginning of the names of its ports.
     expected : int
-        How many words must come.
+        Number of beats that must come.
     stall : float
-        How likely it is that it is not ready in a cycle.
+        The probability that the sink rests in a cycle.
     """
 
     prefix: str
@@ -89,20 +91,20 @@ class Sink(NamedTuple):
 
 @dataclass
 class Log:
-    """What came.
+    """A record of a simulation.
 
     Parameters
     ----------
     arrivals : dict of str to (list of Beat)
-        Of each sink, by its prefix.
+        The beats that each sink received, by its prefix.
     runs : list of (int, int)
-        Of each run that ended, the cycle after which it was not busy, and the cycles that it took.
+        For each run that ended, the last cycle in which it was busy, and the cycles that it took.
     errors : list of int
-        What the fabric has shown as its error, each time that it has changed.
+        The values of the output `error`, each time that it changed.
     clocks : int
-        Cycles in all.
+        Number of cycles in all.
     unsteady : str or None
-        The sink at which a word that waited did not stay as it was.
+        The sink at which a waiting word changed.
     """
 
     arrivals: dict[str, list[Beat]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What came out of streams compared with what should have come, word by word."""
+"""Comparison of the words that came out of streams with those that had to come."""
 
 from collections.abc import Sequence
 from itertools import groupby, islice, zip_longest
@@ -12,18 +12,20 @@ __all__ = ["Compared"]
 
 
 class Compared:
-    """What came compared with what should have come.
+    """Counts of right and wrong words of each run.
 
     Attributes
     ----------
     missing : int
-        Words that did not come at all.
+        Number of words that did not come at all.
+    ends : list of int
+        The cycle in which the last word of each run was received, by any node.
     """
 
     def __init__(self, exchanges: Sequence[Exchange], log: Log) -> None:
         self._checked = [0] * len(exchanges)
         self._wrong: list[list[str]] = [[] for _ in exchanges]
-        self.missing = 0
+        self.missing, self.ends = 0, [0] * len(exchanges)
         for node in range(len(exchanges[0].received)):
             coming = iter(log.arrivals[f"m_axis_{node}"])
             for run, exchange in enumerate(exchanges):
@@ -34,6 +36,7 @@ class Compared:
                         right = word, k == count - 1, packet.number
                         self._checked[run] += 1
                         self.missing += got is None
+                        self.ends[run] = max(self.ends[run], got.cycle if got else 0)
                         if got is None or got[:3] != right:
                             where = f"word {k} of node {packet.number} at node {node} in run {run}"
                             came = "missing" if got is None else _beat_in_words(got)
@@ -46,14 +49,14 @@ class Compared:
 
     @property
     def runs(self) -> list[Comparison]:
-        """What was found of each run."""
+        """The result of each run."""
         return [
             Comparison(checked, len(wrong), wrong[0] if wrong else None)
             for checked, wrong in zip(self._checked, self._wrong, strict=True)
         ]
 
     def compare_statuses(self, log: Log, errors: Sequence[int], cycles: Sequence[int]) -> None:
-        """Compare what is said of each run, if anything is: its tag, its error, its cycles."""
+        """Compare the status of each run, if there are any: its tag, its error, its cycles."""
         words = [arrival.word for arrival in log.arrivals.get(STATUS_SINK, ())]
         for run, (error, count) in enumerate(zip(errors, cycles, strict=True)):
             got, right = words[len(STATUS) * run :][: len(STATUS)], [run, error, count]
@@ -61,7 +64,7 @@ class Compared:
                 self._wrong[run].append(f"status of run {run} is {got}, not {right}")
 
     def compare_errors(self, log: Log, errors: Sequence[int]) -> None:
-        """Compare what the fabric shows as its error, one run after another."""
+        """Compare the output `error` of the fabric, one run after another."""
         shown = [error for error, _ in groupby([0, *errors])][1:]
         for place, (got, right) in enumerate(zip_longest(log.errors, shown)):
             if got != right:
@@ -70,5 +73,6 @@ class Compared:
 
 
 def _beat_in_words(beat: tuple[int, ...]) -> str:
+    """Return a word, its packet, and whether it is the last one, for a message."""
     word, last, number, *_ = beat
     return f"{word:#x} of {number}" + ", the last" * bool(last)

@@ -49,7 +49,7 @@ class Stream:
     Parameters
     ----------
     sent : sequence of Beat
-        The beats that are sent.
+        Words to send; none where they are received.
     room : int
         Number of beats that can be received.
 

@@ -1,7 +1,7 @@
-"""What the nodes of a fabric with streams send for a run, and what each must receive.
+"""Messages of runs: the packets that nodes send, and those that each node must receive.
 
-Both follow from the words of the nodes and the definition of the collective alone; of a run that is
-no good, so does why it must be dropped.
+Both follow from the words of the nodes and the definition of the collective alone. So does the
+error of a run with a fault.
 """
 
 import random
@@ -26,7 +26,7 @@ class Exchange(NamedTuple):
     Parameters
     ----------
     sent, received : list of (list of Packet)
-        Of each node.
+        One entry for each node.
     """
 
     sent: list[list[Packet]]
@@ -34,12 +34,12 @@ class Exchange(NamedTuple):
 
 
 def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
-    """The packets of a run in which all words are random; so is the order of destinations.
+    """Return the packets of a run with random words and a random order of destinations.
 
     Parameters
     ----------
     job : Job
-        Completed: nothing is left open.
+        A completed job, in which nothing is left open.
 
     Examples
     --------
@@ -82,20 +82,20 @@ def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
 
 
 def _packet(index: int, words: np.ndarray, parts: int, number: int | None = None) -> Packet:
-    """One of the equal parts of the words of a node."""
+    """Return one of the equal parts of the words of a node."""
     chosen = words.reshape(parts, -1)[index].tolist()
     return Packet(index if number is None else number, tuple(chosen))
 
 
 class Planned(NamedTuple):
-    """A run as it is sent, and what has to become of it.
+    """A run as it is sent, and its error.
 
     Parameters
     ----------
     job : Job
-        As its command says it.
+        The choices of its command.
     error : RunError
-        Why it must be dropped, if it must.
+        The reason to drop the run, or none.
     """
 
     job: Job
@@ -104,12 +104,12 @@ class Planned(NamedTuple):
 
 
 def spoiled_run(fabric: Fabric, job: Job, exchange: Exchange, generator: random.Random) -> Planned:
-    """A run in which something is wrong, drawn from all that can be.
+    """Return a run with a random fault.
 
     Parameters
     ----------
     job : Job
-        Completed: nothing is left open.
+        A completed job, in which nothing is left open.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def spoiled_run(fabric: Fabric, job: Job, exchange: Exchange, generator: random.
 
 
 def _choices(fabric: Fabric, job: Job) -> Choices:
-    """What there is to be chosen for a run."""
+    """Return the choices that there are for a run."""
     program = fabric.program
     commands: dict[str, int] = {}
     if needs_commands(program):

@@ -1,4 +1,4 @@
-"""How fast runs follow one another, and could at best."""
+"""The rate at which runs follow one another, and its limit by ports, links and buffers."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +15,7 @@ __all__ = ["Rate", "sustained_rate"]
 
 @dataclass(frozen=True)
 class Rate:
-    """How fast runs followed one another, from the end of the first to that of the last.
+    """The rate at which runs followed one another, from the end of the first to that of the last.
 
     A run is over when its last word has been received. Nodes load, run and unload at the same time,
     with two or three buffers on each side.
@@ -23,16 +23,16 @@ class Rate:
     Parameters
     ----------
     runs : int
-        How many ended in that time.
+        Number of runs that ended in that time.
     words : int
-        Words that all nodes received in them.
+        Number of words that all nodes received in these runs.
     cycles : int
-        What they took.
+        Cycles of these runs.
     least_cycles : float
-        The fewest that ports, links and buffers allow.
+        The fewest cycles that ports, links and buffers allow.
     load_cycles, run_cycles, unload_cycles : float
-        What each of the three takes for these runs: the words of the node that sends, or receives,
-        most, one a cycle in which its port does not rest; and the cycles from start to done.
+        Cycles to load, run and unload: the words of the node that sends, or receives, most, one a
+        cycle in which its port does not rest; and the cycles from start to done.
     buffers : int
         Messages that a node holds on each side.
     width : int
@@ -51,7 +51,7 @@ class Rate:
 
     @property
     def limited_by(self) -> str:
-        """Which takes most: ``load``, ``run`` or ``unload``."""
+        """The part that takes most cycles: ``load``, ``run`` or ``unload``."""
         parts = {"run": self.run_cycles, "load": self.load_cycles, "unload": self.unload_cycles}
         return max(parts, key=lambda name: parts[name])
 
@@ -62,16 +62,16 @@ class Rate:
 
     @property
     def words_per_cycle_limit(self) -> float:
-        """The most that ports, links and buffers allow."""
+        """The most words in a cycle that ports, links and buffers allow."""
         return self.words / self.least_cycles
 
     @property
     def share(self) -> float:
-        """How much of that was reached, 1 being all of it."""
+        """The reached share of that limit, at most 1."""
         return self.least_cycles / self.cycles
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """Return the rate as plain data."""
         found = asdict(self)
         del found["width"]
         for name in ("words_per_cycle", "words_per_cycle_limit"):
@@ -91,18 +91,18 @@ def sustained_rate(
     width: int,
     beat: int = 1,
 ) -> Rate | None:
-    """How fast runs followed one another; None of a single one.
+    """Return the rate at which runs followed one another; None for a single run.
 
     Parameters
     ----------
     exchanges : sequence of Exchange
-        What is sent and received in each run.
+        The packets of each run.
     run_cycles : sequence of int
-        The cycles of each, from start to done.
+        The cycles of each run, from start to done.
     ends : sequence of int
-        The cycle in which the last word of each was received.
+        The cycle in which the last word of each run was received.
     stall : float
-        How likely it is that a port rests in a cycle.
+        The probability that a port rests in a cycle.
     buffers : int
         Messages that a node holds on each side.
     width : int
@@ -131,20 +131,23 @@ def sustained_rate(
 
 
 def _beats(packets: list[list[Packet]], beat: int) -> list[int]:
-    """The beats of each node, of so many words."""
+    """Return the number of beats of each node, of `beat` words each."""
     return [sum(beat_count(packet, beat) for packet in of_node) for of_node in packets]
 
 
 def _least_ends(
     sent: np.ndarray, run_cycles: Sequence[int], received: np.ndarray, buffers: int
 ) -> list[float]:
-    """When each run could be over at the earliest: its last word received.
+    """Return the earliest cycle in which the last word of each run can be received.
 
-    With B buffers, a node has room for a message as soon as the B-th run before that of the message
-    is over, and for what a run brings as soon as what the B-th before it brought has been received.
+    With B buffers, a node has room for the message of a run as soon as the B-th run before it is
+    over, and for the words that a run brings as soon as those of the B-th run before it have been
+    received. A node without a message needs no room.
 
-    What is sent and received are cycles that the port of each node needs, of shape (runs, nodes); a
-    node without a message needs no room either.
+    Parameters
+    ----------
+    sent, received : ndarray of float, shape (runs, nodes)
+        Cycles that the port of each node needs.
 
     Examples
     --------

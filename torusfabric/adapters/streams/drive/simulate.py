@@ -30,12 +30,12 @@ __all__ = ["StreamReport", "draw_jobs", "simulate_streams"]
 
 
 def draw_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
-    """The usual jobs of a fabric, and further ones that are drawn; barriers between, if it has any.
+    """Return the usual jobs of a fabric, then random ones; with barriers between, if it has any.
 
     Parameters
     ----------
     count : int
-        How many are drawn; where nothing is left open, they are all alike.
+        Number of random jobs; where nothing is left open, they are all alike.
     """
     jobs = default_jobs(fabric.program) + random_jobs(fabric, count, seed=seed)
     if not fabric.program.barrier:
@@ -56,21 +56,21 @@ def simulate_streams(
 ) -> StreamReport:
     """Send random packets through a fabric with streams, and compare every word that comes.
 
-    Runs follow one another as fast as they can: the next messages are sent while a run goes on.
-    Those that are no good must be dropped, for the right reason, and leave all others as they are.
+    Runs follow one another as fast as they can: the next messages are sent while a run goes on. The
+    fabric has to drop a run with a fault, for the right reason, and no other run may change.
 
     Parameters
     ----------
     jobs : sequence of Job, optional
         One run for each of these; by default some of each mode and of several lengths.
     stall : float
-        How likely it is that a port rests in a cycle, 0 to 0.95.
+        The probability that a port rests in a cycle, 0 to 0.95.
     faults : float
-        How likely it is that a packet or the command of a run is no good, 0 to 1.
+        The probability that a packet or the command of a run has a fault, 0 to 1.
     seed : int
-        Of the words, and of what rests when.
+        Seed of the words, and of the cycles in which ports rest.
     engine : Engine, optional
-        By default Amaranth's simulator.
+        The engine, by default Amaranth's simulator.
     progress : function of (done, total), optional
 
     Raises
@@ -112,7 +112,7 @@ def simulate_streams(
 def _report(
     fabric: Fabric, runs: Sequence[Planned], cycles: Sequence[int], log: Log, **others: Any
 ) -> StreamReport:
-    """Compare all that has come with what is planned; others are entries of the report."""
+    """Compare all words that came with those of the runs; others are entries of the report."""
     exchanges, errors = [run.exchange for run in runs], [run.error for run in runs]
     found = Compared(exchanges, log)
     found.compare_statuses(log, errors, cycles)
@@ -120,16 +120,8 @@ def _report(
         found.compare_errors(log, errors)
     rate = None
     if fabric.clocks is Clocks.ONE and not any(errors) and not found.missing:
-        # The cycle in which the last word of each run was received, by any node.
-        ends = [0] * len(exchanges)
-        for node in range(fabric.nodes):
-            arrivals, taken = log.arrivals[f"m_axis_{node}"], 0
-            for number, exchange in enumerate(exchanges):
-                if count := sum(len(packet.words) for packet in exchange.received[node]):
-                    taken += count
-                    ends[number] = max(ends[number], arrivals[taken - 1].cycle)
         rate = sustained_rate(
-            exchanges, cycles, ends, stall=others["stall"], width=fabric.width,
+            exchanges, cycles, found.ends, stall=others["stall"], width=fabric.width,
             buffers=sections_of(fabric.program, fabric.beat).buffers, beat=fabric.beat,
         )  # fmt: skip
     counted = iter([count for _, count in log.runs])
@@ -158,16 +150,16 @@ def _report(
 
 @dataclass(frozen=True)
 class StreamReport(Subject):
-    """What a simulation of streams found.
+    """The report of a simulation of streams.
 
     Parameters
     ----------
     stall : float
-        How likely it was that a port rested in a cycle.
+        The probability with which a port rested in a cycle.
     dropped : dict of int to int
-        Runs that were no good, by their error.
+        Number of dropped runs, by their error.
     rate : Rate or None
-        How fast runs followed one another, if none was dropped.
+        The rate at which runs followed one another, if none was dropped.
     clocks : int
         Clock cycles simulated in all.
     """
@@ -181,10 +173,10 @@ class StreamReport(Subject):
 
     @property
     def passed(self) -> bool:
-        """Whether all words are right, and all runs took the cycles that were planned."""
+        """True if all words are right, and all runs took the cycles that were planned."""
         return not self.words_wrong and all(job.cycles == job.predicted_cycles for job in self.jobs)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """Return the report as plain data."""
         rate = {"rate": self.rate and self.rate.to_json(), "passed": self.passed}
         return asdict(self) | rate

@@ -100,16 +100,16 @@ def traffic_of(
     seed: int,
     cycles: int,
 ) -> StreamTraffic:
-    """The traffic of all streams for some runs, one after another.
+    """Return the traffic of all streams for some runs, one after another.
 
     Parameters
     ----------
     runs : sequence of Planned
-        Of whose jobs the commands are, if the fabric takes any.
+        The runs; their jobs become commands, if the fabric takes any.
     stall : float
-        How likely it is that any port rests in a cycle.
+        The probability that a port rests in a cycle.
     cycles : int
-        Those of the longest run.
+        Cycles of the longest run.
     """
     exchanges = [run.exchange for run in runs]
     sources, sinks = [], []
@@ -144,12 +144,12 @@ def traffic_of(
 
 
 def beat_count(packet: Packet, beat: int) -> int:
-    """How many beats a packet has."""
+    """Return the number of beats of a packet."""
     return -(-len(packet.words) // beat)
 
 
 def beats_of(packets: Iterable[Packet], width: int, beat: int = 1) -> Iterable[Beat]:
-    """The beats of packets, of so many flits each."""
+    """Yield the beats of packets, of `beat` flits each."""
     for number, words in packets:
         for start in range(0, len(words), beat):
             flits = words[start : start + beat]

@@ -33,7 +33,7 @@ class Stream:
         self.beat, self.bits = beat, ports[f"{prefix}_tdata"]["width"] // beat
 
     def has(self, name: str) -> bool:
-        """Whether there is a signal of this name."""
+        """Return True if there is a signal of this name."""
         return f"{self.prefix}_{name}" in self.ports
 
     def signal(self, name: str) -> Any:

@@ -77,7 +77,7 @@ class Bench:
 
     @property
     def commanders(self) -> list[Any]:
-        """What sends commands, if there are any."""
+        """The drivers of commands, if there are any."""
         return [*self.commands, *self.registers]
 
     async def start(self) -> None:
@@ -131,7 +131,7 @@ class Bench:
 
 
 def _registers(dut: Any) -> Iterator[Any]:
-    """What drives the bus, if there is one."""
+    """Yield the driver of the bus, if there is one."""
     if BUS:
         from command_registers import CommandRegisters  # a file that others have not
 
@@ -198,7 +198,7 @@ def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
 
 
 def choices_of(run: Run) -> Choices:
-    """What there is to be chosen for a run."""
+    """Return the choices for a run."""
     size, most = len(members(run.mode)[0]), MANIFEST.get("max_flits") or MANIFEST["flits"]
     parts, commands = parts_sent(run.mode, size), dict[str, int]()
     if COMMANDED and not BUS:

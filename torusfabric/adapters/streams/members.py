@@ -1,0 +1,86 @@
+"""The streams of nodes as streams of Amaranth, to be joined to other components by `connect`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from amaranth.hdl import Cat, Const, Module, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.data import StructLayout
+from amaranth.lib.wiring import In, Member, Out
+
+from ...rtl.streams.ports import COMMAND_BITS, is_inward, needs_commands, stream_ports
+
+if TYPE_CHECKING:
+    from ...program import Program
+    from ...rtl.assembly import Assembly
+
+__all__ = ["connect_streams", "stream_members"]
+
+#: The signal of AXI4-Stream that each field of a payload is.
+SIGNALS = {
+    "data": "tdata",
+    "last": "tlast",
+    "keep": "tkeep",
+    "destination": "tdest",
+    "origin": "tid",
+}
+
+
+def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Member]:
+    """Return the members of a fabric that stand for the ports of its streams.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a flit.
+    beat : int
+        Flits of a word of a stream.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "alltoall")), width=12, top="stream")
+    >>> fabric.node[8].send.payload.shape()
+    StructLayout({'data': 12, 'last': 1, 'destination': 4})
+    >>> fabric.node[8].receive.payload.shape()
+    StructLayout({'data': 12, 'last': 1, 'origin': 4})
+    """
+    ports = {name: port.width for name, port in stream_ports(program, width, beat=beat).items()}
+    send, receive = (_payload(ports, f"{side}_0", width * beat) for side in ("s_axis", "m_axis"))
+    node = wiring.Signature({"send": In(send), "receive": Out(receive)})
+    members = {"node": Out(node).array(program.topology.nodes)}
+    if needs_commands(program):
+        word = _payload(ports, "s_axis_cmd", COMMAND_BITS)
+        members |= {"command": In(word), "status": Out(word)}
+    return members
+
+
+def _payload(ports: Mapping[str, int], prefix: str, width: int) -> stream.Signature:
+    """Return a stream whose payload has a field for each of its ports; data have `width` bits."""
+    bits = {field: ports.get(f"{prefix}_{name}", 0) for field, name in SIGNALS.items()}
+    fields = {field: size for field, size in bits.items() if size}
+    return stream.Signature(StructLayout(fields | {"data": width}))
+
+
+def connect_streams(m: Module, fabric: Any, assembly: Assembly) -> None:
+    """Connect the members of a fabric to the ports of its assembly."""
+    for node in range(fabric.nodes):
+        _connect(m, assembly, f"s_axis_{node}", fabric.node[node].send)
+        _connect(m, assembly, f"m_axis_{node}", fabric.node[node].receive)
+    if hasattr(fabric, "command"):
+        _connect(m, assembly, "s_axis_cmd", fabric.command)
+        _connect(m, assembly, "m_axis_status", fabric.status)
+
+
+def _connect(m: Module, assembly: Assembly, prefix: str, ours: Any) -> None:
+    """Connect a stream to its ports."""
+    names = {SIGNALS[field]: ours.payload[field] for field, _ in ours.payload.shape()}
+    names |= {"tvalid": ours.valid, "tready": ours.ready}
+    for name, value in names.items():
+        port, mine = getattr(assembly, f"{prefix}_{name}"), Value.cast(value)
+        if is_inward(prefix, name):
+            m.d.comb += port.eq(Cat(mine, Const(0, len(port) - len(mine))))
+        else:
+            m.d.comb += mine.eq(port[: len(mine)])
