@@ -285,11 +285,12 @@ def delay_end(fabric, *, flits=20):
     fabric.netlist.modules["sequencer"] = late.netlist.modules["sequencer"]
 
 
-def simulated(design, testbench):
-    """Run a testbench on a design, with a clock if it has registers."""
+def simulated(design, *testbenches):
+    """Run testbenches on a design, with a clock if it has registers; all have to end."""
     simulator = Simulator(design)
     simulator.add_clock(1e-6, if_exists=True)
-    simulator.add_testbench(testbench)
+    for testbench in testbenches:
+        simulator.add_testbench(testbench)
     simulator.run()
 
 

@@ -232,8 +232,6 @@ class Fabric(wiring.Component):
             raise InputError(f"Tables must be rom or ram, not {shown(tables)}")
         if self.top is Top.CORE:
             raise InputError(f"Tables must be rom for a fabric with the top {self.top}, not ram")
-        if self.top is Top.STREAM and self.bus:
-            raise InputError("Bus must be left out for streams with loaded tables, not given")
         make = import_module(f"{LOADING}.hardware").make_tables
         streams = self.top is Top.STREAM
         return make(program, tables, self.width, streams=streams, empty=self.empty)
@@ -355,7 +353,7 @@ class Fabric(wiring.Component):
         hardware = import_module(f"{BUS}.hardware")
         of_host = self.top is Top.HOST
         layouts: Sequence[HostLayout] = self.layouts if of_host else ()
-        if self.room:
+        if self.tables and of_host:
             layouts = self.tables.host_layouts()
         interface: Interface = hardware.add_bus(
             build,
@@ -365,6 +363,7 @@ class Fabric(wiring.Component):
             digest=self.digest,
             latencies=self._latencies,
             behind=Interface() if of_host else self._interface(),
+            load_words=self.tables.layout.image_words if self.tables else 0,
         )
         return interface
 

@@ -45,8 +45,6 @@ class HostLayout:
         The most words that a node sends or receives in any form.
     beat : int
         Flits of a word of the host.
-    image_words : int
-        Of the longest image, where tables are loaded.
 
     Attributes
     ----------
@@ -73,10 +71,8 @@ class HostLayout:
 
     def __init__(
         self, layout: Layout, flits: int, *, in_turn: bool = False, words: int = 0, beat: int = 1,
-        image_words: int = 0,
     ) -> None:  # fmt: skip
         self._layout, self.in_turn, self.beat = layout, in_turn, beat
-        self.image_words = image_words
         self.chunks, self.part_chunks = layout.blocks.chunks, layout.part_chunks
         self.send_parts, self.recv_parts = layout.send_parts, layout.recv_parts
         self.flits = -(-flits // beat)

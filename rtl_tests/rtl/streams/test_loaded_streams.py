@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from helpers import few
+from bus_masters import AxiLiteMaster
+from helpers import few, simulated
 from loaded_port import as_forecast, quickest, wanted
 
 import torusfabric as tf
@@ -203,7 +205,6 @@ def test_proof(monkeypatch, right):
 @pytest.mark.parametrize(
     ("how", "wrong"),
     [
-        ({"bus": "axi4"}, "Bus must be left out for streams with loaded tables"),
         ({"beat": 2}, "Beat must be 1 for tables that are loaded"),
     ],
 )
@@ -241,3 +242,52 @@ def test_command(tmp_path, monkeypatch, capsys):
         main(["simulate", "--fabric", "out/manifest.json", "--image", "a.bin", "--flits", "3"]) == 0
     )
     assert "words wrong       0" in capsys.readouterr().out
+
+
+def test_bus():
+    """Behind a bus images come by a window, and runs are started by registers."""
+    program = tf.compile(planned("3", "allgather"), max_flits=FLITS)
+    fabric = tf.Fabric(program, width=WIDTH, top="stream", tables="ram", bus="axi-lite")
+    image, facts = tf.image(fabric, "alltoall"), fabric.register_map
+    at = {register.name: register.offset for register in facts.registers}
+    load, received = facts.window("load").offset, [[] for _ in range(3)]
+
+    async def node(ctx, number):
+        port = fabric.node[number]
+        ctx.set(port.receive.ready, 1)
+        for part in range(3):
+            ctx.set(port.send.payload.data, 16 * number + part)
+            ctx.set(port.send.payload.destination, part)
+            ctx.set(port.send.payload.last, 1)
+            ctx.set(port.send.valid, 1)
+            while not (await ctx.tick().sample(port.send.ready))[2]:
+                pass
+        ctx.set(port.send.valid, 0)
+
+    async def listens(ctx, number):
+        port = fabric.node[number].receive
+        while len(received[number]) < 3:
+            _, _, valid, word = await ctx.tick().sample(port.valid, port.payload.data)
+            if valid:
+                received[number].append(word)
+
+    async def bench(ctx):
+        plain = SimpleNamespace(random=lambda: 1, choice=min, getrandbits=int)
+        port = AxiLiteMaster(ctx, fabric, plain)
+        assert await port.read(at["status"]) & 8
+        for number, word in enumerate(image.words):
+            assert await port.write(load + 4 * number, word, 15)
+        assert await port.read(at["status"]) & 8
+        assert await port.read(at["loaded_program"]) == int(image.program.digest[:8], 16)
+        await port.write(at["length"], 1, 15)
+        assert await port.write(at["start"], 1, 15)
+        while not (status := await port.read(at["status"])) & 2:
+            pass
+        assert status >> 4 == 0
+        assert await port.read(at["cycles"]) == image.program.cycles(1)
+        while min(map(len, received)) < 3:
+            await ctx.tick()
+        assert received == [[16 * origin + part for origin in range(3)] for part in range(3)]
+
+    nodes = [partial(drive, number=number) for number in range(3) for drive in (node, listens)]
+    simulated(fabric, bench, *nodes)

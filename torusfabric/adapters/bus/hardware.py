@@ -37,6 +37,7 @@ def add_bus(
     digest: int,
     latencies: Mapping[str, int],
     behind: Interface,
+    load_words: int = 0,
 ) -> BusInterface:
     """Put a fabric, complete as it is, behind a bus.
 
@@ -52,6 +53,8 @@ def add_bus(
         ``read_latency`` and ``write_latency``.
     behind : Interface
         The interface of the ports of nodes, which stay.
+    load_words : int
+        The most words that load tables.
     """
     inputs, outputs = net.enclose()
     width, bursts = outputs.get("host_rdata", 0), bus.bursts and len(layouts) > 0
@@ -65,6 +68,7 @@ def add_bus(
         digest=digest,
         nodes=net.nodes,
         declared=net.registers,
+        load_words=load_words,
     )
     bits = registers.address_bits
     ports = word_ports(bus, bits) | {"irq": INTERRUPT}

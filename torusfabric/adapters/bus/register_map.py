@@ -49,6 +49,7 @@ def register_map(
     digest: int,
     nodes: int,
     declared: Sequence[Register] = (),
+    load_words: int = 0,
 ) -> RegisterMap:
     """The register map of a fabric.
 
@@ -69,6 +70,8 @@ def register_map(
         How many there are.
     declared : sequence of Register
         Registers that adapters add; the fields of one that is there already go behind its own.
+    load_words : int
+        Words of a window by which tables are loaded.
 
     Raises
     ------
@@ -82,15 +85,17 @@ def register_map(
     every = sorted(known.values(), key=lambda register: register.offset)
     registers = (_fitted(register, ports, flits, digest) for register in every)
     there = tuple(register for register in registers if register.fields)
+    quarter_bits = (max(REGISTER_WORDS, load_words) - 1).bit_length()
+    load: tuple[Window, ...] = ()
+    if load_words:
+        load = (Window("load", 0, Access.WRITE, LOAD, nodes=1, stride=BYTES * load_words,
+                       flits=load_words, flit_bytes=BYTES),)  # fmt: skip
     if not layouts:
-        return RegisterMap(there, (), (REGISTER_WORDS - 1).bit_length(), 0, 1)
+        load = tuple(replace(each, offset=3 * BYTES << quarter_bits) for each in load)
+        return RegisterMap(there, load, quarter_bits, 0, 1)
     layout, parts = layouts[0], -(-width // DATA_BITS)
-    words = layout.image_words
     part_bits, flit_bits = (parts - 1).bit_length(), layout.address_bits - 1
-    quarter_bits = max(
-        address_width(nodes) + flit_bits + part_bits,
-        (max(REGISTER_WORDS, words) - 1).bit_length(),
-    )
+    quarter_bits = max(address_width(nodes) + flit_bits + part_bits, quarter_bits)
     if (byte_bits := quarter_bits + 4) > MOST_BITS:
         raise InputError(
             f"Addresses of the bus must be of at most {MOST_BITS} bits, not {byte_bits} "
@@ -100,14 +105,11 @@ def register_map(
     common = {"nodes": nodes, "stride": flit_bytes << flit_bits, "flit_bytes": flit_bytes}
     sent = max(each.send_words for each in layouts)
     received = max(each.recv_words for each in layouts)
-    windows: tuple[Window, ...] = (
+    windows = (
         Window("send", quarter, Access.WRITE, SEND, flits=sent, **common),
         Window("receive", 2 * quarter, Access.READ, RECEIVE, flits=received, **common),
+        *(replace(each, offset=3 * quarter) for each in load),
     )
-    if words:
-        load = Window("load", 3 * quarter, Access.WRITE, LOAD, nodes=1, stride=BYTES * words,
-                      flits=words, flit_bytes=BYTES)  # fmt: skip
-        windows = (*windows, load)
     return RegisterMap(there, windows, quarter_bits, flit_bits, parts)
 
 

@@ -21,7 +21,7 @@ def host_layout(layout: TableLayout) -> HostLayout:
     """Return where the host finds words, whatever is loaded: like those of an all-to-all."""
     room = layout.room
     words = Collective("alltoall").layout(room.topology, 1)
-    return HostLayout(words, room.flits, image_words=layout.image_words)
+    return HostLayout(words, room.flits)
 
 
 class BlockFinder(Finder):

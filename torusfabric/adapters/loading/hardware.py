@@ -24,12 +24,13 @@ from ...rtl.top import Built
 from ...toolchain.values import shown
 from ..host.hardware import NETS
 from ..streams.hardware import LEAD
+from ..streams.run_port import add_run_port
 from .finder import BlockFinder, host_layout
 from .fitting import loadable_modes
 from .image import Image
 from .layout import TableLayout, TableSize
 from .loader import WORDS, ImageLoader
-from .requests import Requests, choices_of
+from .requests import Requests, choices_by_command, choices_of
 from .room import Room, room_for
 from .streams import LoadedStreams
 from .table import LoadedTable, part_bits
@@ -152,12 +153,13 @@ class Loading:
     def add_fabric(self, core: Core, **how: Any) -> Built:
         """Fill the netlist of a core with what stands in front of it, and loads it."""
         if self.room.streams:
-            clocks, timeout = how["clocks"], how["timeout"]
-            built = LoadedStreams(self, core, clocks, timeout).add()
+            built = LoadedStreams(self, core, **how).add()
         else:
             built = self._add_host(core)
         for name in SHOWN:
             core.build.add_output(name, core.build.nets[name])
+        if how.get("has_run_port"):
+            add_run_port(core.build, choices_by_command(self.room), (*WORDS, *SHOWN))
         return built
 
     def _add_host(self, core: Core) -> Built:
@@ -180,7 +182,7 @@ class Loading:
             answer=build.answer,
         )
         latency = add_host_port(build, make)
-        self.add_loader(build, "loader")
+        self.add_loader(build, "loader", "run_form")
         routers = core.add(NETS, partial(self.add_node_tables, core))
         for name in ("busy", "done", "cycles", "error", "round"):
             build.add_output(name, build.nets[name])
@@ -225,19 +227,22 @@ class Loading:
                 node=node,
             )  # fmt: skip
 
-    def add_loader(self, build: NetlistBuilder, name: str, form: str = "run_form") -> None:
+    def add_loader(self, build: NetlistBuilder, name: str, form: str, rest: str = "") -> None:
         """Add what takes the words of images, and the tables that there are once.
 
         Parameters
         ----------
         form : str
             The net of the form of the last run.
+        rest : str
+            The net that says that nodes have passed on what runs have brought, if images wait.
         """
         layout, room = self.layout, self.room
         there = (0, 0, 0) if self.empty else self.image.there
-        make = partial(ImageLoader, room.digest(self.width), layout.bus, room.sizes.entries, there)
+        known = room.digest(self.width), layout.bus, room.sizes.entries, there
+        make = partial(ImageLoader, *known, waits=bool(rest))
         bus: Mapping[str, Parts] = add_single(
-            build, name, Role.LOADER, make, renamed={"last_entry": form}
+            build, name, Role.LOADER, make, renamed={"last_entry": form, "all_rest": rest}
         )
         bus = {**{member: bus[member] for member in layout.bus}, "load_every": (Fixed(0, 1),)}
         for number, (table, (rows, bits)) in enumerate(layout.single_tables.items(), room.nodes):

@@ -73,6 +73,8 @@ class ImageLoader(Leaf):
         program, and the last word of the image; 0 if nothing is.
     written : bool
         Whether anything is ever loaded; else what is there stays, for proofs.
+    waits : bool
+        True if images are refused until nodes have passed on what runs have brought.
 
     Members
     -------
@@ -80,6 +82,8 @@ class ImageLoader(Leaf):
         The words of an image, one an edge at the most, the first of them marked.
     busy, last_entry : In
         Whether a run is under way, and its entry: an image that fills that one is refused.
+    all_rest : In(1)
+        Whether nodes have passed on what runs have brought.
     loaded : Out(1)
         Whether an image is there whole.
     loaded_program : Out(32)
@@ -98,12 +102,13 @@ class ImageLoader(Leaf):
         there: tuple[int, int, int],
         *,
         written: bool = True,
+        waits: bool = False,
     ) -> None:
         self._digest, self._initial, self._written = digest, there, written
         self._bus = bus
         super().__init__(
             {name: In(bits) for name, bits in WORDS.items()}
-            | {"busy": In(1), "last_entry": In(address_width(entries))}
+            | {"busy": In(1), "last_entry": In(address_width(entries)), "all_rest": In(int(waits))}
             | {"loaded": Out(1), "loaded_program": Out(32), "entries": Out(entries)}
             | {name: Out(bits) for name, bits in bus.items()}
         )
@@ -155,6 +160,8 @@ class ImageLoader(Leaf):
                         m.d.sync += state.eq(State.MODES)
                 with m.Case(State.BASE):
                     idle = Mux(bare, ~self.value("busy"), (word == base) & ~runs)
+                    if "all_rest" in self.signature.members:
+                        idle &= self.value("all_rest")
                     m.d.comb += begins.eq(idle)
                     m.d.sync += [alone.eq(bare), state.eq(Mux(idle, State.TABLE, State.OVER))]
                 self._take_table(m, state, word)

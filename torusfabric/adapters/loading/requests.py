@@ -19,7 +19,7 @@ from ...rtl.run_choices import ERROR_BITS, RunChoices, RunError, entry_members, 
 from .layout import TableLayout
 from .room import Room
 
-__all__ = ["FOR_HOST", "Requests", "choices_of", "last_flit"]
+__all__ = ["FOR_HOST", "Requests", "choices_by_command", "choices_of", "last_flit"]
 
 #: What the host port is given of the form of the last run.
 FOR_HOST = ("chunks", "reciprocal", "first_block", "one_node")
@@ -35,6 +35,12 @@ def choices_of(room: Room) -> RunChoices:
     lengths = Lengths(room.flits, (1,) * entries)
     several = unit if unit and unit.bits else None
     return RunChoices((root,) * entries, (True,) * entries, lengths, several)
+
+
+def choices_by_command(room: Room) -> dict[str, int]:
+    """Return what commands choose, with its bits."""
+    root = {"root": address_width(room.nodes)} if room.roots else {}
+    return choices_of(room).inputs | root
 
 
 class Requests(Leaf):

@@ -26,7 +26,7 @@ from ...rtl.modules import Leaf
 from ...rtl.netlist import Role
 from ...rtl.streams.commands import CommandShape
 from ...rtl.streams.ports import Clocks
-from ...rtl.streams.sections import Sections
+from ...rtl.streams.sections import Sections, levels
 from ...rtl.streams.shapes import RunFacts
 from ...rtl.streams.words import WordCount, WordShape, cleared, counted, state
 from ..streams.control import StreamControl
@@ -36,7 +36,7 @@ from ..streams.loader import Loader
 from ..streams.packets import OWN, Packets
 from ..streams.unloader import Unloader
 from .layout import TableLayout
-from .loader import SETTLED
+from .loader import SETTLED, WORDS
 from .requests import choices_of, last_flit
 
 if TYPE_CHECKING:
@@ -338,8 +338,11 @@ class LoadedStreams(StreamTop):
     modules = LoadedLoader, LoadedUnloader
     asks = "message_valid"
 
-    def __init__(self, loading: Loading, core: Core, clocks: Clocks, timeout: int) -> None:
+    def __init__(
+        self, loading: Loading, core: Core, clocks: Clocks, timeout: int, *, has_run_port: bool
+    ) -> None:
         self._loading, self._layout = loading, loading.layout
+        self._has_run_port = has_run_port
         super().__init__(core, clocks, timeout)
 
     @override
@@ -376,6 +379,15 @@ class LoadedStreams(StreamTop):
         )
 
     @override
+    def _command_nets(self) -> dict[str, str]:
+        """Return names of nets; behind a run port, images do not come by commands."""
+        if not self._has_run_port:
+            return {}
+        for name, bits in WORDS.items():
+            self._build.add_input(name, bits)
+        return {name: f"command_{name}" for name in WORDS}
+
+    @override
     def _control(self, round_trip: int) -> Callable[[], StreamControl]:
         return partial(LoadedControl, self._layout, self._program, round_trip, self.loader)
 
@@ -394,7 +406,8 @@ class LoadedStreams(StreamTop):
     @override
     def _add_core(self) -> list[tuple[str, int]]:
         build, loading = self._build, self._loading
-        loading.add_loader(build, "image_loader", "last_entry")
+        rest = f"rest_{levels(build.nodes) - 1}_0" if self._has_run_port else ""
+        loading.add_loader(build, "image_loader", "last_entry", rest)
         self._add_node_facts()
         return self._core.add(NETS, partial(loading.add_node_tables, self._core))
 

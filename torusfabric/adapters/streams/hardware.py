@@ -37,7 +37,7 @@ from .packets import (
     packets_received,
     packets_sent,
 )
-from .run_port import add_run_port
+from .run_port import add_run_port, run_choices
 from .unloader import Unloader
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def add_fabric(core: Core, *, clocks: Clocks, timeout: int, has_run_port: bool) 
     """
     built = StreamTop(core, clocks, timeout).add()
     if has_run_port and needs_commands(core.program):
-        add_run_port(core.build, core.program)
+        add_run_port(core.build, run_choices(core.program))
     return built
 
 
@@ -195,7 +195,12 @@ class StreamTop:
         if self._facts.commanded:
             commands = partial(Commands, self._command_shape())
             nets = COMMAND_NETS | {"load_valid": self.asks, "all_rest": f"rest_{top}_0"}
+            nets |= self._command_nets()
             add_single(build, "commands", Role.STREAM, commands, renamed=nets)
+
+    def _command_nets(self) -> dict[str, str]:
+        """Return other nets of commands whose names are not those of members."""
+        return {}
 
     def _control(self, round_trip: int) -> Callable[[], StreamControl]:
         """Return a function that makes the control."""

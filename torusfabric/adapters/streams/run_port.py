@@ -5,7 +5,7 @@ An adapter such as a bus stands in front of it, as in front of the run port of a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,24 +22,40 @@ if TYPE_CHECKING:
     from ...program import Program
     from ...rtl.core.core import CoreBuilder
 
-__all__ = ["CommandPort", "add_run_port"]
+__all__ = ["CommandPort", "add_run_port", "run_choices"]
 
 #: The state of the last run, and its bits.
 STATES = {"busy": 1, "done": 1, "error": ERROR_BITS, "cycles": 32}
 
 
-def add_run_port(build: CoreBuilder, program: Program) -> None:
-    """Replace the streams of commands and statuses of a fabric by a run port."""
+def run_choices(program: Program) -> dict[str, int]:
+    """Return what commands choose for a run, with its bits."""
     modes = len(program.modes) + program.barrier
     choices = RunChoices.of(program).inputs
-    choices = dict(choices) | ({"mode": address_width(modes)} if modes > 1 else {})
+    return dict(choices) | ({"mode": address_width(modes)} if modes > 1 else {})
+
+
+def add_run_port(
+    build: CoreBuilder, choices: Mapping[str, int], kept: Collection[str] = ()
+) -> None:
+    """Replace the streams of commands and statuses of a fabric by a run port.
+
+    Parameters
+    ----------
+    choices : mapping of str to int
+        What commands choose for a run, with its bits.
+    kept : collection of str
+        Other ports that stay.
+    """
     ports = {"start": 1, **choices, **STATES}
-    _, outputs = build.enclose({name: f"run_{name}" for name in ports})
+    inputs, outputs = build.enclose({name: f"run_{name}" for name in ports})
     for name in ("start", *choices):
         build.add_input(name, ports[name])
+    for name in sorted(inputs.keys() & {*kept}):
+        build.add_input(name, inputs[name])
     add_single(build, "run_commands", Role.BUS, partial(CommandPort, choices), renamed=COMMAND_NETS)
     for name, bits in (STATES | outputs).items():
-        if name in STATES or name.startswith("stalled"):
+        if name in STATES or name in kept or name.startswith("stalled"):
             build.add_output(name, bits)
 
 

@@ -250,7 +250,7 @@ class StreamRuns(MemoryRuns):
         self._disturb(begin, range(number - buffers + 1, number), [number, number + 1])
         ahead = [access.at(self._loads(number + k), 0) for k in range(buffers)]
         # With several forms, the length counts a cycle after the start.
-        late = len(self.program.forms) > 1
+        late = access.always_last or len(self.program.forms) > 1
         last_flits = self.starts.numbers(access.last_flits(runs) if late else {})
         meanwhile = Meanwhile(
             driven=lambda cycle: {} if cycle and not access.always_last else last_flits,
