@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["add_bus"]
 
 
-def add_bus(
+def add_bus(  # noqa: PLR0913 (one fact each)
     net: FabricBuilder | CoreBuilder,
     bus: Bus,
     layouts: Sequence[HostLayout],

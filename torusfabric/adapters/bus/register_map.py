@@ -40,7 +40,7 @@ REGISTER_WORDS = 16
 MOST_BITS = 32
 
 
-def register_map(
+def register_map(  # noqa: PLR0913 (one fact each)
     ports: Mapping[str, int],
     layouts: Sequence[HostLayout],
     *,
