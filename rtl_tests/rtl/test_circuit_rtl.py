@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from torusfabric.analysis.check import check
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli import main
-from torusfabric.program import Action, Order
+from torusfabric.program import Action
 from torusfabric.program.send_order import Location, arrange
-from torusfabric.rtl.endpoint_plan import sharing
-from torusfabric.rtl.placement import place
+from torusfabric.rtl.core.kinds import NodeKinds
+from torusfabric.rtl.core.places import Columns
+from torusfabric.rtl.core.rows import Rows
+from torusfabric.rtl.core.store_plan import plan_stores
 from torusfabric.schedule.transfers import Listed
 
 #: Topology, collective, algorithm, options.
@@ -77,9 +79,12 @@ def test_lee_code_memories(large, depth):
     time. Nothing is stored twice, apart from a neighbour's own block in the piece it gets.
     """
     program = program_of("7x7x7", "allgather", "lee-code", large=large)
-    endpoints = place(program).endpoints
-    assert len(endpoints.shapes) == program.loop.variants == 7
-    copies = [sum(len(m.groups) or 1 for m in shape.memories) for shape in endpoints.shapes]
+    rows = Rows(program)
+    stores = plan_stores(rows, NodeKinds(rows), Columns(), idles=True, concurrent=False, beat=1)
+    assert program.loop.variants == 7
+    copies = [
+        sum(len(bank.members) * len(bank.copies) for bank in store.shape.banks) for store in stores
+    ]
     assert max(copies) == program.ports + 1
     assert sorted(set(program.depth.sum(axis=1).tolist())) == depth
     assert program.cycles() == 3 + (5 + 13 + 155 if large else 4 + 12 + 400)
@@ -116,19 +121,6 @@ def test_messages_that_cannot_be_arranged():
     """Where two injection ports always need the same memory, the order stays; there are copies."""
     locations = {block: Location(0, block) for block in range(4)}
     assert arrange([[0, 1], [2, 3]], locations) == [[0, 1], [2, 3]]
-
-
-def test_readers_that_share_a_memory():
-    """They do where they never read it at once: in no row of a variant, or not in one mode."""
-    there, never, row, flit = np.array([[True]]), np.array([[False]]), Order.ROW, Order.FLIT
-    assert sharing({0: [there], 1: [there]}, [row]) == ((0,), (1,))
-    assert sharing({2: [there]}, [row]) == ((2,),)
-    assert sharing({0: [there, never], 1: [never, there]}, [row] * 2) == ((0, 1),)
-    first, second = np.array([[True], [False]]), np.array([[False], [True]])
-    assert sharing({0: [first], 1: [second]}, [row]) == ((0, 1),)
-    assert sharing({0: [first], 1: [second]}, [flit]) == ((0,), (1,))
-    assert sharing({0: [first.T], 1: [second.T]}, [row]) == ((0, 1),)
-    assert sharing({0: [first], 1: [second], 2: [first]}, [row]) == ((0, 1), (2,))
 
 
 def test_rooted_program_on_data():

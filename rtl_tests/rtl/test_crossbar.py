@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from amaranth.hdl import Const, Module, Signal
 from helpers import simulated
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from torusfabric.rtl.core.part import NEUTRAL_WORD, LocalWord, is_branched, plan_choice
 from torusfabric.rtl.multiplexer import (
     bit_count,
     branch_bits,
+    branch_luts,
     branched_cascade,
     cascade,
     keeper,
@@ -19,7 +19,6 @@ from torusfabric.rtl.multiplexer import (
     multiplexed,
     select_bits,
 )
-from torusfabric.rtl.router import plan_crossbar
 
 
 def selected(inputs, codes, width, *, form=branched_cascade):
@@ -87,41 +86,20 @@ def test_branch_that_idles_passes_nothing(count):
 )
 def test_cost_is_half_a_lut_an_input(inputs, luts):
     """An out-port of k inputs costs ceil(k / 2) tables a bit, from eight on up to two more."""
-    every = np.arange(inputs)[:, None]
-    assert plan_crossbar(every, branched=True).luts_per_bit == luts
-    # Selected by all out-ports, they are a full crossbar of cascades.
-    assert plan_crossbar(every).luts_per_bit == min(luts, lut_count(inputs))
+    assert branch_luts(inputs) == luts
+    # Selected by one out-port, they are a cascade where that takes fewer.
+    assert is_branched([inputs], inputs - 1) == [luts <= lut_count(inputs)]
 
 
-@pytest.mark.parametrize(("others", "luts"), [(3, 2), (4, 2), (5, 3), (9, 5)])
-def test_zero_is_nothing_beside_four_others(others, luts):
-    """A cascade passes it where no select bit is set; beside fewer it is an input like others."""
-    crossbar = plan_crossbar(np.arange(others + 1)[:, None], zero=others)
-    (output,), bits = crossbar.outputs, crossbar.rom[-1]
-    assert crossbar.luts_per_bit == luts
-    assert output.zero == (others > 3)
-    assert output.zero == (not bits.any())
-    form = branched_cascade if output.branched else cascade
-    codes = [crossbar.rom[row][list(output.bits)].tolist() for row in range(others + 1)]
-    inputs = [*range(5, 5 + len(output.words))]
-    assert selected(inputs, codes, 4, form=form)[: others + output.zero][-1] == (
-        0 if output.zero else 4 + others
-    )
-
-
-@settings(derandomize=True, deadline=None, max_examples=30)
-@given(st.data())
-def test_rom_selects_what_the_program_says(data):
-    """For every setting the bits of the ROM choose the source that the program names."""
-    rows, ports = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 4))
-    row = st.lists(st.integers(-1, ports + 1), min_size=ports, max_size=ports)
-    select = np.array(data.draw(st.lists(row, min_size=rows, max_size=rows)))
-    crossbar = plan_crossbar(select)
-    values = list(range(100, 100 + ports + 2))
-    for setting, wanted in enumerate(select):
-        for port, source in enumerate(wanted.tolist()):
-            output = crossbar.outputs[port]
-            if source >= 0:
-                bits = [int(crossbar.rom[setting, bit]) for bit in output.bits]
-                inputs = [values[s] for s in output.sources]
-                assert selected(inputs, [bits], 8) == [values[source]]
+@pytest.mark.parametrize("others", [3, 4, 5, 9])
+@pytest.mark.parametrize("branched", [False, True])
+def test_codes_select_words(others, branched):
+    """Zero is no input beside four others: it passes where no select bit is set."""
+    words = [*map(LocalWord, range(others)), NEUTRAL_WORD]
+    inputs, codes = plan_choice(words, idles=True, branched=branched)
+    idles = len(inputs) == others
+    assert idles == (others > 3)
+    assert idles == (not any(codes[-1]))
+    form = branched_cascade if branched else cascade
+    values = [*range(5, 5 + others), *[0] * (not idles)]
+    assert selected(values, codes, 4, form=form) == [*range(5, 5 + others), 0]

@@ -17,8 +17,6 @@ from .symbols import UNKNOWN, word
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.placement import RouterPlan
-    from ..rtl.router import Output
     from .gates import GateModule, GateText
 
 __all__ = ["check_routers"]
@@ -53,22 +51,17 @@ class _Selection(NamedTuple):
 
 
 def check_routers(fabric: Fabric, text: GateText) -> int:
-    """Check, and count, the words of out-ports of all routers, and that out-ports keep them."""
+    """Check, and count, the words of out-ports of all routers."""
     count = 0
     for name, selections in _selections(fabric):
         module = text.modules.get(fabric.prefix + name)
         if module is not None:  # a part of a fabric may have no such node
             count += _check_selections(fabric, module, [*selections])
-            count += _check_waits(module) if "enable" in module.inputs else 0
     return count
 
 
 def _selections(fabric: Fabric) -> Iterator[tuple[str, Iterator[_Selection]]]:
     """Yield the modules of routers, and what their out-ports can select."""
-    if fabric.core is None:
-        for number, plan in enumerate(fabric.placement.routers):
-            yield f"router_{number}", _of_plan(fabric, plan)
-        return
     for name, make in fabric.netlist.modules.items():
         if fabric.netlist.roles.get(name) is Role.ROUTER:
             router = make()
@@ -106,30 +99,12 @@ def _bits_of_choice(choice: Choice, number: int) -> InputBits | None:
     return found
 
 
-def _of_plan(fabric: Fabric, plan: RouterPlan) -> Iterator[_Selection]:
-    """Yield what the out-ports of a router can select that is not one of a core."""
-    delayed, outputs = fabric.program.loop.sources.delayed, plan.crossbar.outputs
-    injected = len(outputs) + len(delayed)
-    for port, output in enumerate(outputs):
-        for number, source in enumerate(output.sources):
-            bits, late = _select_bits(plan, output, number), False
-            place: tuple[str, int] | None = None
-            if source < len(outputs):
-                place = "rx", source
-            elif source < injected:
-                place, late = ("rx", delayed[source - len(outputs)]), True
-            elif source < injected + plan.word_count:
-                place = "inject", source - injected
-            if bits is not None:
-                yield _Selection(port, str(source), bits, place, late)
-
-
 def _check_selections(fabric: Fabric, module: GateModule, selections: list[_Selection]) -> int:
     """Check that words of out-ports are those for which the select bits stand.
 
-    Of the inputs, only those are known on which a word depends, each in one cycle: the select bits,
-    the operator and the enable in cycle 1, the word in cycle 2. A word that passes the register
-    behind an in-port comes in cycle 1, with the enable also in cycle 0.
+    Of the inputs, only those are known on which a word depends, each in one cycle: the select bits
+    and the operator in cycle 1, the word in cycle 2. A word that passes the register behind an
+    in-port comes in cycle 1.
     """
     width, unit = fabric.width, fabric.operator_unit
     codes = dict(zip(unit.codes, unit.operators, strict=True)) if unit else {0: None}
@@ -140,9 +115,7 @@ def _check_selections(fabric: Fabric, module: GateModule, selections: list[_Sele
          for name, bits in module.inputs.items()}
         for _ in range(3)
     ]  # fmt: skip
-    before, early, now = given
-    if "enable" in early:
-        early["enable"][:] = 1
+    _, early, now = given
     letters = word(np.arange(width, dtype=np.int32))
     wanted = np.tile(letters[:, None], len(cases))
     for k, (selection, code) in enumerate(cases):
@@ -156,8 +129,6 @@ def _check_selections(fabric: Fabric, module: GateModule, selections: list[_Sele
             wanted[:, k] = identity >> np.arange(width) & 1
             continue
         name, place = selection.word
-        if selection.late and "enable" in before:
-            before["enable"][:, k] = 1
         (early if selection.late else now)[name][place * width :][:width, k] = letters
     state = program.unknown(len(cases))
     for inputs in given:
@@ -172,39 +143,3 @@ def _check_selections(fabric: Fabric, module: GateModule, selections: list[_Sele
             )
             raise refuted(module.name, f"tx[{port}]", message)
     return len(cases)
-
-
-def _select_bits(plan: RouterPlan, output: Output, number: int) -> InputBits | None:
-    """Return values of inputs, by their bits, with which an out-port selects one of its words.
-
-    A select bit is the `or` of a column and of a bit of the table; where there is a column, the
-    table need not give 1. None if there are no such values, because others share these bits.
-    """
-    found = dict[tuple[str, int], int]()
-    code, wanted = output.code(number), []
-    for at, value in zip((plan.bits[bit] for bit in output.bits), code, strict=True):
-        column = None if at.column is None else ("select", at.column)
-        table = None if at.start is None else ("setting", at.start)
-        for bit, given in ((column, value), (table, value and column is None)):
-            if bit is not None:
-                found[bit] = found.get(bit, 0) | given
-        wanted.append(([bit for bit in (column, table) if bit is not None], value))
-    right = all(any(found[bit] for bit in bits) == value for bits, value in wanted)
-    return found if right else None
-
-
-def _check_waits(module: GateModule) -> int:
-    """Check that out-ports keep their words in the cycle after one in which the enable is 0."""
-    program = GateProgram(module, {"tx": [*range(len(module.outputs["tx"]))]})
-    enable = np.zeros((len(program.inputs["enable"]), 1), np.int32)
-    state = program.unknown(1)
-    state = program.after(program.values(state, {"enable": enable}), state)
-    numbers = word(np.arange(state.flops.size, dtype=np.int32)).reshape(state.flops.shape)
-    state.flops[:] = np.where(state.flops == UNKNOWN, numbers, state.flops)
-    before = program.values(state, {})
-    after = program.values(program.after(before, state), {})
-    words = [program.outputs_of(each, "tx") for each in (before, after)]
-    if (words[0] != words[1]).any():
-        message = f"Out-ports of {module.name} must keep their words while the enable is 0"
-        raise refuted(module.name, "tx", message)
-    return len(words[0])

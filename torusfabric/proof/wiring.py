@@ -12,7 +12,7 @@ import numpy as np
 
 from ..rtl.distribution import is_by_group
 from ..rtl.host import merge_levels
-from ..rtl.netlist import Fixed, Role
+from ..rtl.netlist import Role
 from .gate_program import GateProgram
 from .gates import WORDS_IN, Bit, GateModule, GateText, cone
 from .report import refuted
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..rtl.arrays import Instance
 
 __all__ = ["Wires", "check_arrivals", "check_words", "compared", "core_ports", "distributed_wires",
-           "merged_wires", "stream_control_wires", "stream_ends"]  # fmt: skip
+           "merged_wires", "stream_control_wires"]  # fmt: skip
 
 #: Instances and ports, with what is wired to them and what should be.
 Wires: TypeAlias = Iterator[tuple[str, str, list[Bit | None], list[Bit]]]
@@ -175,31 +175,6 @@ def core_ports(fabric: Fabric, text: GateText) -> Wires:
             name = f"{port}_{endpoint.node}"
             if name in text.nets and port in pins:
                 yield endpoint.name, port, [*pins[port]], text.nets[name][: len(pins[port])]
-
-
-def stream_ends(fabric: Fabric, text: GateText) -> Wires:
-    """Yield what loaders and unloaders are given of their node, and what they give to it.
-
-    They are given packets, positions and rows once and for all.
-    """
-    for instance in fabric.netlist.having(Role.STREAM):
-        pins = text.instances[instance.name].pins if instance.name in text.instances else {}
-        for pin, parts in instance.inputs.items():
-            fixed = [part for part in parts if isinstance(part, Fixed)]
-            if pin in pins and len(fixed) == len(parts):
-                wanted: list[Bit] = [
-                    str(part.value >> k & 1) for part in fixed for k in range(part.width)
-                ]
-                yield instance.name, pin, [*pins[pin]], wanted
-    for endpoint in fabric.netlist.having(Role.ENDPOINT):
-        given = {
-            port: bits
-            for end in ("loader", "unloader")
-            for port, bits in text.instances[f"{end}_at_{endpoint.node}"].pins.items()
-        }
-        for port, bits in text.instances[endpoint.name].pins.items():
-            if port.startswith(("write_", "read_")) and port in given:
-                yield endpoint.name, port, [*bits], given[port][: len(bits)]
 
 
 #: The outputs of the tree of readiness, each with the inputs from which it follows.

@@ -24,7 +24,6 @@ from .netlist import Leaf, Part, Parts, Role, add_single
 
 if TYPE_CHECKING:
     from .core.core import CoreBuilder
-    from .fabric_builder import FabricBuilder
 
 __all__ = ["RADIX", "Host", "ReadMerge", "add_host", "add_host_port", "add_read_tree",
            "enable_numbers", "merge_levels", "suffix"]  # fmt: skip
@@ -373,7 +372,7 @@ def add_host(
 
 
 def add_host_port(
-    build: FabricBuilder | CoreBuilder,
+    build: CoreBuilder,
     make: Callable[[], Host],
     given: Mapping[str, Parts] = MappingProxyType({}),
     outside: str = "",
@@ -392,7 +391,7 @@ def add_host_port(
     return host.read_latency
 
 
-def add_read_tree(build: FabricBuilder | CoreBuilder) -> None:
+def add_read_tree(build: CoreBuilder) -> None:
     """Brings the word read at a node to `host_rdata`, level by level."""
     width, words = build.word, build.nodes
     net, levels = build.read_net, len(merge_levels(build.nodes))

@@ -7,22 +7,13 @@ placement spreads along the wire, or where they are many a delay line in a memor
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
-
-import numpy as np
 from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
-from .arrays import Slice
 from .memories import ReadPort, WritePort, add_memory, address_width, memory_cell
 from .modules import APART, Leaf
-from .netlist import Role
 
-if TYPE_CHECKING:
-    from .fabric_builder import FabricBuilder
-
-__all__ = ["MOST_REGISTERS", "Link", "add_links"]
+__all__ = ["MOST_REGISTERS", "Link"]
 
 #: Up to so many registers a chain of them is no larger than a memory with its counter.
 MOST_REGISTERS = 4
@@ -82,22 +73,3 @@ class Link(Leaf):
         cell = memory_cell("line", width=self._width, depth=depth)
         write = WritePort(at, self.value("sent"), Const(1, 1))
         return add_memory(m, "line", cell, write=write, read=ReadPort(after, Const(1, 1)))
-
-
-def add_links(build: FabricBuilder) -> None:
-    """Add a module for each latency, and an instance behind each out-port with such a link."""
-    every = build.topology.cycles_of_arc
-    for port in range(build.topology.ports):
-        latencies = np.unique(every[:, port][every[:, port] > 1]).tolist()
-        for cycles in latencies:
-            module = f"link_{cycles}"
-            build.add_module(module, partial(Link, cycles, build.width), role=Role.LINK)
-            nodes = np.flatnonzero(every[:, port] == cycles)
-            sent = Slice("tx_{}", nodes, port * build.width, build.width)
-            build.add_array(
-                f"link_from_{{}}_{port}",
-                module,
-                nodes,
-                inputs={"sent": (sent,)},
-                outputs={"arrived": (f"arrived_{port}_{{}}", build.width)},
-            )

@@ -6,7 +6,6 @@ import enum
 from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
@@ -16,11 +15,8 @@ from ..program import Program
 from ..program.mode import Range
 from .lengths import Lengths
 from .memories import address_width, choose, look_up
-from .modules import Leaf, pulsed
+from .modules import Leaf
 from .operator_unit import OperatorUnit
-
-if TYPE_CHECKING:
-    from ..program.frame import Frame
 
 __all__ = ["ERROR_BITS", "RunChoices", "RunError", "entry_members", "found_entry", "run_form"]
 
@@ -85,9 +81,9 @@ class RunChoices:
     served: tuple[tuple[Range, ...], ...] = ()
 
     @classmethod
-    def of(cls, program: Program, *, by_form: bool = False) -> RunChoices:
-        """Those that a program leaves; with forms for modes where what starts runs knows forms."""
-        modes = program.forms if by_form else program.modes
+    def of(cls, program: Program) -> RunChoices:
+        """Those that a program leaves."""
+        modes = program.modes
         unit = OperatorUnit(program.operators) if program.operators else None
         lengths = None
         if program.any_length:
@@ -101,22 +97,8 @@ class RunChoices:
             tuple(bool(mode.operators) for mode in modes),
             lengths,
             unit if unit and unit.bits else None,
-            tuple((Range(1, number),) for number in range(len(modes)))
-            if by_form
-            else tuple(mode.numbered for mode in program.modes),
+            tuple(mode.numbered for mode in program.modes),
         )
-
-    @classmethod
-    def of_frame(cls, frame: Frame) -> RunChoices:
-        """Those of a fabric that is loaded; the entries of a mode say which of them it has."""
-        operators, entries = frame.parsed_operators(), frame.entries
-        unit = OperatorUnit(operators) if operators else None
-        # With streams, commands find the entry of a root.
-        chosen = frame.roots and not frame.streams
-        root = 1 << address_width(frame.nodes) if chosen else None
-        lengths = Lengths(frame.flits, (1,) * entries)
-        several = unit if unit and unit.bits else None
-        return cls((root,) * entries, (True,) * entries, lengths, several)
 
     @property
     def modes(self) -> int:
@@ -167,37 +149,6 @@ class RunChoices:
             found.append((RunError.MODE, value("mode") >= self.modes))
         return found
 
-    def add_begin(
-        self, m: Module, leaf: Leaf, last: Value, *, soon: int, most: int,
-        refusals: Sequence[tuple[RunError, Value]] = (),
-    ) -> Signal:  # fmt: skip
-        """Add what begins runs, and shows whether one is under way, and its cycles.
-
-        The leaf has those members of `Sequencer` that this takes; `last` is high in the last cycle
-        of a run, and the longest takes `most`; `refusals` are besides those of choices.
-
-        Returns
-        -------
-        Signal
-            High in the cycle in which a start is accepted.
-        """
-        free = leaf.idle if soon else ~leaf.busy
-        begin = self.accepted(m, leaf, [*refusals, (RunError.BUSY, ~free)])
-        if "accepted" in leaf.signature.members:
-            m.d.comb += leaf.accepted.eq(begin)
-        if self.operators:
-            self.keep_operator(m, leaf.value, begin, leaf.operator_code)
-        # Where one run follows another it is shown a cycle later. A longer chain of carries than is
-        # needed would limit the clock.
-        late, count = int(soon > 0), leaf.cycles[: most.bit_length()]
-        with m.If(pulsed(m, begin, late, name="begun")):
-            m.d.sync += [leaf.busy.eq(1), leaf.done.eq(0), count.eq(late)]
-        with m.Elif(leaf.busy):
-            m.d.sync += count.eq(count + 1)
-            with m.If(last):
-                m.d.sync += [leaf.busy.eq(0), leaf.done.eq(1)]
-        return begin
-
     def accepted(self, m: Module, leaf: Leaf, others: Sequence[tuple[RunError, Value]]) -> Signal:
         """High in the cycle in which a start is carried out; else the error tells why it was not.
 
@@ -217,15 +168,6 @@ class RunChoices:
                 code = Mux(condition, why, code)
             m.d.comb += leaf.error.eq(code)
         return begin
-
-    def keep_operator(
-        self, m: Module, value: Callable[[str], Value], begin: Value, code: Value
-    ) -> None:
-        """Keep what the operator of a run is told, from its begin on."""
-        assert self.operators is not None
-        codes = [Const(each, self.operators.bits) for each in self.operators.codes]
-        with m.If(begin):
-            m.d.sync += code.eq(choose(codes, value("operation")))
 
     def _used(self, value: Callable[[str], Value], by_mode: Sequence[bool]) -> Value:
         """Whether the mode is one of some."""

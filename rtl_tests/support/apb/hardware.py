@@ -11,8 +11,8 @@ from torusfabric.contract.adapter import System
 from torusfabric.contract.interface import Interface
 from torusfabric.contract.ports import grouped_ports
 from torusfabric.errors import InputError
+from torusfabric.rtl.core.core import CoreBuilder
 from torusfabric.rtl.fabric import Fabric
-from torusfabric.rtl.fabric_builder import FabricBuilder
 from torusfabric.rtl.netlist import Leaf, Role, add_single
 
 from .options import ADAPTER
@@ -81,7 +81,7 @@ class ApbFabric(Fabric):
         how = {"prefix": fabric.prefix, "beat": fabric.beat, "bus": "wishbone"}
         super().__init__(fabric.program, width=fabric.width, **how)
 
-    def add_bus(self, build: FabricBuilder, bus: str) -> Interface:
+    def add_bus(self, build: CoreBuilder, bus: str) -> Interface:
         """Put the registers behind Wishbone, and that behind APB4."""
         interface = super().add_bus(build, bus)
         build.enclose()

@@ -23,13 +23,12 @@ from .windows import Windows
 
 if TYPE_CHECKING:
     from ...rtl.core.core import CoreBuilder
-    from ...rtl.fabric_builder import FabricBuilder
 
 __all__ = ["add_bus"]
 
 
 def add_bus(  # noqa: PLR0913 (one fact each)
-    net: FabricBuilder | CoreBuilder,
+    net: CoreBuilder,
     bus: Bus,
     layouts: Sequence[HostLayout],
     *,

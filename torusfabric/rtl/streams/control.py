@@ -1,30 +1,45 @@
-"""What a fabric with streams has once: the tree that finds out whether every node is ready for a
-run, and what messages are like; the control, which starts a run as soon as they are; and the watch,
-which names a node for which all others have waited too long.
+"""The tree that finds out whether every node is ready for a run, and the watch over nodes.
+
+The tree also says what messages are like; the watch names a node for which all others have waited
+too long.
 """
 
 from __future__ import annotations
 
 from functools import partial, reduce
 from operator import or_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from amaranth.hdl import Const, Module, Mux, ResetSignal, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from ..host import RADIX
 from ..memories import address_width
 from ..modules import Leaf
 from ..netlist import Part, Parts, Role, add_single
-from ..run_choices import ERROR_BITS, RunError
-from .loader import BAD_DESTINATION, BAD_LENGTH
 from .sections import levels
 
 if TYPE_CHECKING:
-    from ..fabric_builder import FabricBuilder
-    from .shapes import LoaderShape
+    from ..core.core import CoreBuilder
+    from .shapes import RunFacts
 
-__all__ = ["ReadinessMerge", "StreamControl", "add_tree", "add_watch"]
+__all__ = ["ReadinessMerge", "add_tree", "add_watch"]
+
+
+class MessageShape(Protocol):
+    """What is said of the messages of nodes."""
+
+    @property
+    def some(self) -> bool:
+        """True if some nodes send nothing in a run, which matters for the length."""
+
+    @property
+    def length_bits(self) -> int:
+        """Bits of the number of the last flit of a packet, where that is to be found out."""
+
+    @property
+    def facts(self) -> RunFacts:
+        """The choices of commands."""
 
 
 class ReadinessMerge(Leaf):
@@ -34,7 +49,7 @@ class ReadinessMerge(Leaf):
     ----------
     branches : bool
         Whether its inputs are of branches; else of nodes, which have a message, and room, or not.
-    shape : LoaderShape
+    shape : MessageShape
         What messages are.
 
     Members
@@ -46,7 +61,7 @@ class ReadinessMerge(Leaf):
         The same of all of them; bit 0 of `any_bad` is high as well where lengths differ.
     """
 
-    def __init__(self, inputs: int, shape: LoaderShape, *, branches: bool) -> None:
+    def __init__(self, inputs: int, shape: MessageShape, *, branches: bool) -> None:
         self._shape, self._branches, some = shape, branches, shape.some
         # Before an image is loaded, nodes have to have passed on all that runs have brought.
         self._rests, length_bits = not shape.facts.by_form, shape.length_bits
@@ -102,7 +117,7 @@ class ReadinessMerge(Leaf):
         return m
 
 
-def add_tree(build: FabricBuilder, shape: LoaderShape) -> None:
+def add_tree(build: CoreBuilder, shape: MessageShape) -> None:
     """Add the tree that brings what nodes say to the control, as of `ReadinessMerge`."""
     widths = {"ready": 1, "bad": 2, "good": 1, "length": shape.length_bits, "sends": shape.some}
     widths["rest"] = not shape.facts.by_form
@@ -134,129 +149,6 @@ def add_tree(build: FabricBuilder, shape: LoaderShape) -> None:
                          for name, width in widths.items()},
             )  # fmt: skip
             words.append({name: build.whole(f"{name}_{at}") for name in widths})
-
-
-class StreamControl(Leaf):
-    """Starts runs, and drops messages that are none.
-
-    Parameters
-    ----------
-    round_trip : int
-        Cycles from the start of a run until nodes have said whether they are ready for the next.
-    shape : LoaderShape
-        What messages are: where they have any length, that of a run is found out from packets.
-    barrier : bool
-        Whether some runs are barriers.
-
-    Members
-    -------
-    ready, good, bad, last : In
-        Whether every node is ready; whether nothing is wrong with any message, and what is; and
-        the number of the last word of their packets.
-    busy : In(1)
-        Whether a run is under way.
-    idle, ending : In(1)
-        Whether another may begin: also in the last cycle of one, and the cycle before that.
-    may_begin, wanted, barrier : In
-        What commands say: whether a run may begin, the length of the next one, 0 for any, and
-        whether that is a barrier, which ends as soon as it begins.
-    start, length : Out
-        Starts a run, of a length.
-    clear : Out(1)
-        The reset, for nodes.
-    run_begins, run_over, over : Out(1)
-        High for a cycle when a run begins; with commands, when any has ended; and when one has in
-        which nodes do nothing: messages are dropped, or it is a barrier.
-    run_empty, run_last : Out
-        Of the last run in each section, whether it brings nothing, and the number of the last word
-        of its packets.
-    error : Out
-        Why the last run was not carried out, a `RunError`.
-    """
-
-    def __init__(self, round_trip: int, shape: LoaderShape, *, barrier: bool) -> None:
-        self._round_trip, self._barrier = round_trip, barrier
-        self._bits = last_bits = shape.length_bits
-        self._sections = sections = shape.facts.sections
-        self._commanded = commanded = shape.facts.commanded
-        length_bits = shape.most_flits.bit_length() if shape.any_length else 0
-        super().__init__(
-            {
-                "ready": In(1),
-                "bad": In(2),
-                "good": In(1),
-                "last": In(last_bits),
-                "busy": In(1),
-                "idle": In(1),
-                "ending": In(1),
-                "may_begin": In(int(commanded)),
-                "wanted": In(length_bits if commanded else 0),
-                "barrier": In(int(barrier)),
-                "start": Out(1),
-                "length": Out(length_bits),
-                "clear": Out(1),
-                "run_begins": Out(1),
-                "over": Out(1),
-                "run_over": Out(int(commanded)),
-                "run_empty": Out(sections.count),
-                "run_last": Out(sections.count * last_bits),
-                "error": Out(ERROR_BITS),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        """Build the decision, and what nodes are told of runs."""
-        m = Module()
-        # Nodes are reset a cycle later, and what they say comes as late as after a run.
-        bits = range(self._round_trip + 1)
-        wait = Signal(bits, name="left_to_wait", init=self._round_trip)
-        # Whether a run may begin but for what nodes and commands say, known a cycle before.
-        is_open, section = Signal(name="is_open"), Signal(self._sections.bits, name="section")
-        other, barrier = self._other_length(), self.value("barrier") if self._barrier else Const(0)
-        told = self.value("bad")
-        lengths, destinations = told[BAD_LENGTH] | other, told[BAD_DESTINATION]
-        allowed = self.value("may_begin") if self._commanded else Const(1)
-        may, fine, go = Signal(name="may"), Signal(name="fine"), Signal(name="go")
-        m.d.comb += [
-            may.eq(self.value("ready") & is_open & allowed),
-            fine.eq(self.value("good") & ~other & ~barrier),
-            self.start.eq(may & fine),
-            # What is over at once waits until a run that is under way has ended.
-            go.eq(may & (fine | ~self.value("busy"))),
-            self.run_begins.eq(go),
-            self.clear.eq(ResetSignal("sync", allow_reset_less=True)),
-        ]
-        # Nodes are told what has become of the run before they are told of its end.
-        drops = Signal(name="drops")
-        m.d.sync += [drops.eq(go & ~fine), self.over.eq(drops)]
-        if self._commanded:
-            was_busy = Signal(name="was_busy")
-            m.d.sync += was_busy.eq(self.value("busy"))
-            m.d.comb += self.run_over.eq((was_busy & ~self.value("busy")) | self.over)
-        with m.If(wait != 0):
-            m.d.sync += wait.eq(wait - 1)
-        idle_next = (self.value("idle") | self.value("ending")) & ~go
-        m.d.sync += is_open.eq(idle_next & (wait <= 1))
-        with m.If(go):
-            wrong = Mux(destinations, RunError.DESTINATION, RunError.PACKETS)
-            m.d.sync += [
-                wait.eq(self._round_trip),
-                section.eq(self._sections.following(section)),
-                self.run_empty.bit_select(section, 1).eq(lengths | destinations),
-                self.error.eq(Mux(lengths | destinations, wrong, RunError.NONE)),
-            ]
-            if self._bits:
-                m.d.sync += self.run_last.word_select(section, self._bits).eq(self.value("last"))
-        if self._bits:
-            m.d.comb += self.length.eq(self.value("last") + Const(1))
-        return m
-
-    def _other_length(self) -> Value:
-        """Whether the length is another than the command says."""
-        if not (self._commanded and self._bits):
-            return Const(0, 1)
-        wanted = self.value("wanted")
-        return (wanted != 0) & (wanted != self.length)
 
 
 def shown(nodes: int) -> dict[str, int]:
@@ -341,7 +233,7 @@ class Watch(Leaf):
         return m
 
 
-def add_watch(build: FabricBuilder, timeout: int, asked: Parts, *, apart: bool) -> None:
+def add_watch(build: CoreBuilder, timeout: int, asked: Parts, *, apart: bool) -> None:
     """Add the watch, and what it shows.
 
     Parameters

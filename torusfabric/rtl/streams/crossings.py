@@ -31,7 +31,6 @@ from ..netlist import Role
 
 if TYPE_CHECKING:
     from ..core.core import CoreBuilder
-    from ..fabric_builder import FabricBuilder
 
 __all__ = ["Crossing", "QUEUE", "add_crossings"]
 
@@ -162,7 +161,7 @@ def _pointer(m: Module, name: str, passes: Value, domain: str, other: str) -> _P
     return _Pointer(number, gray, following, seen)
 
 
-def add_crossings(build: FabricBuilder | CoreBuilder, *, watched: bool) -> None:
+def add_crossings(build: CoreBuilder, *, watched: bool) -> None:
     """Bring the streams of all nodes, in domains of their own, into the fabric.
 
     There the nets have the names of the ports, and `_here` behind. If they are watched, `untaken_N`
