@@ -14,8 +14,8 @@ from pages import blocks_of
 from session import carry_out
 
 import torusfabric as tf
+from torusfabric.adapters.streams.ports import stream_ports
 from torusfabric.cli import main
-from torusfabric.rtl.streams import stream_ports
 from torusfabric.schedule.schema import schema
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -15,9 +15,9 @@ from torusfabric.adapters.streams.drive.comparison import Compared
 from torusfabric.adapters.streams.drive.messages import Exchange
 from torusfabric.adapters.streams.drive.simulate import simulate_streams
 from torusfabric.adapters.streams.drive.traffic import StreamTraffic
+from torusfabric.adapters.streams.ports import STATUS
 from torusfabric.adapters.streams.unloader import Unloader
 from torusfabric.errors import WorkFailed
-from torusfabric.rtl.streams.ports import STATUS
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Engine
 from torusfabric.simulation.engines.amaranth_host import HostDriver
 from torusfabric.toolchain import cxx

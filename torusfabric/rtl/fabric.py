@@ -25,10 +25,9 @@ from ..toolchain.values import Choice, flag, natural, of_type, shown
 from .assembly import Assembly
 from .core_address_map import core_address_map
 from .finders import HostLayout
+from .flit_rows import AUTO, by_beats
 from .inventory import Origins, tag_cost
-from .streams import Clocks
-from .streams.sections import AUTO, by_beats
-from .top import Built, Top, check_prefix, check_top, is_direct
+from .top import Built, Clocks, Top, check_prefix, check_top, is_direct
 
 if TYPE_CHECKING:
     from ..contract.cut import Cut
@@ -70,7 +69,7 @@ class Fabric(wiring.Component):
         Bits of a flit, 1 to 1024.
     top : {"host", "core", "stream"} or Top
         Whether one memory-mapped port serves all nodes, or every node has ports of its own: to its
-        memories, or streams; see `torusfabric.rtl.streams`.
+        memories, or streams; see `torusfabric.adapters.streams`.
     prefix : str
         What the names of all modules begin with in Verilog, up to 64 letters, digits and
         underscores. Fabrics with different prefixes can be parts of one design.
@@ -266,7 +265,11 @@ class Fabric(wiring.Component):
         if self.streaming:
             what = "a core without memories, whose words are those of links"
             raise InputError(f"Beat must be 1 for {what}, not {beat}")
-        return by_beats(program, self.width, beat)
+        if beat == AUTO:
+            streams = import_module("torusfabric.adapters.streams.sections")
+            found: tuple[int, Program] = streams.least_beat(program, self.width)
+            return found
+        return int(beat), by_beats(program, self.width, int(beat))
 
     @property
     def _adapter(self) -> Any:

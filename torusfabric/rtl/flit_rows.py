@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from amaranth.hdl import Cat, Value
 
+from ..errors import InputError
 from ..topology import IntArray
 from .memories import WritePort, fitting
 
@@ -24,7 +25,14 @@ if TYPE_CHECKING:
     from ..program import Program
     from ..program.address_map import AddressMap, Located
 
-__all__ = ["FlitRows", "beat_fault", "locate_blocks", "received_pitch"]
+__all__ = ["AUTO", "FlitRows", "beat_fault", "by_beats", "locate_blocks", "received_pitch",
+           "too_wide"]  # fmt: skip
+
+#: The beat with which ports limit runs the least.
+AUTO = "auto"
+
+#: The most bits of a word of a port.
+MOST_BITS = 1024
 
 
 class FlitRows(NamedTuple):
@@ -183,4 +191,44 @@ of 4, or max_flits.
                 f"Beat must be at most {divisor & -divisor} for "
                 f"{program.part(form).block_flits}-flit blocks, not {beat}. {advice}"
             )
+    return None
+
+
+def by_beats(program: Program, width: int, beat: int) -> Program:
+    """Return the program whose messages go to chunks by beats.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a flit.
+    beat : int
+        Flits of a word of a port.
+
+    Raises
+    ------
+    InputError
+        If the beat is no power of two, or the program does not allow it.
+    """
+    if beat < 1 or beat.bit_count() != 1:
+        raise InputError(f"Beat must be auto or a power of two, not {beat}")
+    reason = too_wide(program, width, beat)
+    if reason is not None:
+        raise InputError(f"Beat must be {reason}, not {beat}")
+    program = program.by_beats(beat)
+    fault = beat_fault(program, beat)
+    if fault is not None:
+        raise InputError(fault)
+    return program
+
+
+def too_wide(program: Program, width: int, beat: int) -> str | None:
+    """Return what a beat would have to be, if messages or words of ports are too short for it."""
+    if beat == 1:
+        return None
+    if width % 8:
+        return f"1 for flits of {width} bits, which are no whole bytes"
+    if beat > program.flits:
+        return f"at most the {program.flits} flits of a message"
+    if beat * width > MOST_BITS:
+        return f"at most {max(MOST_BITS // width, 1)}, so that words have up to {MOST_BITS} bits"
     return None

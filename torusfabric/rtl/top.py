@@ -10,12 +10,11 @@ from ..errors import InputError
 from ..program import Program
 from ..program.fields import Order
 from ..toolchain.values import Choice
-from .streams.ports import Clocks
 
 if TYPE_CHECKING:
     from .finders import Finder
 
-__all__ = ["Built", "Top", "check_prefix", "check_top", "is_direct"]
+__all__ = ["Built", "Clocks", "Top", "check_prefix", "check_top", "is_direct"]
 
 
 class Top(Choice):
@@ -27,6 +26,15 @@ class Top(Choice):
     CORE = "core"
     #: Every node has a stream of what it sends, and one of what it receives.
     STREAM = "stream"
+
+
+class Clocks(Choice):
+    """The clocks of the streams of nodes."""
+
+    #: The one of the fabric.
+    ONE = "one"
+    #: Each node has one of its own.
+    PER_NODE = "per-node"
 
 
 def is_direct(program: Program) -> bool:

@@ -8,7 +8,7 @@ import torusfabric as tf
 from torusfabric.adapters.streams.hardware import StreamTop, make_core
 from torusfabric.adapters.streams.packets import OWN, packets_received, packets_sent
 from torusfabric.rtl.core import Core
-from torusfabric.rtl.streams import Clocks
+from torusfabric.rtl.top import Clocks
 
 
 def tables(topology, collectives, **options):

@@ -12,12 +12,11 @@ from vectors import needs_icarus, run_vectors
 import torusfabric as tf
 from torusfabric.adapters.streams.drive.beats import Beat
 from torusfabric.adapters.streams.drive.simulate import simulate_streams
+from torusfabric.adapters.streams.sections import least_beat, packet_counts
 from torusfabric.analysis import volume
 from torusfabric.collective import parse_collective
 from torusfabric.errors import InputError
 from torusfabric.rtl.flit_rows import FlitRows
-from torusfabric.rtl.streams.packets import packet_counts
-from torusfabric.rtl.streams.sections import by_beats
 
 
 def test_what_is_no_good_is_dropped_by_beats():
@@ -79,7 +78,7 @@ def test_ports_do_not_limit_what_is_planned_for_beats(topology, collective, flit
     torus = tf.parse_topology(topology)
     beat = volume.beat(torus, parse_collective(collective), flits)
     forms = tf.plan_forms(torus, collective, max_flits=flits, beat=beat)
-    beat, program = by_beats(tf.compile([forms], max_flits=flits), 16, "auto")
+    beat, program = least_beat(tf.compile([forms], max_flits=flits), 16)
     form = program.form_of(0)
     packets = max(packet_counts(program, form))
     allowed = 1.05 * torus.nodes / (torus.nodes - 1) * program.cycles()

@@ -8,7 +8,7 @@ from helpers import few
 from stream_sections import forced
 
 import torusfabric as tf
-from torusfabric.rtl.streams.sections import SHARE, sections_of, share_with_two
+from torusfabric.adapters.streams.sections import SHARE, sections_of, share_with_two
 from torusfabric.simulation.jobs import random_jobs
 
 #: Fabrics with runs so short that two sections of each memory are too few.

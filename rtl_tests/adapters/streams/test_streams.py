@@ -11,8 +11,8 @@ from stream_sections import forced
 
 import torusfabric as tf
 from torusfabric.adapters.streams.drive.simulate import simulate_streams
-from torusfabric.rtl.streams import stream_ports
-from torusfabric.rtl.streams.sections import sections_of
+from torusfabric.adapters.streams.ports import stream_ports
+from torusfabric.adapters.streams.sections import sections_of
 from torusfabric.simulation.engines import Job
 from torusfabric.simulation.jobs import random_jobs
 

@@ -20,11 +20,11 @@ from torusfabric.adapters.streams.drive.comparison import Compared
 from torusfabric.adapters.streams.drive.messages import Planned, draw_exchange
 from torusfabric.adapters.streams.drive.simulate import draw_jobs, simulate_streams
 from torusfabric.adapters.streams.drive.traffic import traffic_of
+from torusfabric.adapters.streams.ports import LOAD, STATUS
+from torusfabric.adapters.streams.sections import Sections
 from torusfabric.errors import InputError, WorkFailed
 from torusfabric.proof import prove
 from torusfabric.rtl.run_choices import RunError
-from torusfabric.rtl.streams.ports import LOAD, STATUS
-from torusfabric.rtl.streams.sections import Sections
 from torusfabric.simulation.engines import CompiledEngine
 from torusfabric.simulation.jobs import completed
 from torusfabric.toolchain import tools

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...rtl.streams.sections import levels
 from ..streams import interface
+from ..streams.sections import levels
 
 if TYPE_CHECKING:
     from ...proof.gates import GateText

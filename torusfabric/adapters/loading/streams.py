@@ -24,17 +24,17 @@ from ...rtl.core import Core
 from ...rtl.memories import address_width, fitting
 from ...rtl.modules import Leaf
 from ...rtl.netlist import Role
-from ...rtl.streams.commands import CommandShape
-from ...rtl.streams.ports import Clocks
-from ...rtl.streams.sections import Sections, levels
-from ...rtl.streams.shapes import RunFacts
-from ...rtl.streams.words import WordCount, WordShape, cleared, counted, state
+from ...rtl.top import Clocks
+from ..streams.commands import CommandShape
 from ..streams.control import StreamControl
 from ..streams.engine import Engine, EngineShape
 from ..streams.hardware import NETS, StreamTop
 from ..streams.loader import Loader
 from ..streams.packets import OWN, Packets
+from ..streams.run_facts import RunFacts
+from ..streams.sections import Sections, levels
 from ..streams.unloader import Unloader
+from ..streams.words import WordCount, WordShape, cleared, counted, state
 from .layout import TableLayout
 from .loader import SETTLED, WORDS
 from .requests import choices_of, last_flit

@@ -9,8 +9,15 @@ Modules:
 
 - `packets`: where the words of packets lie, as arrays over nodes, packets and blocks.
 - `table`: the packet table of a node, and which of its bits need a ROM.
-- `engine`, `loader`, `unloader`: the engines.
-- `own_block`: words that a node sends to itself.
+- `engine`, `loader`, `unloader`: the engines; `words` counts for both, `own_block` has the words
+  that a node sends to itself.
+- `sections`: how many messages a node holds on each side, and the least beat.
+- `commands`: the choices for each run, and what became of it; `run_facts` is what nodes know of it.
+- `readiness`: the tree that tells when every node is ready, and the watch for nodes that are not.
 - `control`: starts runs through the run port.
-- `hardware`: the netlist.
+- `crossings`: queues between the clocks of nodes and that of the fabric.
+- `ports`, `members`: the ports of a fabric, and its members in Amaranth.
+- `run_port`: starts in place of commands, for a bus.
+- `hardware`: the netlist; `interface`, `options`: what other rooms ask of the folder.
+- `drive`, `claims`, `bench`: simulation, proof, and the emitted bench.
 """

@@ -18,11 +18,11 @@ from ...rtl.core import Core
 from ...rtl.core.memory_port import MemoryPort
 from ...rtl.memories import constant_at
 from ...rtl.modules import Leaf
-from ...rtl.streams.packets import number_bits
-from ...rtl.streams.shapes import RunFacts
-from ...rtl.streams.words import WordShape
 from .packets import NOWHERE, OWN, Packets
+from .run_facts import RunFacts
+from .sections import number_bits
 from .table import FREE, PacketTable
+from .words import WordShape
 
 __all__ = ["Engine", "EngineShape"]
 

@@ -20,14 +20,10 @@ from ...rtl.memories import address_width
 from ...rtl.modules import Leaf
 from ...rtl.netlist import Part, Parts, Role, add_single
 from ...rtl.run_choices import RunChoices
-from ...rtl.streams.commands import Commands, CommandShape
-from ...rtl.streams.control import add_tree, add_watch
-from ...rtl.streams.crossings import add_crossings
-from ...rtl.streams.ports import COMMAND_NETS, Clocks, needs_commands, stream_ports
-from ...rtl.streams.sections import Sections, levels, sections_of
-from ...rtl.streams.shapes import RunFacts
-from ...rtl.top import Built
+from ...rtl.top import Built, Clocks
+from .commands import Commands, CommandShape
 from .control import StreamControl
+from .crossings import add_crossings
 from .engine import Engine, EngineShape
 from .loader import Loader
 from .own_block import OwnBlock
@@ -37,7 +33,11 @@ from .packets import (
     packets_received,
     packets_sent,
 )
+from .ports import COMMAND_NETS, needs_commands, stream_ports
+from .readiness import add_tree, add_watch
+from .run_facts import RunFacts
 from .run_port import add_run_port, run_choices
+from .sections import Sections, levels, sections_of
 from .unloader import Unloader
 
 if TYPE_CHECKING:

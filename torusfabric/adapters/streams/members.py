@@ -10,7 +10,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Member, Out
 
-from ...rtl.streams.ports import COMMAND_BITS, is_inward, needs_commands, stream_ports
+from .ports import COMMAND_BITS, is_inward, needs_commands, stream_ports
 
 if TYPE_CHECKING:
     from ...program import Program

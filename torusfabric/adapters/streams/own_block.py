@@ -11,8 +11,8 @@ from amaranth.lib.wiring import In, Member, Out
 
 from ...rtl.memories import ReadPort, WritePort, add_memory, memory_cell
 from ...rtl.modules import Leaf
-from ...rtl.streams.sections import in_section, section_bits
 from .engine import EngineShape
+from .sections import in_section, section_bits
 
 __all__ = ["OwnBlock"]
 

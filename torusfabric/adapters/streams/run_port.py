@@ -16,7 +16,7 @@ from ...rtl.memories import address_width, choose
 from ...rtl.modules import Leaf
 from ...rtl.netlist import Role, add_single
 from ...rtl.run_choices import ERROR_BITS, RunChoices
-from ...rtl.streams.ports import COMMAND, COMMAND_BITS, COMMAND_NETS, STATUS, command_members
+from .ports import COMMAND, COMMAND_BITS, COMMAND_NETS, STATUS, command_members
 
 if TYPE_CHECKING:
     from ...program import Program

@@ -26,9 +26,9 @@ from amaranth.lib.wiring import In, Out
 from ...rtl.memories import constant_at, fitting
 from ...rtl.modules import apart
 from ...rtl.multiplexer import keeper
-from ...rtl.streams.ports import stream_signals
-from ...rtl.streams.words import WordCount, cleared, counted, registered_outputs, state, tally
 from .engine import Engine, EngineShape
+from .ports import stream_signals
+from .words import WordCount, cleared, counted, registered_outputs, state, tally
 
 __all__ = ["Unloader"]
 

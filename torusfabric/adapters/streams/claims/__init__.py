@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....contract.claims import Claim
-from ....proof.streams.controls import crossing_harness, tree_harness
-from ....rtl.streams.sections import levels
+from ..sections import levels
 from .commands import commands_harness
 from .control import control_harness
 from .loader import loader_harness
+from .readiness import crossing_harness, tree_harness
 from .tables import check_tables
 from .unloader import unloader_harness
 from .wires import wire_claims

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from ....proof.model import Model, by_value, stays, within
 from ....rtl.run_choices import RunError
-from ....rtl.streams.ports import COMMAND, COMMAND_BITS, STATUS
+from ..ports import COMMAND, COMMAND_BITS, STATUS
 from .engines import section_of
 
 if TYPE_CHECKING:
     from ....proof.solver import Harness
-    from ....rtl.streams.commands import CommandShape
     from ....verilog.design import Design
+    from ..commands import CommandShape
 
 __all__ = ["commands_harness"]
 

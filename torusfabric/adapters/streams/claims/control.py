@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....proof.model import Model
-from ....proof.streams.controls import add_nodes, claim_facts
 from ..hardware import LEAD
 from .engines import cases
+from .readiness import add_nodes, claim_facts
 
 if TYPE_CHECKING:
     from ....program import Program

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from ....proof.model import Model, by_value, within
 
 if TYPE_CHECKING:
-    from ....rtl.streams.sections import Sections
     from ..engine import EngineShape
+    from ..sections import Sections
     from ..table import PacketTable
 
 __all__ = ["add_runs", "add_words", "address_of", "cases", "fact", "field_of", "full_beats",
@@ -58,7 +58,7 @@ def section_of(number: str, sections: Sections) -> str:
 
     Examples
     --------
-    >>> from torusfabric.rtl.streams.sections import Sections
+    >>> from torusfabric..sections import Sections
     >>> section_of("begun", Sections(3))
     'begun[1:0]'
     """

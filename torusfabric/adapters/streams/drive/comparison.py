@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import groupby, islice, zip_longest
 
-from ....rtl.streams.ports import STATUS
 from ....simulation.comparison import Comparison
+from ..ports import STATUS
 from .beats import STATUS_SINK, Log
 from .messages import Exchange
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from ....rtl.fabric import Fabric
 from ....rtl.run_choices import RunError
-from ....rtl.streams import needs_commands
-from ....rtl.streams.packets import number_bits
 from ....simulation.engines.base import Job
 from ....simulation.jobs import drawn_words, is_barrier
 from ..bench.packets import Choices, Packet, spoiled
+from ..ports import needs_commands
+from ..sections import number_bits
 
 __all__ = ["Exchange", "Planned", "draw_exchange", "spoiled_run"]
 

@@ -12,14 +12,14 @@ from typing import Any
 
 from ....errors import InputError
 from ....rtl.fabric import Fabric, Top
-from ....rtl.streams import Clocks, needs_commands
-from ....rtl.streams.ports import STATUS
-from ....rtl.streams.sections import sections_of
+from ....rtl.top import Clocks
 from ....simulation.comparison import totals
 from ....simulation.engines import AmaranthEngine, Engine, Job
 from ....simulation.jobs import default_jobs, is_barrier, random_jobs, ready_jobs
 from ....simulation.report import JobReport, Subject, facts_of
 from ..options import MOST_STALL, check_share
+from ..ports import STATUS, needs_commands
+from ..sections import sections_of
 from .beats import STATUS_SINK, Log
 from .comparison import Compared
 from .messages import Planned, draw_exchange, spoiled_run

@@ -10,9 +10,8 @@ from ....contract.traffic import Traffic
 from ....errors import WorkFailed
 from ....rtl.fabric import Fabric
 from ....rtl.run_choices import RunError
-from ....rtl.streams import needs_commands
-from ....rtl.streams.ports import COMMAND, LOAD, STATUS
 from ..bench.packets import Packet
+from ..ports import COMMAND, LOAD, STATUS, needs_commands
 from .amaranth import StreamBench
 from .beats import STATUS_SINK, Beat, Log, Sink, Source
 from .compiled import run_compiled

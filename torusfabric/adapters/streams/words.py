@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from ..memories import address_width, constant_at, fitting
-from ..modules import Leaf
+from ...rtl.memories import address_width, constant_at, fitting
+from ...rtl.modules import Leaf
 
 __all__ = ["WordCount", "WordShape", "cleared", "counted", "registered_outputs", "state", "tally"]
 

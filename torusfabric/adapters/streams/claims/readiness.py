@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ...rtl.run_choices import RunError
-from ..model import Model, earlier, within
+from ....proof.model import Model, earlier, within
+from ....rtl.run_choices import RunError
 
 if TYPE_CHECKING:
-    from ...verilog.design import Design
-    from ..solver import Harness
+    from ....proof.solver import Harness
+    from ....verilog.design import Design
 
 __all__ = ["add_nodes", "claim_facts", "control_harness", "crossing_harness", "tree_harness"]
 

@@ -25,26 +25,28 @@ from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Value
 
-from ...errors import InputError
-from ...toolchain.values import natural
-from ..flit_rows import beat_fault
-from ..host import merge_levels
-from .packets import packet_counts
+from ...rtl.flit_rows import beat_fault, too_wide
+from ...rtl.host import merge_levels
+from ...rtl.memories import address_width
 
 if TYPE_CHECKING:
     from ...program import Program
 
-__all__ = ["AUTO", "SHARE", "Sections", "by_beats", "in_section", "levels", "section_bits",
-           "sections_of", "share_with_two"]  # fmt: skip
+__all__ = [
+    "SHARE",
+    "Sections",
+    "in_section",
+    "least_beat",
+    "levels",
+    "number_bits",
+    "packet_counts",
+    "section_bits",
+    "sections_of",
+    "share_with_two",
+]
 
 #: The share of the rate that ports and links allow that is to be reached at least.
 SHARE = 0.95
-
-#: The beat with which ports limit runs the least.
-AUTO = "auto"
-
-#: The most bits of a word of a stream.
-MOST_BITS = 1024
 
 #: A narrower beat is taken if runs come so much as often, or nearly.
 ALIKE = 1.02
@@ -141,6 +143,21 @@ def share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float:
     return limit / max(limit, (run + unload + heard) / 2, (load + run + heard - 2) / 2)
 
 
+def packet_counts(program: Program, form: int) -> tuple[int, int]:
+    """How many packets a node sends in a form, and how many it receives.
+
+    One for each destination or offset, and from each origin or offset, or one.
+    """
+    blocks = program.part(form).schedule.blocks
+    return blocks.goals, blocks.parts
+
+
+def number_bits(program: Program) -> int:
+    """Bits of the number of a packet: of a node, or of an offset."""
+    counts = [max(packet_counts(program, form)) for form in range(len(program.forms))]
+    return address_width(max(program.topology.nodes, *counts))
+
+
 def section_bits(depth: int) -> int:
     """Bits of an address within a section of so many words.
 
@@ -169,21 +186,15 @@ def levels(nodes: int) -> int:
     return max(len(merge_levels(nodes)), 1)
 
 
-def by_beats(program: Program, width: int, beat: int | str) -> tuple[int, Program]:
-    """The flits of a stream word, and the program whose messages go to chunks by as many.
+def least_beat(program: Program, width: int) -> tuple[int, Program]:
+    """Return the least beat that does not limit the runs, and the program for it.
+
+    If every beat limits them, return the one with which they come most often.
 
     Parameters
     ----------
     width : int
         Bits of a flit.
-    beat : int or "auto"
-        As many, or the least power of two with which ports do not limit the runs of the longest
-        messages; or that with which they come the most often, where none does.
-
-    Raises
-    ------
-    InputError
-        If the beat is no power of two, or the program does not allow it.
 
     Examples
     --------
@@ -191,52 +202,22 @@ def by_beats(program: Program, width: int, beat: int | str) -> tuple[int, Progra
 
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("4x4", "alltoall"), max_flits=16)
-    >>> by_beats(program, 16, "auto")[0], program.cycles()
+    >>> least_beat(program, 16)[0], program.cycles()
     (2, 134)
     """
-    if beat == AUTO:
-        return _chosen(program, width)
-    flits = natural("Beat", beat)
-    if flits < 1 or flits.bit_count() != 1:
-        raise InputError(f"Beat must be auto or a power of two, not {beat}")
-    reason = _too_wide(program, width, flits)
-    if reason is not None:
-        raise InputError(f"Beat must be {reason}, not {beat}")
-    program = program.by_beats(flits)
-    fault = beat_fault(program, flits)
-    if fault is not None:
-        raise InputError(fault)
-    return flits, program
-
-
-def _chosen(program: Program, width: int) -> tuple[int, Program]:
-    """The least beat that does not limit the runs, or that with which they come most often."""
     if program.any_length and program.of_beats is None:
         return program.form.beat, program  # a part of one that has its beat
     runs = [program.cycles(mode=mode) for mode in range(len(program.modes))]
     found = [(_slowness(program, 1, runs), 1, program)]
     for bits in count(1):
         beat = 1 << bits
-        if found[-1][0] <= ALIKE or _too_wide(program, width, beat):
+        if found[-1][0] <= ALIKE or too_wide(program, width, beat):
             break
         wide = program.by_beats(beat)
         if beat_fault(wide, beat) is None:
             found.append((_slowness(wide, beat, runs), beat, wide))
     least = min(slowness for slowness, _, _ in found)
     return next((beat, wide) for slowness, beat, wide in found if slowness <= ALIKE * least)
-
-
-def _too_wide(program: Program, width: int, beat: int) -> str | None:
-    """What a beat would have to be, if messages or words of streams are too short for it."""
-    if beat == 1:
-        return None
-    if width % 8:
-        return f"1 for flits of {width} bits, which are no whole bytes"
-    if beat > program.flits:
-        return f"at most the {program.flits} flits of a message"
-    if beat * width > MOST_BITS:
-        return f"at most {max(MOST_BITS // width, 1)}, so that words have up to {MOST_BITS} bits"
-    return None
 
 
 def _slowness(program: Program, beat: int, runs: Sequence[int]) -> float:

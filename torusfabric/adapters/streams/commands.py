@@ -12,9 +12,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
-from ..memories import choose, constant_at
-from ..modules import Leaf
-from ..run_choices import (
+from ...rtl.memories import choose, constant_at
+from ...rtl.modules import Leaf
+from ...rtl.run_choices import (
     ERROR_BITS,
     RunChoices,
     RunError,
@@ -23,7 +23,7 @@ from ..run_choices import (
     run_form,
 )
 from .ports import COMMAND, COMMAND_BITS, LOAD, STATUS, command_members
-from .shapes import RunFacts
+from .run_facts import RunFacts
 
 __all__ = ["CommandShape", "Commands"]
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Protocol
 from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
-from ..host import RADIX
-from ..memories import address_width
-from ..modules import Leaf
-from ..netlist import Part, Parts, Role, add_single
+from ...rtl.host import RADIX
+from ...rtl.memories import address_width
+from ...rtl.modules import Leaf
+from ...rtl.netlist import Part, Parts, Role, add_single
 from .sections import levels
 
 if TYPE_CHECKING:
-    from ..core.core import CoreBuilder
-    from .shapes import RunFacts
+    from ...rtl.core.core import CoreBuilder
+    from .run_facts import RunFacts
 
 __all__ = ["ReadinessMerge", "add_tree", "add_watch"]
 

@@ -25,12 +25,12 @@ from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from ..arrays import Slice
-from ..modules import Leaf
-from ..netlist import Role
+from ...rtl.arrays import Slice
+from ...rtl.modules import Leaf
+from ...rtl.netlist import Role
 
 if TYPE_CHECKING:
-    from ..core.core import CoreBuilder
+    from ...rtl.core.core import CoreBuilder
 
 __all__ = ["Crossing", "QUEUE", "add_crossings"]
 

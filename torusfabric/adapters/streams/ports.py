@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from amaranth.lib.wiring import In, Member, Out
 
 from ...contract.ports import Port, Protocol
-from ...toolchain.values import Choice
-from ..run_choices import ERROR_BITS
-from .packets import number_bits
+from ...rtl.run_choices import ERROR_BITS
+from ...rtl.top import Clocks
+from .sections import number_bits
 
 if TYPE_CHECKING:
     from ...program import Program
 
-__all__ = ["COMMAND", "COMMAND_BITS", "COMMAND_NETS", "LOAD", "STATUS", "Clocks", "command_members",
+__all__ = ["COMMAND", "COMMAND_BITS", "COMMAND_NETS", "LOAD", "STATUS", "command_members",
            "is_inward", "needs_commands",
            "stream_ports", "stream_signals"]  # fmt: skip
 
@@ -34,15 +34,6 @@ COMMAND_NETS = {
 
 #: In place of a mode: behind the command are the words of an image, which is to be loaded.
 LOAD = (1 << COMMAND_BITS) - 1
-
-
-class Clocks(Choice):
-    """The clocks of the streams of nodes."""
-
-    #: The one of the fabric.
-    ONE = "one"
-    #: Each node has one of its own.
-    PER_NODE = "per-node"
 
 
 def needs_commands(program: Program) -> bool:

@@ -1,1 +1,0 @@
-"""Harnesses that all fabrics with streams have in common."""
