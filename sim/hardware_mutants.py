@@ -160,7 +160,7 @@ def hardware(kind: str) -> Any:
 def simulated(kind: str) -> list[Any]:
     """What is simulated: first what is proved, and of loaded tables also the one without any."""
     whole = hardware(kind)
-    if kind == "boards" or not whole.frame:
+    if kind == "boards" or not whole.room:
         return [whole]
     return [loaded(whole), tf.Fabric.holding(whole.image, empty=True)]
 

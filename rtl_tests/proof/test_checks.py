@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from netlist_mutants import LATE, OPERAND, ROM_BIT, STUCK, SWAPPED, mutations, with_netlist
 
+from torusfabric.adapters.streams.claims.tables import check_tables
 from torusfabric.proof.alike import alike
 from torusfabric.proof.gate_program import GateProgram
 from torusfabric.proof.gates import Gate, GateModule, Ram, read_gates
@@ -114,10 +115,13 @@ def test_what_runs_need_not_notice(what):
         lemma.check()
 
 
-@pytest.mark.parametrize("module", ["sequencer", "endpoint_0"])
-def test_whole_runs(module):
+@pytest.mark.parametrize(
+    ("kind", "module"),
+    [("tables", "sequencer"), ("tables", "endpoint_0"), ("streams", "own_block")],
+)
+def test_whole_runs(kind, module):
     """What simulation notices of the inside of a module, whole runs do, too."""
-    fabric = mutants.hardware("tables")
+    fabric = mutants.hardware(kind)
     sampled = mutants.sampled(fabric.netlist, 20, 5, of=module)
     every = (with_netlist(fabric, each.change) for each in sampled)
     noticed = (each for each in every if mutants.noticed(
@@ -126,6 +130,18 @@ def test_whole_runs(module):
         whole = Whole(fabric, gates_of(fabric, mutants.design_of(mutant)))
         with pytest.raises(Refuted):
             whole.prove(lambda *_: None)
+
+
+@pytest.mark.parametrize("engine", ["loader", "unloader"])
+def test_a_wrong_row_of_a_packet_table_is_refuted(engine):
+    """At one node, where the ROM of the table has another bit."""
+    fabric = mutants.hardware("streams")
+    shape = fabric.netlist.modules[engine]().shape
+    assert check_tables(fabric.core, shape) > 0
+    shape.table.rom_rows[4, 2] ^= 1
+    with pytest.raises(Refuted, match="of packet 2 that node 4"):
+        check_tables(fabric.core, shape)
+    shape.table.rom_rows[4, 2] ^= 1
 
 
 def test_links_bring_words_in_their_time():

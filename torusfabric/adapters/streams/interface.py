@@ -141,6 +141,9 @@ class StreamInterface(Interface):
     def assumptions(self) -> Iterator[str]:
         """Yield what is not proved."""
         if not self._program.loaded:
-            yield "A run that begins in the last cycle of another does what it does after a rest."
+            yield (
+                "A run that begins in the last cycle of another does what it does after a rest; "
+                "that is proved after the shortest and the longest runs of each mode."
+            )
         if self._has_run_port:
             yield "The registers behind the bus give commands, and take statuses, as streams do."

@@ -189,7 +189,8 @@ class Loader(Engine):
         beyond: Value = Const(0)
         if shape.flit_bits:
             flit, most = last[: shape.flit_bits], (shape.most_flits - 1) % shape.beat
-            beyond = at_last & (flit > most)
+            if most < shape.beat - 1:
+                beyond = at_last & (flit > most)
             at_last &= flit == most
         if not shape.any_length:
             return Const(0, 1), ~at_last

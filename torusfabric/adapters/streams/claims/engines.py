@@ -14,7 +14,6 @@ from ....proof.model import Model, by_value, within
 
 if TYPE_CHECKING:
     from ....rtl.streams.sections import Sections
-    from ....rtl.streams.words import WordShape
     from ..engine import EngineShape
     from ..table import PacketTable
 
@@ -91,43 +90,46 @@ def cases(texts: Sequence[str], form: str) -> str:
 # Words
 
 
-def add_words(model: Model, shape: WordShape, number: str, form: str, *, valid: str = "1") -> None:
+def add_words(model: Model, shape: EngineShape, number: str, form: str, *, valid: str) -> None:
     """Add the block `word_block` of a word, and its distance `word_within` from the first of it.
 
     Where the module counts them, they are its registers, and it is claimed that they satisfy an
-    equation with the number of the word that has no other solution.
+    equation with the number of the word that has no other solution. Nothing is claimed beyond the
+    longest packet of a form.
 
     Parameters
     ----------
     number : str
         The number of the word in its packet.
     valid : str
-        When the module has to count.
+        A condition under which the module has to count.
     """
-    if shape.divisor_bits is not None:
-        divisor = 1 << shape.divisor_bits
+    words = shape.words
+    if words.divisor_bits is not None:
+        divisor = 1 << words.divisor_bits
         low, high = f"{number} % {divisor}", f"{number} / {divisor}"
-        block, step = (low, high) if shape.in_turn else (high, low)
-        model.wire("word_block", block, shape.chunk_bits)
-        model.wire("word_within", f"({step}) * {shape.pitch[0]}", shape.within_bits)
+        block, step = (low, high) if words.in_turn else (high, low)
+        model.wire("word_block", block, words.chunk_bits)
+        model.wire("word_within", f"({step}) * {words.pitch[0]}", words.within_bits)
         return
-    counts = shape.chunk_bits > 0 or max(shape.pitch) > 1
-    model.wire("word_block", "chunk" if shape.chunk_bits else "0", max(shape.chunk_bits, 1))
-    model.wire("word_within", "within_chunk" if counts else number, shape.within_bits)
+    counts = words.chunk_bits > 0 or max(words.pitch) > 1
+    model.wire("word_block", "chunk" if words.chunk_bits else "0", max(words.chunk_bits, 1))
+    model.wire("word_within", "within_chunk" if counts else number, words.within_bits)
     if not counts:
         return
-    bits = shape.index_bits + max(shape.pitch).bit_length() + shape.chunk_bits + 2
+    bits = words.index_bits + max(words.pitch).bit_length() + words.chunk_bits + 2
     block, step, place = (f"{bits}'({name})" for name in ("word_block", "word_within", number))
     equations = []
-    for blocks, pitch in zip(shape.chunks, shape.pitch, strict=True):
-        if shape.in_turn or not shape.chunk_bits:
-            parts = f"{step} * {blocks} + {block} * {pitch}"
-            end = f"word_block < {blocks}"
+    for each in shape.packets:
+        pitch, most = each.pitch, each.blocks * each.words
+        if words.in_turn or not words.chunk_bits:
+            parts = f"{step} * {each.blocks} + {block} * {pitch}"
+            end = f"word_block < {each.blocks}"
         else:
-            parts = f"{step} + {block} * {shape.block * pitch}"
-            end = f"word_within < {shape.block * pitch}"
+            parts = f"{step} + {block} * {words.block * pitch}"
+            end = f"word_within < {words.block * pitch}"
         aligned = f" && word_within % {pitch} == 0" * (pitch > 1)
-        equations.append(f"({parts} == {place} * {pitch} && {end}{aligned})")
+        equations.append(f"({place} >= {most} || ({parts} == {place} * {pitch} && {end}{aligned}))")
     model.claim("counts_blocks", f"!({valid}) || {cases(equations, form)}")
 
 

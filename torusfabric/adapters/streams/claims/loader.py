@@ -100,7 +100,7 @@ def _add_position(model: Model, shape: EngineShape) -> None:
     model.wire("ends_message", "ends_packet && last_packet")
     # A node that sends nothing has nothing to wait for.
     model.wire("ends", "ends_message || (may && !takes_part)")
-    add_words(model, shape.words, "at", "mode", valid="!beyond")
+    add_words(model, shape, "at", "mode", valid="!beyond")
     claims = {
         "counts_words": "beyond || index == at",
         "knows_what_is_beyond": f"full == beyond && at <= {most}",

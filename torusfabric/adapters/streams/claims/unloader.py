@@ -115,7 +115,7 @@ def _add_position(model: Model, shape: EngineShape) -> None:
         "step && last_word ? (ends_run ? 0 : its_packet + 1) : its_packet",
         max(shape.packet_bits, 1),
     )
-    add_words(model, shape.words, "at", "mode", valid="at <= last_index")
+    add_words(model, shape, "at", "mode", valid="at <= last_index")
     # Words on their way to memory: one whose row is sought, one that is asked for.
     for name, enters, last in (
         ("seeking", "asks", "ends_run"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,9 +18,9 @@ from ....proof.accesses import Access, Steps, of_runs
 from ....proof.memory_runs import MemoryRuns
 from ....proof.messages import Locations, Run, in_beats
 from ....proof.runs import Meanwhile, Variant
-from ....proof.snapshot import Snapshot, arrays, of_all, spread, unchanged, with_arrays
+from ....proof.snapshot import Snapshot, arrays, of_all, spread, unchanged, with_arrays, with_either
 from ....proof.symbols import UNKNOWN
-from ....rtl.netlist import Role
+from ....rtl.netlist import Part, Role
 from ....topology import BoolArray, IntArray
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ class StreamAccess(Access):
         self.lead = self._core.run_port.lead
         sequencer = next(iter(fabric.netlist.having(Role.SEQUENCER)))
         # A start that is sampled comes from one net.
-        self._nets = {name: part.net for name, (part,) in sequencer.inputs.items()}
+        inputs = sequencer.inputs.items()
+        self._nets = {name: part.net for name, (part,) in inputs if isinstance(part, Part)}
         self._nets |= sequencer.outputs
 
     def net(self, name: str) -> str:
@@ -233,15 +235,23 @@ class StreamRuns(MemoryRuns):
     def __init__(self, access: StreamAccess) -> None:
         super().__init__(access)
         self._sections = access.loader.facts.sections
+        # Each number, and runs that begin in the last cycle of another.
+        self._follows = 2 * self._sections.count
         self.variants = tuple(
             Variant(number, every=number < self._sections.count)
-            for number in range(2 * self._sections.count)
+            for number in range(self._follows + 1)
         )
 
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
         """Carry out runs of a number, which begin in the cycle after the last write."""
+        if variant == self._follows:
+            # The run before differs in its mode and length.
+            firsts = [run for run in runs if not run.root and not run.operation]
+            each = (self._follow(first, runs, rest, known) for known in range(2)
+                    for first in firsts or runs[:1])  # fmt: skip
+            return reduce(with_either, each)
         cycles, access, number = self.prepare(runs), self.access, variant
         access.number, rest = number, spread(rest, len(runs))
         access.answer = access.loader.port.answer * (1 + access.waits)
@@ -249,11 +259,9 @@ class StreamRuns(MemoryRuns):
         begin = self.written(rest, writes, writes.count)
         self._disturb(begin, range(number - buffers + 1, number), [number, number + 1])
         ahead = [access.at(self._loads(number + k), 0) for k in range(buffers)]
-        # With several forms, the length counts a cycle after the start.
-        late = access.always_last or len(self.program.forms) > 1
-        last_flits = self.starts.numbers(access.last_flits(runs) if late else {})
+        late = self._late_inputs(runs)
         meanwhile = Meanwhile(
-            driven=lambda cycle: {} if cycle and not access.always_last else last_flits,
+            driven=lambda cycle: late if not cycle or access.always_last else {},
             overrides=lambda cycle: ahead[cycle % len(ahead)],
             look=lambda cycle: self._look(runs, cycles, cycle),
         )
@@ -264,6 +272,50 @@ class StreamRuns(MemoryRuns):
             now = unchanged(self.rested(now), left)
             self._disturb(now, range(number + 1, number + buffers), loads)
             self.read(runs, cycles, self._anything(now, number + 1))
+        return of_all(left, len(runs))
+
+    def _late_inputs(self, runs: Sequence[Run]) -> dict[str, IntArray]:
+        """Return the last flit of a block, if it does not count with the start of a run."""
+        late = self.access.always_last or len(self.program.forms) > 1
+        return self.starts.numbers(self.access.last_flits(runs) if late else {})
+
+    def _follow(self, first: Run, runs: Sequence[Run], rest: Snapshot, known: int) -> Snapshot:
+        """Carry out runs that begin in the last cycle of another.
+
+        Words of the first run are compared, or of the second; nothing is known of the others.
+        """
+        machine, access, firsts = self.machine, self.access, [first] * len(runs)
+        (last_cycle, *_), now = self.prepare(firsts) - 1, spread(rest, len(runs))
+        for number, each in enumerate((firsts, runs)):
+            access.number = number
+            writes = access.writes(each)
+            if number != known:
+                writes = replace(writes, words={})
+            now = self.written(now, writes, writes.count)
+        access.number = 0
+        now = with_arrays(now, [*arrays(spread(rest, len(runs)))])
+        driven = [self.starts.of(firsts), access.given() | self._late_inputs(firsts)]
+        for cycle in range(last_cycle + 1):
+            known_now = cycle < len(driven) or access.always_last
+            machine.settle(now, driven[min(cycle, 1)] if known_now else access.given())
+            now = machine.after(now)
+        access.number, access.unshown = 1, 1
+        cycles = np.array([self.program.cycles(run.length, mode=run.mode) for run in runs])
+        late = self._late_inputs(runs)
+
+        def look(cycle: int) -> None:
+            if cycle < 0:  # the last cycle of the run before
+                machine.choose([run.operation for run in runs])
+            self._look(runs, cycles, cycle)
+
+        meanwhile = Meanwhile(
+            driven=lambda cycle: late if not cycle or access.always_last else {}, look=look
+        )
+        now, left = self.carry_out(runs, cycles, now, meanwhile)
+        access.unshown, now = 0, unchanged(self.rested(now), left)
+        access.number = known
+        access.answer = access.loader.port.answer * (1 + access.waits)
+        self.read(runs if known else firsts, cycles, self._anything(now, known + 1))
         return of_all(left, len(runs))
 
     def _loads(self, number: int, **others: int) -> Steps:

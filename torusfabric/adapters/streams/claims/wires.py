@@ -38,8 +38,8 @@ def _node_wires(fabric: Fabric, text: GateText) -> Wires:
         given["read_data"] = text.instances[store.name].pins["read_data"]
         for name in (store.name, outlet):
             for port in text.modules[text.instances[name].module].inputs:
-                bits = text.instances[name].pins[port]
                 if port.startswith(("write_", "read_", "own_", "tkeep")):
+                    bits = text.instances[name].pins[port]
                     yield name, port, [*bits], given[port][: len(bits)]
         for engine, verb in zip(engines, ("load", "unload"), strict=True):
             rom = f"rom_{verb}_row_{store.node}"
