@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         TorusfabricError,
         WorkFailed,
     )
+    from .fabric.images import image, repair
     from .fabric.spec import FabricSpec
     from .fpga.synthesis.synthesize import synthesize
     from .planning import Program, compile, import_schedule, plan, plan_forms
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from .schedule.foreign.export import export_schedule
     from .simulation.engines import Job
     from .simulation.simulate import simulate
-    from .sweep.loaded import image, repair
     from .topology import (
         Arrowhead,
         CayleyGraph,

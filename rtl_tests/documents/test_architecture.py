@@ -10,11 +10,9 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import networkx
-import pytest
 
 from torusfabric.adapters import ADAPTERS
 from torusfabric.contract.options import option_names
-from torusfabric.toolchain import tools
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "torusfabric"
@@ -184,58 +182,6 @@ def test_road_of_the_simplest_fabric_is_short():
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     road = {Path(name) for name in run.stdout.splitlines() if PACKAGE in Path(name).parents}
     assert 0 < len(road) <= 61
-
-
-#: The hardware of fabrics that are not made of a core: those with streams or loaded tables.
-OLDER = {
-    "combiner", "coreless", "endpoint", "endpoint_builder", "endpoint_host", "endpoint_plan",
-    "endpoint_points", "endpoint_shape", "endpoint_wires", "fabric_builder", "loaded", "node_parts",
-    "place", "placement", "router", "run_length", "sequencer", "slots", "tops",
-}  # fmt: skip
-
-#: Runs commands, whose arguments are given line by line, and prints the modules imported.
-COMMANDS = """
-import sys
-from torusfabric.cli import main
-for command in sys.argv[1:]:
-    assert main(command.split()) == 0, command
-print(*sys.modules, sep="\\n")
-"""
-
-#: Fabrics that are made of a core, and the commands that are run of each.
-OF_CORES = {
-    "host": ("2x2 allreduce --max-flits 2 --width 2", ["verilog", "simulate", "prove"]),
-    "nodes": ("2x2 allreduce --flits 4 --width 2 --top core", ["verilog", "prove"]),
-    "bus": ("2x2 allreduce --flits 4 --width 4 --bus axi-lite", ["verilog"]),
-    "boards": ("4 allgather --boards 2 --link-latency 9 --width 2", ["verilog"]),
-}  # fmt: skip
-
-#: The options of each command.
-OPTIONS = {"verilog": "-o {}", "simulate": "--engine amaranth", "prove": ""}
-
-
-def test_list_of_older_modules_is_true():
-    """Each is there: when the last has gone, so may this list."""
-    names = {path.stem for path in (PACKAGE / "rtl").iterdir()}
-    assert names >= OLDER
-
-
-@pytest.mark.parametrize("name", OF_CORES)
-def test_cores_need_no_older_hardware(name, tmp_path):
-    """To write, simulate or prove what is made of a core imports nothing of the older hardware."""
-    what, verbs = OF_CORES[name]
-    if not all(map(tools.find, ("yosys", "z3"))):
-        verbs = [verb for verb in verbs if verb != "prove"]
-    commands = [f"{verb} {what} {OPTIONS[verb].format(tmp_path / 'out')}" for verb in verbs]
-    command = [sys.executable, "-c", COMMANDS, *commands]
-    run = subprocess.run(command, check=True, capture_output=True, text=True)
-    found = {
-        module.removeprefix("torusfabric.rtl.").partition(".")[0]
-        for module in run.stdout.split()
-        if module.startswith("torusfabric.rtl.")
-    }
-    assert "core" in found
-    assert found & OLDER == set()
 
 
 def test_no_script_hides_a_package(pytestconfig):

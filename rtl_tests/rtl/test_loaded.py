@@ -33,11 +33,11 @@ from torusfabric.adapters.loading.image import Image, read_image
 from torusfabric.adapters.loading.layout import TableLayout
 from torusfabric.adapters.loading.loadable import entries_of
 from torusfabric.adapters.loading.room import room_for
+from torusfabric.fabric.images import without_links
 from torusfabric.proof import prove
 from torusfabric.rtl.netlist import Role
 from torusfabric.schedule import Rounds
 from torusfabric.simulation.engines.compiled import CompiledEngine
-from torusfabric.sweep.loaded import without_links
 from torusfabric.toolchain import tools
 
 #: What speaks with the registers behind each bus.

@@ -16,8 +16,8 @@ from ..toolchain.reading import parse_json, read_bytes
 from ..toolchain.values import is_several, of_type, path_of
 
 if TYPE_CHECKING:
-    from ..adapters.loading.image import Image
     from ..contract.adapter import System
+    from ..fabric.images import Image
     from ..fpga.bridge.board import ConnectedBoard
     from ..fpga.bridge.bus_access import BusAccess
     from ..rtl.fabric import Fabric
@@ -149,7 +149,7 @@ def _given(
 
 def _hold(board: "ConnectedBoard", image: "Image | AnyPath | None") -> None:
     """See to it that what is wanted is loaded."""
-    from ..adapters.loading.image import Image, read_image
+    from ..fabric.images import Image, read_image
 
     fabric, found = board.fabric, board.loaded
     if image is not None:

@@ -14,7 +14,7 @@ from .output import print_facts, print_json, progress_bar, raise_if_wrong
 from .parser import Commands, add_command
 
 if TYPE_CHECKING:
-    from ..adapters.loading.image import Image
+    from ..fabric.images import Image
 
 __all__ = ["add_commands"]
 
@@ -54,8 +54,7 @@ def add_commands(commands: Commands) -> None:
 
 def run_image(arguments: Namespace) -> None:
     """Write the image of a selection for a fabric that exists, every schedule checked."""
-    from ..adapters.loading.image import read_fabric
-    from ..sweep.loaded import image
+    from ..fabric.images import image, read_fabric
 
     check_output(arguments, arguments.output, IMAGE)
     fabric = read_fabric(arguments.fabric)
@@ -73,7 +72,7 @@ def run_image(arguments: Namespace) -> None:
 
 def run_repair(arguments: Namespace) -> None:
     """Plan around broken links, try the image, and write it; the status is 2 if it is wrong."""
-    from ..sweep.loaded import repair
+    from ..fabric.images import repair
 
     check_output(arguments, arguments.output, IMAGE)
     with progress_bar("repairing"):

@@ -103,7 +103,7 @@ def run_simulate(arguments: Namespace) -> None:
         _run_system(spec, arguments)
         return
     if arguments.fabric:
-        from ..adapters.loading.image import read_fabric
+        from ..fabric.images import read_fabric
 
         if read_fabric(arguments.fabric).room.streams:
             arguments.top = "stream"

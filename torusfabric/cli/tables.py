@@ -45,9 +45,8 @@ def fabric_of_file(arguments: Namespace, *, empty: bool = False) -> Fabric:
 
     If empty that is to be loaded, by a port of its own and not behind the bus.
     """
-    from ..adapters.loading.image import read_fabric, read_image
+    from ..fabric.images import built_image, read_fabric, read_image
     from ..rtl import Fabric
-    from ..sweep.loaded import built_image
 
     there, path = read_fabric(arguments.fabric), arguments.image
     image = read_image(path, there.room, there.width) if path else built_image(there)

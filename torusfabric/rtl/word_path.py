@@ -1,6 +1,6 @@
 """The path of a word through a core: the holder of the word in each cycle, and the code of each.
 
-Fabrics with streams or loaded tables take the same cycles.
+Fabrics with loaded tables take the same cycles.
 """
 
 import inspect

@@ -43,7 +43,7 @@ class TableLayout:
     >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
     >>> layout = TableLayout(room_for([program]), 8)
     >>> layout.setting_bits, layout.row.size, layout.block.size
-    ((20, 0, 44, 4), 25, 10)
+    ((20, 0, 24, 20, 4), 28, 10)
     """
 
     room: Room

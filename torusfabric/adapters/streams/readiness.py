@@ -50,7 +50,7 @@ class ReadinessMerge(Leaf):
     branches : bool
         Whether its inputs are of branches; else of nodes, which have a message, and room, or not.
     shape : MessageShape
-        What messages are.
+        Says of which lengths packets may be, and whether all nodes send any.
 
     Members
     -------

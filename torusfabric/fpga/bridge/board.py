@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...adapters.loading.image import Image
 from ...contract.registers import DATA_BITS, DIGEST_OFFSET, IDENTIFICATION, RegisterMap, Window
 from ...errors import InputError, WorkFailed
 from ...rtl.fabric import Fabric
@@ -199,7 +198,7 @@ class ConnectedBoard:
             return None
         return self.engine.shown("loaded_program")
 
-    def load(self, image: Image) -> None:
+    def load(self, image: Any) -> None:
         """Load what is carried out from now on, as of `torusfabric.image`.
 
         What fills some modes is not written where its program is there already.

@@ -409,9 +409,9 @@ class Core:
             (f"router_{number}", self._add_crossbar("router", number, each, Router, Role.ROUTER))
             for number, each in enumerate(routers)
         ]
-        self._add_links()
         if add_tables is not None:
             add_tables()
+        self._add_links()
         self.build.distribution.add()
         return [each for each in counts if each[1]]
 

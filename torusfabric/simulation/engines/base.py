@@ -3,16 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...contract.traffic import Traffic
 from ...errors import InputError
 from ...rtl.fabric import Fabric, Top
-
-if TYPE_CHECKING:
-    from ...adapters.loading.image import Image
 
 __all__ = [
     "PATIENCE",
@@ -216,7 +213,7 @@ def longest_job(fabric: Fabric, mode: int = 0) -> Job:
     )
 
 
-def image_edges(image: "Image") -> Iterator[dict[str, int]]:
+def image_edges(image: Any) -> Iterator[dict[str, int]]:
     """The inputs by which a fabric is loaded with an image, edge by edge."""
     for number, word in enumerate(image.words):
         yield {"load_we": 1, "load_first": int(not number), "load_data": word}

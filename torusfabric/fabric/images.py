@@ -36,7 +36,16 @@ from ..toolchain.values import natural
 if TYPE_CHECKING:
     from ..simulation.report import SimulationReport
 
-__all__ = ["Repair", "built_image", "image", "repair", "self_check"]
+__all__ = [
+    "Image",
+    "Repair",
+    "built_image",
+    "image",
+    "read_fabric",
+    "read_image",
+    "repair",
+    "self_check",
+]
 
 
 @public
