@@ -5,12 +5,21 @@ while run m + 1 does. A node is ready if a message waits and fewer runs are clai
 buffers; a run is claimed from its begin until its last word has left memory. So nothing is
 overwritten, and the core itself never waits.
 
-Modules:
-
-- `packets`: where the words of packets lie, as arrays over nodes, packets and blocks.
-- `table`: the packet table of a node, and which of its bits need a ROM.
-- `engine`, `loader`, `unloader`: the engines.
-- `own_block`: words that a node sends to itself.
-- `control`: starts runs through the run port.
-- `hardware`: the netlist.
+========= ========================================================================
+packets   the places of the words of packets, as arrays over nodes, packets, blocks
+table     the packet table of a node, and those of its bits that need a ROM
+engine    the base class of both engines, and their parameters
+loader    the engine that takes packets and writes them into memories
+unloader  the engine that reads memories and sends packets
+own_block words that a node sends to itself
+control   starts runs through the run port of the core
+hardware  the netlist
+run_port  a run port in place of streams of commands and statuses
+members   the streams as members of a component of Amaranth
+interface the declarations for manifest, files, bench, simulation and proof
+options   the options of commands
+drive     simulation: words in, expected words out, rates
+bench     the emitted bench
+claims    proof: engines, control, tables, and whole runs
+========= ========================================================================
 """
