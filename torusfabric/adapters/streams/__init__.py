@@ -5,19 +5,28 @@ while run m + 1 does. A node is ready if a message waits and fewer runs are clai
 buffers; a run is claimed from its begin until its last word has left memory. So nothing is
 overwritten, and the core itself never waits.
 
-Modules:
-
-- `packets`: where the words of packets lie, as arrays over nodes, packets and blocks.
-- `table`: the packet table of a node, and which of its bits need a ROM.
-- `engine`, `loader`, `unloader`: the engines; `words` counts for both, `own_block` has the words
-  that a node sends to itself.
-- `sections`: how many messages a node holds on each side, and the least beat.
-- `commands`: the choices for each run, and what became of it; `run_facts` is what nodes know of it.
-- `readiness`: the tree that tells when every node is ready, and the watch for nodes that are not.
-- `control`: starts runs through the run port.
-- `crossings`: queues between the clocks of nodes and that of the fabric.
-- `ports`, `members`: the ports of a fabric, and its members in Amaranth.
-- `run_port`: starts in place of commands, for a bus.
-- `hardware`: the netlist; `interface`, `options`: what other rooms ask of the folder.
-- `drive`, `claims`, `bench`: simulation, proof, and the emitted bench.
+=========== ========================================================================
+packets     the places of the words of packets, as arrays over nodes, packets, blocks
+table       the packet table of a node, and those of its bits that need a ROM
+engine      the base class of both engines, and their parameters
+loader      the engine that takes packets and writes them into memories
+unloader    the engine that reads memories and sends packets
+words       counters of both engines
+own_block   words that a node sends to itself
+sections    how many messages a node holds on each side, and the least beat
+commands    the choices for each run, and what became of it
+run_facts   the choices for runs, as nodes are given them
+readiness   the tree that tells when all nodes are ready; the watch that names late ones
+control     starts runs through the run port of the core
+crossings   queues between the clocks of nodes and that of the fabric
+hardware    the netlist
+ports       the ports of a fabric with streams
+run_port    a run port in place of streams of commands and statuses
+members     the streams as members of a component of Amaranth
+interface   the declarations for manifest, files, bench, simulation and proof
+options     the options of commands
+drive       simulation: words in, expected words out, rates
+bench       the emitted bench
+claims      proof: engines, control, tables, and whole runs
+=========== ========================================================================
 """
