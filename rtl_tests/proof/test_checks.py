@@ -89,10 +89,6 @@ UNREACHED = {
         "circuits", LATE, "router_2, rtl/core/router.py", 0,
         "selections", "Out-port 1 of router_2 must select word",
     ),
-    "a router that does not wait": (
-        "loading", STUCK, "router_0, rtl/router.py", 1,
-        "selections", "Out-ports of router_0 must keep their words",
-    ),
     "a node that the control does not hear": (
         "streams", OPERAND, "readiness_1_0, number 0, bad, part 0", 0,
         "stream control", "bad of the_stream_control must be wired to bad_0",
