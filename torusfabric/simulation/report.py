@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .engines.base import Job
 
 __all__ = [
+    "JobChoice",
     "JobReport",
     "SimulationReport",
     "Subject",
@@ -44,8 +45,8 @@ def choice_of(program: Program, job: Job) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class JobReport:
-    """What came of one run of a fabric that leaves a choice.
+class JobChoice:
+    """The choices of a run, where a fabric leaves any.
 
     Parameters
     ----------
@@ -60,6 +61,12 @@ class JobReport:
     length: int
     root: int | None
     operation: int | None
+
+
+@dataclass(frozen=True)
+class JobReport(JobChoice):
+    """The result of one run of a fabric that leaves a choice."""
+
     cycles: int
     predicted_cycles: int
     words_checked: int

@@ -14,7 +14,7 @@ from ....simulation.comparison import Comparison, WrongWord, compare_run, totals
 from ....simulation.engines import Job
 from ....simulation.engines.base import Messages, Progress
 from ....simulation.jobs import drawn_words, given_jobs, random_jobs, ready_jobs
-from ....simulation.report import Subject, choice_of, facts_of
+from ....simulation.report import JobChoice, Subject, choice_of, facts_of
 from ....toolchain.public import public
 from ....toolchain.values import natural, real
 from ..hardware import BoardSystem
@@ -144,7 +144,7 @@ def run_jobs(
 
 
 @dataclass(frozen=True)
-class BoardRun:
+class BoardRun(JobChoice):
     """What came of a run on all boards.
 
     Parameters
@@ -161,11 +161,6 @@ class BoardRun:
         0 of a run that has failed, which delivers nothing.
     """
 
-    mode: int
-    collective: str
-    length: int
-    root: int | None
-    operation: int | None
     attempts: int
     cycles: tuple[int, ...]
     errors: tuple[int, ...]

@@ -1,8 +1,8 @@
-"""What is claimed of commands: each has one status, in their order, and is what its run is about.
+"""Claims about commands: each has one status, in their order, and its run is the one it asks for.
 
-Any one command is followed from its last beat to the last beat of its status. The model knows how
-many are ahead of it, and so where it has to be: taken, waiting for its run, under way, or as a
-status that waits.
+Any one command is followed from its last beat to the last beat of its status. The model counts the
+commands ahead of it. Their number says where the command has to be: taken, waiting for its run,
+under way, or a status that waits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["commands_harness"]
 
 
 def commands_harness(design: Design, shape: CommandShape) -> Harness:
-    """The harness around what takes commands and reports what became of them."""
+    """Return the harness around the receiver of commands, which also sends statuses."""
     model = Model(design, "commands")
     # Runs, of which one may begin in the cycle before it is told that another has ended.
     model.register("begun", "begun + run_begins", 2)
@@ -50,7 +50,7 @@ def commands_harness(design: Design, shape: CommandShape) -> Harness:
 
 
 def _add_collection(model: Model) -> None:
-    """The beats of the command that is being taken."""
+    """Add the beats of the command that is being taken."""
     model.wire("beat", "tvalid && tready")
     model.wire("accepted", "beat && tlast")
     model.wire("more_beats", f"beats + 3'(beat && beats <= {len(COMMAND)})", 3)
@@ -72,7 +72,7 @@ def _add_collection(model: Model) -> None:
 
 
 def _add_counts(model: Model, shape: CommandShape) -> None:
-    """How many commands are in which place."""
+    """Add the number of commands in each place."""
     section = section_of("begun", shape.facts.sections)
     model.wire("put", "there && fine && waiting != 2")
     model.wire("refused", "there && !fine && waiting == 0 && running == 0 && may_begin")
@@ -94,7 +94,7 @@ def _add_counts(model: Model, shape: CommandShape) -> None:
 
 
 def _add_tracked(model: Model, shape: CommandShape) -> None:
-    """A command that is followed, and how many are ahead of it."""
+    """Add a command that is followed, and the number of those ahead of it."""
     model.free("follow")
     model.wire("begins_here", "accepted && follow && !followed")
     model.wire("first", "followed && ahead == 0")
@@ -124,7 +124,7 @@ def _add_tracked(model: Model, shape: CommandShape) -> None:
 
 
 def _form(shape: CommandShape) -> str:
-    """The form of the command that is followed: that for the longest messages if it says none."""
+    """Return the form of the command that is followed: that for the longest messages by default."""
     of_modes = []
     for ranges in shape.choices.served:
         cases = [
@@ -138,12 +138,12 @@ def _form(shape: CommandShape) -> str:
 
 
 def _kept(name: str) -> str:
-    """What is kept of a command by the name of a beat."""
+    """Return the value that is kept of a command, by the name of a beat."""
     return "its_form" if name == "mode" else f"its_{name}"
 
 
 def _claim_tracked(model: Model, shape: CommandShape) -> None:
-    """Wherever the command is, it is what it was."""
+    """Claim that the command stays the same, wherever it is."""
     bits = {name: width for name, width in shape.bits.items() if width}
     held = {"mode": "load_mode", "root": "load_root"}
     claims = {
@@ -193,7 +193,7 @@ def _claim_tracked(model: Model, shape: CommandShape) -> None:
 
 
 def _claim_refusals(model: Model, shape: CommandShape) -> None:
-    """A command is refused if it asks for what there is not, with an error that says why."""
+    """Claim that impossible commands are refused, with an error that says why."""
     modes = shape.choices.modes
     mode = f"command_mode[{max(shape.mode_bits, 1) - 1}:0]"
     model.wire("bad_mode", f"command_mode >= {modes}")
@@ -222,7 +222,7 @@ def _claim_refusals(model: Model, shape: CommandShape) -> None:
 
 
 def _claim_statuses(model: Model) -> None:
-    """The rules of AXI-Stream, and what a status says."""
+    """Claim the rules of AXI-Stream, and the words of a status."""
     last = len(STATUS) - 1
     moves = "status_tvalid && status_tready"
     model.register("words", f"{moves} ? (words == {last} ? 0 : words + 1) : words", 2)
@@ -245,7 +245,7 @@ def _claim_statuses(model: Model) -> None:
 
 
 def _claim_facts(model: Model, shape: CommandShape) -> None:
-    """What nodes are told of runs changes only when they may not look at it."""
+    """Claim that the choices of a run change only while nodes do not look at them."""
     bits = {"mode": shape.facts.form_bits, "root": shape.facts.root_bits}
     sections = shape.facts.sections
     begun = section_of("$past(begun)", sections)

@@ -206,7 +206,7 @@ def _same(register: str, known: str, shape: EngineShape) -> str:
 
 
 def _claim_writes(model: Model, shape: EngineShape) -> None:
-    """A cycle after a word was accepted it is written, and nothing else ever is."""
+    """Claim that a word is written a cycle after it was accepted, and nothing else ever is."""
     sections, table = shape.facts.sections, shape.table
     model.wire("counts_word", "accepted && !beyond")
     row = row_of(table, "tdest" if model.has("tdest") else "0", "mode")

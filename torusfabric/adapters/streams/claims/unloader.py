@@ -250,7 +250,7 @@ def _add_places(model: Model, shape: EngineShape) -> None:
 
 
 def _claim_port(model: Model, shape: EngineShape) -> None:
-    """The rules of AXI-Stream, and the word that is handed over."""
+    """Claim the rules of AXI-Stream, and that words are handed over soon."""
     stages, tags = (
         len(_pipeline(shape)),
         "{tkeep, tid, tlast}" if shape.flit_bits else "{tid, tlast}",

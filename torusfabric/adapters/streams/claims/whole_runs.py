@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from ....proof.accesses import Access, Steps, of_runs
 from ....proof.memory_runs import MemoryRuns
 from ....proof.messages import Locations, Run, in_beats
-from ....proof.runs import Meanwhile, Variant
+from ....proof.runs import AT_ONCE, Meanwhile, Variant
 from ....proof.snapshot import Snapshot, arrays, of_all, spread, unchanged, with_arrays, with_either
 from ....proof.symbols import UNKNOWN
 from ....rtl.netlist import Part, Role
@@ -247,11 +248,7 @@ class StreamRuns(MemoryRuns):
     ) -> Snapshot:
         """Carry out runs of a number, which begin in the cycle after the last write."""
         if variant == self._follows:
-            # The run before differs in its mode and length.
-            firsts = [run for run in runs if not run.root and not run.operation]
-            each = (self._follow(first, runs, rest, known) for known in range(2)
-                    for first in firsts or runs[:1])  # fmt: skip
-            return reduce(with_either, each)
+            return self._prove_following(runs, rest)
         cycles, access, number = self.prepare(runs), self.access, variant
         access.number, rest = number, spread(rest, len(runs))
         access.answer = access.loader.port.answer * (1 + access.waits)
@@ -279,25 +276,37 @@ class StreamRuns(MemoryRuns):
         late = self.access.always_last or len(self.program.forms) > 1
         return self.starts.numbers(self.access.last_flits(runs) if late else {})
 
-    def _follow(self, first: Run, runs: Sequence[Run], rest: Snapshot, known: int) -> Snapshot:
-        """Carry out runs that begin in the last cycle of another.
+    def _prove_following(self, runs: Sequence[Run], rest: Snapshot) -> Snapshot:
+        """Carry out runs that begin in the last cycle of others: one of each mode and length."""
+        firsts = [run for run in runs if not run.root and not run.operation] or runs[:1]
+        size = max(1, AT_ONCE // (self.program.topology.nodes * len(runs)))
+        left = []
+        for at in range(0, len(firsts), size):
+            pairs = [*product(firsts[at : at + size], runs)]
+            before, after = zip(*pairs, strict=True)
+            left += [self._follow(before, after, rest, known) for known in range(2)]
+        return reduce(with_either, left)
 
-        Words of the first run are compared, or of the second; nothing is known of the others.
+    def _follow(
+        self, firsts: Sequence[Run], runs: Sequence[Run], rest: Snapshot, known: int
+    ) -> Snapshot:
+        """Carry out each run from the last cycle of another; all of these end in the same cycle.
+
+        Words of the first runs are compared, or of the second; nothing is known of the others.
         """
-        machine, access, firsts = self.machine, self.access, [first] * len(runs)
-        (last_cycle, *_), now = self.prepare(firsts) - 1, spread(rest, len(runs))
+        machine, access, rest = self.machine, self.access, spread(rest, len(runs))
+        last, now = self.prepare(firsts) - 1, rest
         for number, each in enumerate((firsts, runs)):
             access.number = number
             writes = access.writes(each)
             if number != known:
                 writes = replace(writes, words={})
             now = self.written(now, writes, writes.count)
-        access.number = 0
-        now = with_arrays(now, [*arrays(spread(rest, len(runs)))])
-        driven = [self.starts.of(firsts), access.given() | self._late_inputs(firsts)]
-        for cycle in range(last_cycle + 1):
-            known_now = cycle < len(driven) or access.always_last
-            machine.settle(now, driven[min(cycle, 1)] if known_now else access.given())
+        access.number, now = 0, with_arrays(now, [*arrays(rest)])
+        driven = self.starts.of(firsts) | self._late_inputs(firsts)
+        for cycle in range(last.max() + 1):
+            begins = (cycle == last.max() - last).astype(int)
+            machine.settle(now, driven | {access.net("start"): begins[None]})
             now = machine.after(now)
         access.number, access.unshown = 1, 1
         cycles = np.array([self.program.cycles(run.length, mode=run.mode) for run in runs])
