@@ -21,9 +21,9 @@ Cycles are counted like the fabric's own counter: the edge with which a run begi
 something is there in cycle c if it is there after edge c. The first slot is cycle `run_setup`.
 
 A word that the host writes arrives later than it could, for its address is looked up: hardware is
-built with the same numbers (see `torusfabric.rtl.host`). A run begins with the edge that takes its
-start pulse, unless words are on their way that were written just before: then as soon as they will
-be there in time, at most `hold` cycles later.
+built with the same numbers. A run begins with the edge that takes its start pulse, unless words are
+on their way that were written just before: then as soon as they will be there in time, at most
+`hold` cycles later.
 """
 
 from __future__ import annotations

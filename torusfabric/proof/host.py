@@ -17,8 +17,8 @@ import numpy as np
 
 from ..program.timing import DISTRIBUTION
 from ..rtl.arrays import NodeGroups
-from ..rtl.distribution import is_by_group
-from ..rtl.host import enable_numbers, merge_levels, suffix
+from ..rtl.core.memory_port import enable_numbers, suffix
+from ..rtl.distribution import is_by_group, merge_levels
 from ..topology import IntArray
 from .gate_program import GateProgram
 from .gates import Bit, Flop, Gate, GateModule, GateText, cone

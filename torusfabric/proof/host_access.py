@@ -10,7 +10,7 @@ import numpy as np
 
 from ..program.timing import WRITE
 from ..rtl.arrays import NodeGroups
-from ..rtl.host import suffix
+from ..rtl.core.memory_port import suffix
 from ..topology import IntArray
 from .accesses import Access, Steps
 from .host import write_enables

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..rtl.distribution import is_by_group
-from ..rtl.host import merge_levels
+from ..rtl.distribution import is_by_group, merge_levels
 from ..rtl.netlist import Role
 from .gate_program import GateProgram
 from .gates import WORDS_IN, Bit, GateModule, GateText, cone

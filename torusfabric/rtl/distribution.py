@@ -42,6 +42,25 @@ def is_by_group(net: str) -> bool:
     return BY_GROUP.fullmatch(net) is not None
 
 
+#: Words that a node of the read tree combines: a 4-input look-up table a bit.
+RADIX = 4
+
+
+def merge_levels(nodes: int) -> list[int]:
+    """Numbers of nodes on each level of the tree over the read data of all nodes of a fabric.
+
+    Examples
+    --------
+    >>> merge_levels(64)
+    [16, 4, 1]
+    """
+    levels = []
+    while nodes > 1:
+        nodes = -(-nodes // RADIX)
+        levels.append(nodes)
+    return levels
+
+
 class Words(NamedTuple):
     """Words of nodes, one column for each place in an input.
 

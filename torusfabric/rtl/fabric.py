@@ -24,7 +24,6 @@ from ..toolchain.public import public_class
 from ..toolchain.values import Choice, flag, natural, of_type, shown
 from .assembly import Assembly
 from .core_address_map import core_address_map
-from .finders import HostLayout
 from .flit_rows import AUTO, by_beats
 from .inventory import Origins, tag_cost
 from .top import Built, Clocks, Top, check_prefix, check_top, is_direct
@@ -50,6 +49,9 @@ LOADING = "torusfabric.adapters.loading"
 
 #: The package of the adapter that puts fabrics behind a bus.
 BUS = "torusfabric.adapters.bus"
+
+#: The package of the adapter that knows where the words of nodes lie.
+HOST = "torusfabric.adapters.host"
 
 #: Cycles of the longest timeout: a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1
@@ -287,17 +289,17 @@ class Fabric(wiring.Component):
         core: Core = self._adapter.make_core(self.program, self.width, **choices)
         return core
 
-    def _form_layouts(self) -> tuple[HostLayout, ...]:
-        """What lies where in the memories of nodes, in each form."""
-        program = self.program
+    def _form_layouts(self) -> tuple[Any, ...]:
+        """What lies where in the memories of nodes, in each form, as a `HostLayout`."""
+        program, of = self.program, import_module(f"{HOST}.finders").HostLayout.of
         parts = [program.part(form) for form in range(len(program.forms))]
         # Of streams, addresses are nobody's, and words are counted as flits.
         beat = 1 if self.top is Top.STREAM else self.beat
-        layouts = [HostLayout.of(part, beat=beat) for part in parts]
+        layouts = [of(part, beat=beat) for part in parts]
         words = max(max(layout.send_words, layout.recv_words) for layout in layouts)
         if self.room:
             words = program.topology.nodes * self.flits
-        return tuple(HostLayout.of(part, words, beat) for part in parts)
+        return tuple(of(part, words, beat) for part in parts)
 
     def _ports_of_nodes(self) -> tuple[SimpleNamespace, ...]:
         """The ports of each node of a core, by their names without its number."""
@@ -355,7 +357,7 @@ class Fabric(wiring.Component):
         """Put the host port, or the run port of nodes with ports of their own, behind a bus."""
         hardware = import_module(f"{BUS}.hardware")
         of_host = self.top is Top.HOST
-        layouts: Sequence[HostLayout] = self.layouts if of_host else ()
+        layouts: Sequence[Any] = self.layouts if of_host else ()
         if self.tables and of_host:
             layouts = self.tables.host_layouts()
         interface: Interface = hardware.add_bus(

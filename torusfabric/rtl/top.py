@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import InputError
 from ..program import Program
 from ..program.fields import Order
 from ..toolchain.values import Choice
-
-if TYPE_CHECKING:
-    from .finders import Finder
 
 __all__ = ["Built", "Clocks", "Top", "check_prefix", "check_top", "is_direct"]
 
@@ -58,7 +55,7 @@ class Built(NamedTuple):
 
     router_classes: list[tuple[str, int]]
     read_latency: int = 0
-    finders: Sequence[Finder] = ()
+    finders: Sequence[Any] = ()
 
 
 #: The longest prefix of names of modules, and all prefixes.

@@ -229,7 +229,7 @@ def throughput(fabric: Fabric, cycles: int, flits: int) -> float:
     layout, nodes = fabric.program.layout, int(fabric.nodes)
     collective, receivers = layout.blocks.collective, layout.receivers
     if collective.reducing:
-        messages = len(receivers) * fabric.layout.recv_words // fabric.layout.flits
+        messages = len(receivers) * int(fabric.layout.recv_words) // int(fabric.layout.flits)
     elif collective.from_each:
         blocks = layout.blocks
         messages = len(receivers) * (blocks.nodes - 1)

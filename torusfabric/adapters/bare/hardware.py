@@ -19,10 +19,10 @@ from ...rtl.core.core import CoreBuilder
 from ...rtl.core.direct_port import DirectPort
 from ...rtl.core.memory_port import MemoryPort
 from ...rtl.core.run_port import RunPort
-from ...rtl.finders import HostLayout
 from ...rtl.netlist import Part, Role, add_single
 from ...rtl.run_choices import RunChoices
 from ...rtl.top import Built, is_direct
+from ..host.finders import HostLayout
 from ..host.requests import Requests
 from .direct import DirectCount
 from .memory_port import BarePort

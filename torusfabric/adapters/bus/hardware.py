@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ...contract.interface import Interface
 from ...errors import InputError
-from ...rtl.finders import HostLayout
 from ...rtl.netlist import Role, add_single
+from ..host.finders import HostLayout
 from .bridges import BRIDGES
 from .interface import BusInterface
 from .options import Bus

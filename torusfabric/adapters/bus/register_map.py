@@ -26,7 +26,7 @@ from ...errors import InputError
 from ...rtl.memories import address_width
 
 if TYPE_CHECKING:
-    from ...rtl.finders import HostLayout
+    from ..host.finders import HostLayout
 
 __all__ = ["register_map"]
 

@@ -12,13 +12,13 @@ from ...contract.cut import Cut
 from ...program import Program
 from ...rtl.arrays import NodeGroups
 from ...rtl.core import Core
-from ...rtl.core.memory_port import SharedPort
+from ...rtl.core.memory_port import SharedPort, enable_numbers
 from ...rtl.core.run_port import RunPort
-from ...rtl.finders import HostLayout
-from ...rtl.host import add_host, enable_numbers
 from ...rtl.netlist import Role, add_single
 from ...rtl.run_choices import RunChoices
 from ...rtl.top import Built
+from .finders import HostLayout
+from .port import add_host
 from .requests import Requests
 
 #: Nets of the run port whose names are not those of its members.

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...contract.interface import Interface
 from ...contract.ports import Protocol, grouped_ports
-from ...rtl.finders import HostLayout
+from .finders import HostLayout
 
 __all__ = ["PORTS", "SOURCES", "HostInterface"]
 

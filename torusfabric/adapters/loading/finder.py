@@ -8,9 +8,9 @@ from amaranth.lib.wiring import In, Out
 from typing_extensions import override
 
 from ...collective import Collective
-from ...rtl.finders import Finder, HostLayout
 from ...rtl.memories import address_width, fitting
 from ...rtl.modules import Leaf, delayed
+from ..host.finders import Finder, HostLayout
 from .layout import TableLayout
 from .requests import FOR_HOST
 

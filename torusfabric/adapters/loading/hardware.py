@@ -16,13 +16,13 @@ from ...rtl.core import Core
 from ...rtl.core.memory_port import SharedPort
 from ...rtl.core.room import SettingTable
 from ...rtl.core.run_port import RunPort
-from ...rtl.finders import DirectFinder, HostLayout
-from ...rtl.host import Host, add_host_port
 from ...rtl.memories import address_width
 from ...rtl.netlist import Fixed, NetlistBuilder, Part, Parts, Role, add_single
 from ...rtl.top import Built
 from ...toolchain.values import shown
+from ..host.finders import DirectFinder, HostLayout
 from ..host.hardware import NETS
+from ..host.port import Host, add_host_port
 from ..streams.hardware import LEAD
 from ..streams.run_port import add_run_port
 from .finder import BlockFinder, host_layout

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
-from ...rtl.host import RADIX
+from ...rtl.distribution import RADIX
 from ...rtl.memories import address_width
 from ...rtl.modules import Leaf
 from ...rtl.netlist import Part, Parts, Role, add_single

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Value
 
+from ...rtl.distribution import merge_levels
 from ...rtl.flit_rows import beat_fault, too_wide
-from ...rtl.host import merge_levels
 from ...rtl.memories import address_width
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ it no stage of a read goes on, so that the word that is shown stays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from amaranth.hdl import Value
 
-from ...program.fields import Memory
+from ...program.fields import Memory, number_equal
 from ..memories import address_width
 from ..modules import delayed
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .part import NodePart
     from .store_plan import Address
 
-__all__ = ["STAGE_INPUTS", "MemoryPort", "PortSignals", "SharedPort"]
+__all__ = ["STAGE_INPUTS", "MemoryPort", "PortSignals", "SharedPort", "enable_numbers", "suffix"]
 
 #: Words among which a stage chooses in a cycle: two 4-input look-up tables in a row.
 STAGE_INPUTS = 4
@@ -181,11 +181,11 @@ class SharedPort(MemoryPort):
             for layout in range(len(enables))
         ]
         self.inputs = {"node": node_bits, "write_node": place_bits, "write_data": width}
-        self.inputs |= {f"write_enable{_suffix(number)}": 1 for number in sorted({*enables})}
+        self.inputs |= {f"write_enable{suffix(number)}": 1 for number in sorted({*enables})}
         for layout, banks in enumerate(self._banks):
             self.inputs |= {
-                f"write_bank{_suffix(layout)}": address_width(len(banks)),
-                f"write_address{_suffix(layout)}": self.address_bits,
+                f"write_bank{suffix(layout)}": address_width(len(banks)),
+                f"write_address{suffix(layout)}": self.address_bits,
             }
         self.inputs |= {"read_node": node_bits, "read_bank": self.bank_bits}
         self.inputs["read_address"] = self.address_bits
@@ -197,8 +197,8 @@ class SharedPort(MemoryPort):
         loads, layouts = {}, {}
         for memory in written:
             layout = self.memories[memory].layout
-            banks, way = self._banks[layout], _suffix(layout)
-            chosen = node.value(f"write_enable{_suffix(self._enables[layout])}") & here
+            banks, way = self._banks[layout], suffix(layout)
+            chosen = node.value(f"write_enable{suffix(self._enables[layout])}") & here
             if len(banks) > 1:
                 chosen = chosen & (node.value(f"write_bank{way}") == banks.index(memory))
             loads[memory] = delayed(m, chosen, 1, f"write_{memory}")
@@ -213,6 +213,17 @@ class SharedPort(MemoryPort):
         )
 
 
-def _suffix(number: int) -> str:
+def suffix(number: int) -> str:
     """Return the suffix of a name: nothing for the first of several."""
     return f"_{number}" if number else ""
+
+
+def enable_numbers(words: Iterable[int]) -> tuple[int, ...]:
+    """The number of the write enable of each send map, given the words of each.
+
+    Examples
+    --------
+    >>> enable_numbers([72, 24, 72])
+    (0, 1, 0)
+    """
+    return tuple(number_equal(words)[0].tolist())

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ....rtl.core.core import CoreBuilder
-    from ....rtl.finders import HostLayout
     from ....rtl.netlist import Netlist
     from ....topology.boards import Boards
+    from ...host.finders import HostLayout
 
 __all__ = ["BoardSystem", "add_board", "board_cut", "link_port", "plan_links"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from itertools import groupby
 from operator import or_
@@ -13,41 +13,23 @@ import numpy as np
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ..program.fields import number_equal
-from ..program.timing import DISTRIBUTION, STORE, WRITE
-from ..topology import IntArray
-from .arrays import NodeGroups, Slice
+from ...program.timing import DISTRIBUTION, STORE, WRITE
+from ...rtl.arrays import NodeGroups, Slice
+from ...rtl.core.memory_port import suffix
+from ...rtl.distribution import RADIX, merge_levels
+from ...rtl.memories import address_width, choose, look_up
+from ...rtl.modules import delayed, pulsed
+from ...rtl.netlist import Leaf, Part, Parts, Role, add_single
+from ...topology import IntArray
 from .finders import ENTRY, Finder, HostLayout, finder_of
-from .memories import address_width, choose, look_up
-from .modules import delayed, pulsed
-from .netlist import Leaf, Part, Parts, Role, add_single
 
 if TYPE_CHECKING:
-    from .core.core import CoreBuilder
+    from ...rtl.core.core import CoreBuilder
 
-__all__ = ["RADIX", "Host", "ReadMerge", "add_host", "add_host_port", "add_read_tree",
-           "enable_numbers", "merge_levels", "suffix"]  # fmt: skip
+__all__ = ["Host", "ReadMerge", "add_host", "add_host_port", "add_read_tree"]
 
 
 assert WRITE == ENTRY + DISTRIBUTION + STORE, "a write is in a memory when a run may read it"
-
-#: Words that a node of the read tree combines: a 4-input look-up table a bit.
-RADIX = 4
-
-
-def merge_levels(nodes: int) -> list[int]:
-    """Numbers of nodes on each level of the tree over the read data of all nodes of a fabric.
-
-    Examples
-    --------
-    >>> merge_levels(64)
-    [16, 4, 1]
-    """
-    levels = []
-    while nodes > 1:
-        nodes = -(-nodes // RADIX)
-        levels.append(nodes)
-    return levels
 
 
 class ReadMerge(Leaf):
@@ -290,28 +272,12 @@ class Host(Leaf):
         return pulsed(m, chosen, 1, name="write_enable_now")
 
 
-def suffix(number: int) -> str:
-    """Return the suffix of a name: nothing for the first of several."""
-    return f"_{number}" if number else ""
-
-
 def _line(m: Module, pulse: Value, cycles: int, *, name: str) -> list[Value]:
     """A pulse now, one cycle later, .., up to some cycles later."""
     line = [pulse]
     for _ in range(cycles):
         line.append(pulsed(m, line[-1], 1, name=name))
     return line
-
-
-def enable_numbers(words: Iterable[int]) -> tuple[int, ...]:
-    """The number of the write enable of each send map, given the words of each.
-
-    Examples
-    --------
-    >>> enable_numbers([72, 24, 72])
-    (0, 1, 0)
-    """
-    return tuple(number_equal(words)[0].tolist())
 
 
 def _is_below(value: Value, limit: int) -> Value:

@@ -16,15 +16,15 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Member
 from typing_extensions import override
 
-from ..collective import Layout
-from ..program import AddressMap, Program
-from ..program.fields import number_equal
-from ..program.timing import chunk_cycles, part_cycles
-from ..topology import IntArray
+from ...collective import Layout
+from ...program import AddressMap, Program
+from ...program.fields import number_equal
+from ...program.timing import chunk_cycles, part_cycles
+from ...rtl.memories import Columns, address_width, constant_at, fitting, memories_of
+from ...rtl.modules import delayed
+from ...rtl.netlist import Leaf
+from ...topology import IntArray
 from .division import divide
-from .memories import Columns, address_width, constant_at, fitting, memories_of
-from .modules import delayed
-from .netlist import Leaf
 
 __all__ = ["ENTRY", "DirectFinder", "Finder", "HostLayout", "MapFinder", "finder_of"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from ..program.timing import table_digits
-from .memories import Columns
-from .modules import delayed
+from ...program.timing import table_digits
+from ...rtl.memories import Columns
+from ...rtl.modules import delayed
 
 __all__ = ["divide"]
 
