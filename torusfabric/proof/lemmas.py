@@ -14,7 +14,6 @@ from ..toolchain.cache import Cache, digest, source_digest
 from ..toolchain.processes import parallel
 from .alike import alike
 from .gates import WORDS, GateModule, GateText
-from .host import HostPorts, check_host
 from .report import ModuleProof, refuted
 from .roms import check_roms
 from .routers import check_routers
@@ -27,8 +26,6 @@ from .wiring import (
     check_words,
     compared,
     core_ports,
-    distributed_wires,
-    merged_wires,
 )
 
 if TYPE_CHECKING:
@@ -71,32 +68,11 @@ def of_words(fabric: Fabric, text: GateText) -> Claim:
     return Claim("wiring", "comparison", says, check)
 
 
-def of_top(fabric: Fabric, text: GateText, hosts: Sequence[HostPorts] = ()) -> Iterator[Claim]:
-    """What is proved of the wires of a top, and of what it has once.
-
-    Parameters
-    ----------
-    hosts : sequence of HostPorts
-        The host ports of all tops with this text, if there are several.
-    """
-    match fabric.top:
-        case Top.CORE if not fabric.streaming:
-            says = "the ports of each node lead to that node"
-            yield wired("node ports", says, text, core_ports(fabric, text))
-        case Top.HOST:
-            says = (
-                "each node is given what the host port gives, or gives to its group, a cycle later"
-            )
-            yield wired("control tree", says, text, distributed_wires(fabric, text))
-            ports = hosts or [HostPorts.of_chip(fabric)]
-            # Of loaded tables, it finds words by what is loaded.
-            if not fabric.room:
-                says = ("a word that the host writes, or asks for, is where the address map says, "
-                        "with every edge another")  # fmt: skip
-                check = partial(check_host, fabric, text, ports)
-                yield Claim("host", "all addresses", says, check)
-            says = "the word of the node that is asked comes to the host port"
-            yield wired("read tree", says, text, merged_wires(fabric, text))
+def of_top(fabric: Fabric, text: GateText) -> Iterator[Claim]:
+    """What is proved of the wires of a top, and of what it has once."""
+    if fabric.top is Top.CORE and not fabric.streaming:
+        says = "the ports of each node lead to that node"
+        yield wired("node ports", says, text, core_ports(fabric, text))
     yield from fabric.interface.claims(fabric, text)
 
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 from vcd import VCDWriter
 
-from ..rtl.fabric import Top
 from ..topology import IntArray
 from .accesses import Access, CoreAccess
 from .direct_runs import DirectRuns
 from .gates import WORDS_OUT, Bit, GateText
-from .host import HostPorts
-from .host_access import HostAccess
 from .machine import Machine
 from .memory_runs import MemoryRuns
 from .messages import Run, expected_bits
@@ -44,30 +41,38 @@ def all_runs(fabric: Fabric) -> list[Run]:
     return sorted(found, key=lambda run: program.cycles(run.length, mode=run.mode))
 
 
-def _runs(fabric: Fabric, machine: Machine, ports: HostPorts) -> Runs:
-    """How runs of a fabric are carried out, by its top."""
+def _runs(fabric: Fabric, machine: Machine) -> Runs:
+    """Return the way in which runs of a fabric are carried out."""
     found: Runs | None = fabric.interface.runs(fabric, machine)
     if found:
         return found
     if fabric.streaming:
         return DirectRuns(fabric, Access(fabric, machine))
-    match fabric.top:
-        case Top.HOST:
-            return MemoryRuns(HostAccess(fabric, machine, ports))
     return MemoryRuns(CoreAccess(fabric, machine))
 
 
 class Whole:
-    """The runs of a fabric."""
+    """The runs of a fabric.
 
-    def __init__(self, fabric: Fabric, text: GateText, ports: HostPorts | None = None) -> None:
+    Parameters
+    ----------
+    runs : function of (Fabric, Machine) -> Runs
+        Makes the way in which runs are carried out; by default what the fabric's interface says.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        text: GateText,
+        runs: Callable[[Fabric, Machine], Runs] = _runs,
+    ) -> None:
         self._fabric, program = fabric, fabric.program
         self._all = all_runs(fabric)
         layouts = [program.part(form).layout for form in range(len(program.forms))]
         most = max(layout.send_words(program.flits) for layout in layouts)
         self._sums = Sums(program.topology.nodes * most)
         machine = Machine(fabric, text, self._sums)
-        self._runs = _runs(fabric, machine, ports or HostPorts.of_chip(fabric))
+        self._runs = runs(fabric, machine)
 
     def _batches(self) -> Iterator[tuple[list[Run], int]]:
         """Runs that are carried out at once, and in which variant."""

@@ -360,6 +360,9 @@ class Fabric(wiring.Component):
         layouts: Sequence[Any] = self.layouts if of_host else ()
         if self.tables and of_host:
             layouts = self.tables.host_layouts()
+        behind = self._interface()
+        if of_host:
+            behind = import_module(f"{HOST}.interface").HostProofs()
         interface: Interface = hardware.add_bus(
             build,
             bus,
@@ -367,7 +370,7 @@ class Fabric(wiring.Component):
             flits=self.flits,
             digest=self.digest,
             latencies=self._latencies,
-            behind=Interface() if of_host else self._interface(),
+            behind=behind,
             load_words=self.tables.layout.image_words if self.tables else 0,
         )
         return interface

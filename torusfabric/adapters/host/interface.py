@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from ...contract.interface import Interface
 from ...contract.ports import Protocol, grouped_ports
 from .finders import HostLayout
 
-__all__ = ["PORTS", "SOURCES", "HostInterface"]
+__all__ = ["PORTS", "SOURCES", "HostInterface", "HostProofs"]
 
 #: The folder of the files of benches.
 SOURCES = Path(__file__).parent / "bench" / "files"
@@ -34,8 +34,24 @@ PORTS = grouped_ports(
 )
 
 
+class HostProofs(Interface):
+    """Claims about the host port, and runs through it, whatever stands in front of it."""
+
+    def claims(self, fabric: Any, text: Any) -> Iterable[Any]:
+        """Return the claims about the port, and about the wires between it and nodes."""
+        from .claims import host_claims  # when it is asked for
+
+        return host_claims(fabric, text)
+
+    def runs(self, fabric: Any, machine: Any) -> Any:
+        """Return whole runs whose words go through the port."""
+        from .claims import host_runs  # when it is asked for
+
+        return host_runs(fabric, machine)
+
+
 @dataclass(frozen=True)
-class HostInterface(Interface):
+class HostInterface(HostProofs):
     """A port that serves all nodes.
 
     Parameters

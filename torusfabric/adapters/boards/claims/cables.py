@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from ....proof.gates import Bit, GateModule, GateText, TopInstance, TopInstances
-from ....proof.host import HostPorts
 from ....proof.wiring import Wires
 from ....rtl.links import Link
 from ....rtl.netlist import ROM, Instance, Leaf, Role
+from ...host.claims import HostPorts
 from ..hardware.system import OF_LINKS, RUN, link_port
 
 if TYPE_CHECKING:

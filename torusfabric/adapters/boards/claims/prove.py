@@ -13,7 +13,6 @@ from ....proof.lemmas import (
     STRUCTURE,
     Steps,
     of_modules,
-    of_top,
     of_words,
     whole_runs,
     wired,
@@ -25,6 +24,7 @@ from ....proof.units import link_harnesses, operator_harnesses, operators_of
 from ....proof.whole import Whole
 from ....toolchain.cache import Cache
 from ....verilog.module_text import MemoryRule
+from ...host.claims import host_claims, host_runs
 from ..files import board_kinds, emit_boards
 from ..hardware.link_plan import CABLE
 from .buffers import buffer_harness, receiver_harness
@@ -82,7 +82,9 @@ def _steps(
     yield steps.known(of_words(whole.fabric, whole.text))
     yield from map(steps.known, _of_boards(system, kinds, parts))
     yield from steps.solved([*_by_induction(system, parts, design)])
-    yield steps.known(whole_runs(Whole(whole.fabric, whole.text, *whole.ports), progress))
+    (ports,) = whole.ports
+    runs = partial(host_runs, ports=ports)
+    yield steps.known(whole_runs(Whole(whole.fabric, whole.text, runs), progress))
 
 
 def _text(system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | None) -> GateText:
@@ -102,7 +104,7 @@ def _of_boards(
     for kind, (fabric, text, ports) in zip(kinds, parts, strict=True):
         of_kind = f" of {kind.top}" * (len(kinds) > 1)
         yield wired("link ports" + of_kind, CABLES, text, board_wires(system, text))
-        for lemma in (*of_top(fabric, text, ports), *of_modules(fabric, text)):
+        for lemma in (*host_claims(fabric, text, ports), *of_modules(fabric, text)):
             if lemma.method != STRUCTURE:
                 yield lemma._replace(name=lemma.name + of_kind)
             elif lemma.name not in known:

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..program.timing import DISTRIBUTION
-from ..rtl.arrays import NodeGroups
-from ..rtl.core.memory_port import enable_numbers, suffix
-from ..rtl.distribution import is_by_group, merge_levels
-from ..topology import IntArray
-from .gate_program import GateProgram
-from .gates import Bit, Flop, Gate, GateModule, GateText, cone
-from .messages import Run, own_numbers, received_locations, sent_locations
-from .report import refuted
+from ....program.timing import DISTRIBUTION
+from ....proof.gate_program import GateProgram
+from ....proof.gates import Bit, Flop, Gate, GateModule, GateText, cone
+from ....proof.messages import Run, own_numbers, received_locations, sent_locations
+from ....proof.report import refuted
+from ....rtl.arrays import NodeGroups
+from ....rtl.core.memory_port import enable_numbers, suffix
+from ....rtl.distribution import is_by_group, merge_levels
+from ....topology import IntArray
 
 if TYPE_CHECKING:
-    from ..program import Program
-    from ..rtl import Fabric
+    from ....program import Program
+    from ....rtl import Fabric
 
 __all__ = ["HostPorts", "check_host", "write_enables"]
 

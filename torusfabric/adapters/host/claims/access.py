@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..program.timing import WRITE
-from ..rtl.arrays import NodeGroups
-from ..rtl.core.memory_port import suffix
-from ..topology import IntArray
-from .accesses import Access, Steps
-from .host import write_enables
-from .messages import Run, own_numbers, received_locations, sent_locations
-from .report import refuted
-from .snapshot import Snapshot, copied, holds_words, spread
-from .symbols import UNKNOWN, word
+from ....program.timing import WRITE
+from ....proof.accesses import Access, Steps
+from ....proof.messages import Run, own_numbers, received_locations, sent_locations
+from ....proof.report import refuted
+from ....proof.snapshot import Snapshot, copied, holds_words, spread
+from ....proof.symbols import UNKNOWN, word
+from ....rtl.arrays import NodeGroups
+from ....rtl.core.memory_port import suffix
+from ....topology import IntArray
+from .port import write_enables
 
 if TYPE_CHECKING:
-    from ..rtl import Fabric
-    from .host import HostPorts
-    from .machine import Machine, Override
+    from ....proof.machine import Machine, Override
+    from ....rtl import Fabric
+    from .port import HostPorts
 
 __all__ = ["HostAccess"]
 
