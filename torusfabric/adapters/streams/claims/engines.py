@@ -58,7 +58,7 @@ def section_of(number: str, sections: Sections) -> str:
 
     Examples
     --------
-    >>> from torusfabric..sections import Sections
+    >>> from torusfabric.adapters.streams.sections import Sections
     >>> section_of("begun", Sections(3))
     'begun[1:0]'
     """
