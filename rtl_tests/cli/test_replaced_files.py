@@ -49,6 +49,20 @@ def test_files_of_others_stay(command, tmp_path, monkeypatch, capsys):
         assert path.read_bytes() == made
 
 
+def test_images_replace_images_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    fabric = ["3", "allgather", "--tables", "ram", "--max-flits", "4", "--width", "8"]
+    assert main(["verilog", *fabric, "-o", "out"]) == 0
+    command = ["image", "--fabric", "out/manifest.json", "3", "allgather", "-o", "a.bin"]
+    path = tmp_path / "a.bin"
+    path.write_text("years of work")
+    assert "File a.bin must be missing, or as torusfabric" in check_refused(capsys, *command)
+    assert main([*command, "--force"]) == 0
+    made = path.read_bytes()
+    assert main(command) == 0
+    assert path.read_bytes() == made
+
+
 #: Commands whose files are not compressed, and what these are called.
 PLAIN = {
     "sweep grid.toml -o": ("Results", "rows.jsonl"),

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
-#: How all images begin.
-IMAGE = b"TFI\x01"
+#: How images of every version begin.
+IMAGE = b"TFI"
 
 
 def add_commands(commands: Commands) -> None:
