@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..contract.claims import Claim
 from ..errors import InputError
-from ..rtl.fabric import Top
 from ..rtl.netlist import Role
 from ..toolchain import tools
 from ..toolchain.cache import Cache
 from ..toolchain.public import public
 from ..verilog import emit
 from .gates import read_gates
-from .lemmas import Steps, of_modules, of_top, of_words, whole_runs
+from .lemmas import Steps, of_modules, of_words, whole_runs
 from .report import ModuleProof, Proof, Refuted, refuted
 from .solver import Harness
 from .units import link_harnesses, operator_harnesses, operators_of
@@ -84,7 +83,7 @@ def prove(
 
 def check_provable(fabric: Fabric) -> None:
     """Raise the errors of `prove` unless it can be proved, by tools that there are."""
-    if fabric.room and fabric.top is Top.STREAM and fabric.program.any_root:
+    if fabric.room and fabric.core.concurrent and fabric.program.any_root:
         raise InputError("Root must be fixed for streams with loaded tables to be proved, not any")
     for operator in fabric.operator_unit.operators if fabric.operator_unit else ():
         if operator.proof is None or operator.latency or not operator.associative:
@@ -121,7 +120,7 @@ def _steps(
     if fabric.room:
         says = "all modules but tables and the loader are the same whatever is loaded"
         yield steps.known(Claim("text", "comparison", says, partial(check_same, written, design)))
-    yield from map(steps.known, of_top(fabric, text))
+    yield from map(steps.known, fabric.interface.claims(fabric, text))
     yield from map(steps.known, of_modules(fabric, text))
     yield from steps.solved([*_by_induction(fabric, design)])
     yield steps.known(whole_runs(whole, progress))
@@ -139,7 +138,7 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
     yield from ASSUMPTIONS
     if fabric.room:
         yield from OF_LOADED
-        if fabric.top is not Top.STREAM:
+        if fabric.shared_port:
             yield "The host port finds by the table of blocks what the address map says."
     if "reset_run" in fabric.netlist.single_nets:
         yield "Nobody ends a run early."
@@ -150,7 +149,7 @@ def _conclusion(fabric: Fabric) -> str:
     """What follows, in words."""
     chosen = ", whichever mode, length, root and operator it is with," * fabric.program.any_length
     where = "then holds what the collective brings it where the address map says"
-    if fabric.top is Top.STREAM:
+    if fabric.core.concurrent:
         where = "is unloaded what the collective brings it, while other runs go on"
     if fabric.streaming:
         where = "has received what the collective brings it in the cycles that the manifest says"

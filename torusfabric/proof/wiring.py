@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..rtl.arrays import Instance
 
-__all__ = ["Wires", "check_arrivals", "check_words", "compared", "core_ports", "distributed_wires",
+__all__ = ["Wires", "check_arrivals", "check_words", "compared", "distributed_wires",
            "merged_wires", "stream_control_wires"]  # fmt: skip
 
 #: Instances and ports, with what is wired to them and what should be.
@@ -30,10 +30,6 @@ Wires: TypeAlias = Iterator[tuple[str, str, list[Bit | None], list[Bit]]]
 
 #: The inputs of the host port, which ports of the top, or registers behind a bus, drive.
 HOST = ("start", "busy", "host_we", "host_node", "host_addr", "host_wdata")
-
-#: The ports of a node that has memories, less its number.
-PORTS = ("write_bank", "write_address", "write_data", "write_enable", "read_bank", "read_address",
-         "read_data")  # fmt: skip
 
 
 def check_words(text: GateText, width: int) -> int:
@@ -164,16 +160,6 @@ def _named(text: GateText, bit: Bit | None) -> str:
         if bit in bits:
             return f"{name}[{bits.index(bit)}]"
     return "nothing" if bit is None else f"the constant {bit}"
-
-
-def core_ports(fabric: Fabric, text: GateText) -> Wires:
-    """Yield the ports of the memories of each node of a core: they lead to that node."""
-    for endpoint in fabric.netlist.having(Role.ENDPOINT):
-        pins = text.instances[endpoint.name].pins
-        for port in PORTS:
-            name = f"{port}_{endpoint.node}"
-            if name in text.nets and port in pins:
-                yield endpoint.name, port, [*pins[port]], text.nets[name][: len(pins[port])]
 
 
 #: The outputs of the tree of readiness, each with the inputs from which it follows.

@@ -51,7 +51,7 @@ def manifest(
         "manifest_version": MANIFEST_VERSION,
         "top": fabric.prefix + TOP,
         "prefix": fabric.prefix,
-        "interface": (fabric.bus or fabric.top).value,
+        "interface": str(fabric.bus or fabric.top),
         "files": files,
         "modules": list(modules),
         "ports": port_facts(fabric.netlist),

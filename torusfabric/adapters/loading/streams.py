@@ -24,12 +24,12 @@ from ...rtl.core import Core
 from ...rtl.memories import address_width, fitting
 from ...rtl.modules import Leaf
 from ...rtl.netlist import Role
-from ...rtl.top import Clocks
 from ..streams.commands import CommandShape
 from ..streams.control import StreamControl
 from ..streams.engine import Engine, EngineShape
 from ..streams.hardware import NETS, StreamTop
 from ..streams.loader import Loader
+from ..streams.options import Clocks
 from ..streams.packets import OWN, Packets
 from ..streams.run_facts import RunFacts
 from ..streams.sections import Sections, levels
