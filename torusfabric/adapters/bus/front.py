@@ -80,4 +80,5 @@ class BusFront(Front):
         for name, make in modules.items():
             if bursts or name != "bus_windows":
                 add_single(net, name, Role.BUS, make)
-        return built._replace(interface=BusInterface(bus, registers, latencies, built.interface))
+        behind, stride = built.interface, self.layouts[0].flits
+        return built._replace(interface=BusInterface(bus, registers, latencies, behind, stride))

@@ -7,14 +7,13 @@ from ...errors import InputError
 from ...rtl.flit_rows import AUTO
 from ...rtl.front import Built, Front
 from ..host.finders import host_layouts
-from ..host.interface import HostInterface, HostProofs
 from ..streams.options import Clocks
 from ..streams.run_port import add_run_port
 from .hardware import SHOWN, Loading
-from .interface import StreamInterface
+from .interface import LoadedHost, LoadedHostProofs, LoadedStreams
 from .loader import WORDS
 from .requests import choices_by_command
-from .streams import LoadedStreams
+from .streams import LoadedStreamTop
 
 __all__ = ["LoadedFront"]
 
@@ -63,7 +62,7 @@ class LoadedFront(Front):
         core, tables, for_bus = self.core, self.tables, self._for_bus
         build, latency = core.build, 0
         if tables.room.streams:
-            top = LoadedStreams(tables, core, self._clocks, self._timeout, has_run_port=for_bus)
+            top = LoadedStreamTop(tables, core, self._clocks, self._timeout, has_run_port=for_bus)
             routers = top.add()
         else:
             routers, latency = tables.add_host(core)
@@ -78,9 +77,10 @@ class LoadedFront(Front):
         core, layouts, for_bus = self.core, self.layouts, self._for_bus
         if self.tables.room.streams:
             clocks = self._clocks, core.beat
-            return StreamInterface(core.program, core.width, *clocks, has_run_port=for_bus)
+            facts = self.tables, core.program, core.width, *clocks
+            return LoadedStreams(*facts, has_run_port=for_bus)
         if for_bus:
-            return HostProofs()
+            return LoadedHostProofs(self.tables)
         of_modes = [layouts[mode.first] for mode in core.program.modes]
         latencies = {"read_latency": read_latency, "write_latency": self.write_latency}
-        return HostInterface(of_modes, latencies)
+        return LoadedHost(self.tables, of_modes, latencies)

@@ -42,7 +42,7 @@ from .requests import choices_of, last_flit
 if TYPE_CHECKING:
     from .hardware import Loading
 
-__all__ = ["LoadedStreams"]
+__all__ = ["LoadedStreamTop"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,7 +332,7 @@ class LoadedControl(StreamControl):
         return last_flit(m, self._layout, form, self.value("last"), go)
 
 
-class LoadedStreams(StreamTop):
+class LoadedStreamTop(StreamTop):
     """Takes the parts of streams into the netlist of a core whose tables are loaded."""
 
     modules = LoadedLoader, LoadedUnloader
