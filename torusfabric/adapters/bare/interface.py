@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,13 @@ class BareInterface(Interface):
     ports = PORTS
 
     @property
+    def delivers(self) -> str:  # type: ignore[override]
+        """What every node does with the words that a run brings it."""
+        if self._direct:
+            return "has received what the collective brings it in the cycles that the manifest says"
+        return super().delivers
+
+    @property
     def _direct(self) -> bool:
         """True without memories."""
         return is_direct(self.program)
@@ -117,3 +125,15 @@ class BareInterface(Interface):
         """Return what drives the ports."""
         source = "direct.py" if self._direct else "memories.py"
         return {"fabric_port.py": SOURCES / source, "direct_port.py": "direct_port.py"}
+
+    def claims(self, fabric: Any, text: Any) -> Iterable[Any]:
+        """Return the claim about the wires of ports to memories."""
+        from .claims import port_claims  # when it is asked for
+
+        return port_claims(fabric, text)
+
+    def runs(self, fabric: Any, machine: Any) -> Any:
+        """Return whole runs whose words go through the ports."""
+        from .claims import port_runs  # when it is asked for
+
+        return port_runs(fabric, machine)
