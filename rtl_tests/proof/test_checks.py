@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from netlist_mutants import LATE, OPERAND, ROM_BIT, STUCK, SWAPPED, mutations, with_netlist
 
+from torusfabric.adapters.loading.claims import check_same
 from torusfabric.adapters.streams.claims.tables import check_tables
 from torusfabric.proof.alike import alike
 from torusfabric.proof.gate_program import GateProgram
 from torusfabric.proof.gates import Gate, GateModule, Ram, read_gates
 from torusfabric.proof.lemmas import of_modules, of_words
-from torusfabric.proof.prove import check_same
 from torusfabric.proof.report import Refuted
 from torusfabric.proof.solver import solve
 from torusfabric.proof.symbols import UNKNOWN

@@ -3,13 +3,13 @@
 import pytest
 from fabrics import build_fabric, choose_jobs, draw_words
 from helpers import few
+from host_driver import HostDriver
 
 from torusfabric.adapters.host.front import HostFront
 from torusfabric.adapters.loading.front import LoadedFront
 from torusfabric.adapters.loading.hardware import make_tables
 from torusfabric.rtl.fabric import Fabric
 from torusfabric.simulation.engines import AmaranthEngine
-from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 
 #: Fabrics by flits and by rows, in rounds, of any length, with sums, with several modes and forms.
 FABRICS = [
@@ -43,8 +43,8 @@ def test_the_next_run_is_right_whenever_one_is_ended(topology, names, options):
     design, most = engine.design, program.cycles(jobs[0].length, mode=jobs[0].mode)
 
     async def testbench(ctx):
-        clock = Clock(ctx, design)
-        driver = HostDriver(ctx, clock, fabric, design)
+        driver = HostDriver(ctx, fabric, design)
+        clock = driver.clock
         for edge in range(1, most):
             job = jobs[edge % len(jobs)]
             words, expected, receives = draw_words(fabric, job, seed=edge)

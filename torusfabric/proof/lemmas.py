@@ -19,12 +19,7 @@ from .routers import check_routers
 from .solver import Harness, solve
 from .units import bit_classes
 from .whole import Whole
-from .wiring import (
-    Wires,
-    check_arrivals,
-    check_words,
-    compared,
-)
+from .wiring import Wires, check_arrivals, check_words, compared
 
 if TYPE_CHECKING:
     from ..rtl import Fabric

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...contract.claims import Claim
 from ...contract.interface import Interface
 from ...contract.ports import Protocol, grouped_ports
 from ...program import Program
@@ -67,6 +66,13 @@ class BareInterface(Interface):
     ports = PORTS
 
     @property
+    def delivers(self) -> str:  # type: ignore[override]
+        """What every node does with the words that a run brings it."""
+        if self._direct:
+            return "has received what the collective brings it in the cycles that the manifest says"
+        return super().delivers
+
+    @property
     def _direct(self) -> bool:
         """True without memories."""
         return is_direct(self.program)
@@ -112,13 +118,19 @@ class BareInterface(Interface):
         del top, title
         return {ADDRESS_MAP: json.dumps(core_address_map(self.program)) + "\n"}
 
-    def claims(self, fabric: Any, text: Any) -> Iterable[Claim]:
-        """Return the claim about the ports of memories, if there are any."""
-        from .claims import port_claims  # when it is asked for
-
-        return () if self._direct else port_claims(fabric, text)
-
     def bench(self) -> dict[str, str | Path]:
         """Return what drives the ports."""
         source = "direct.py" if self._direct else "memories.py"
         return {"fabric_port.py": SOURCES / source, "direct_port.py": "direct_port.py"}
+
+    def claims(self, fabric: Any, text: Any) -> Iterable[Any]:
+        """Return the claim about the wires of ports to memories."""
+        from .claims import port_claims  # when it is asked for
+
+        return port_claims(fabric, text)
+
+    def runs(self, fabric: Any, machine: Any) -> Any:
+        """Return whole runs whose words go through the ports."""
+        from .claims import port_runs  # when it is asked for
+
+        return port_runs(fabric, machine)

@@ -64,7 +64,7 @@ class BusInterface(Interface):
     ) -> None:
         self.bus, self.registers, self._stride = bus, registers, stride
         self.latencies, self._behind = latencies, behind
-        self.ports = behind.ports
+        self.ports, self.delivers = behind.ports, behind.delivers
 
     def members(self) -> Mapping[str, Any]:
         """Return the members that stand for ports of nodes."""

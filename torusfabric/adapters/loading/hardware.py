@@ -111,6 +111,13 @@ class Loading:
         """The bits of tables."""
         return self.image.layout
 
+    @property
+    def proofs(self) -> Any:
+        """What is proved of a fabric with these tables."""
+        from . import claims  # when it is asked for
+
+        return claims
+
     def host_layouts(self) -> tuple[HostLayout, ...]:
         """Return where the host finds words, whatever is loaded."""
         return (host_layout(self.layout),)

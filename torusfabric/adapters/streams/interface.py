@@ -70,6 +70,7 @@ class StreamInterface(Interface):
         True if registers start runs.
     """
 
+    delivers = "is unloaded what the collective brings it, while other runs go on"
     kernel = Path(__file__).parent / "drive" / "streams.cc"
 
     def __init__(
