@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import natural, positive
 from ..topology import IntArray, faults_within
-from .execute import Run, carry_out
+from .execute import Machine, Run
 from .fields import Memory
 from .mode import Form, Mode, Range, block_flits
 
@@ -384,7 +384,9 @@ class Program:
         if self.operators and words.dtype.kind == "i" and width <= 64:
             # As operators take them: without a sign, and no wider than they may be.
             sent = words.astype(np.uint64) & np.uint64((1 << width) - 1)
-        return carry_out(self, number, sent, run, width).astype(words.dtype, copy=False)
+        machine = Machine(self, number, sent, run, width)
+        machine.run()
+        return machine.received().astype(words.dtype, copy=False)
 
     def _require_words(self, words: np.ndarray, count: int) -> None:
         """Refuse what nodes send if it is not an integer for each word of each node."""
