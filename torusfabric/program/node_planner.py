@@ -282,7 +282,7 @@ def plan_node(
             least=least,
             sources=sources,
             departure=departure,
-            departure_skew=tuple(timing.skew) if adds else (),
+            departure_skew=skew,
         ),
         points=points,
         memories=memories_of(ports.tolist(), len(memories) - received),

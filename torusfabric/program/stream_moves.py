@@ -41,7 +41,7 @@ class _Streams(NamedTuple):
     ----------
     depth : ndarray of int, shape (nodes, memories)
     late : ndarray of int, shape (nodes, ports)
-        As of `Loop.streams`.
+        As of `Loop.departure_skew`.
     located : ndarray of int, shape (2, nodes, chunks), or None
         Memory and slot of the chunks that nodes receive; None where chunk k lies in memory k.
     links : int
@@ -91,8 +91,8 @@ def stream_moves(request: Request, trees: SumTrees | None = None) -> Moves:
             pause=round_pause(np.array([row.links])),
             blocks=np.ones(1, int),
             sources=row.sources,
-            departure=np.zeros((1, topology.ports), int),
-            streams=row.late,
+            departure=np.zeros((request.schedule.round_count, topology.ports), int),
+            departure_skew=row.late,
         ),
         points=points,
         memories=row.memories,

@@ -255,16 +255,11 @@ class Timing:
         cycles : int
             Of all links on the way.
         node : int
-            The sender, which matters where a loop streams.
+            The sender.
         """
-        loop = self.loop
-        if loop.streams is not None:
-            slot = int(loop.streams[node, port])
-        else:
-            first = int(starts(loop.duration(self.flits))[loop.departure[step, port]])
-            skew = loop.departure_skew[port] if loop.departure_skew else 0
-            slot = first + skew
-        return self.run_setup + slot + SETTING + cycles
+        row = self.loop.departure[step, port]
+        slot = starts(self.loop.duration(self.flits))[row] + self.loop.departure_skew[node, port]
+        return self.run_setup + int(slot) + SETTING + cycles
 
 
 def starts(duration: IntArray) -> IntArray:
