@@ -260,10 +260,10 @@ def _compile_one(request: Request) -> Program:
 def _plan_moves(request: Request, trees: SumTrees | None) -> Moves:
     """Plan the moves by the form of the schedule; a planner is imported when it is needed."""
     schedule, sums = request.schedule, bool(request.operators)
-    if trees is not None or (isinstance(schedule, Pattern) and schedule.streams):
-        from .stream_moves import stream_moves
+    if trees is not None:
+        from .tree_moves import tree_moves
 
-        return stream_moves(request, trees)
+        return tree_moves(request, trees)
     if isinstance(schedule, Table | SumTable):
         if sums:
             from .sum_planner import plan_sums
@@ -277,7 +277,7 @@ def _plan_moves(request: Request, trees: SumTrees | None) -> Moves:
 
         return sum_moves(request)
     slow = isinstance(schedule.topology, Faulty) and schedule.topology.slow_links
-    if isinstance(schedule, Pattern) and not (sums or slow or request.any_root):
+    if isinstance(schedule, Pattern) and not (schedule.streams or sums or slow or request.any_root):
         from .block_moves import block_moves
 
         return block_moves(request)
