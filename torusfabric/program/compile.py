@@ -1,4 +1,8 @@
-"""`compile`: the program of a schedule."""
+"""`compile`: the program of a schedule.
+
+Modules that only some programs need are imported where they are used: a small program is compiled
+in less time than they take.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +30,9 @@ from ..schedule.sum_trees import SumTrees, sum_trees
 from ..toolchain.public import public
 from ..toolchain.values import flag, is_several, natural, shown
 from ..topology import Faulty, require_alike, shared_network
-from .counts import estimated_luts
 from .fields import Order
-from .lift import lift
 from .mode import Range
 from .moves import Moves, Request, program_of
-from .operator_demands import obey_operators
-from .serving import compared_lengths, cycles_at, ranges_of, spared
 
 if TYPE_CHECKING:
     from .program import Program
@@ -142,10 +142,16 @@ def _compile_for_beats(
     # Each form is a mode while it is seen to that nodes agree.
     modes, program = program.served, replace(program, barrier=barrier, served=())
     if program.operators:
+        from .operator_demands import obey_operators
+
         program = obey_operators(program)
     program = replace(program, served=modes)
-    served = (ranges_of(mode.forms, program.flits) for mode in program.modes if modes)
-    return replace(program, served=tuple(served))
+    if not modes:
+        return program
+    from .serving import ranges_of
+
+    served = tuple(ranges_of(mode.forms, program.flits) for mode in program.modes)
+    return replace(program, served=served)
 
 
 def _compile(schedule: _Schedules, demands: _Demands) -> Program:
@@ -157,6 +163,8 @@ def _compile(schedule: _Schedules, demands: _Demands) -> Program:
             f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
         )
     if isinstance(schedule, Lifted):
+        from .lift import lift
+
         return lift(_compile(schedule.part, demands), schedule)
     if schedule.collective.axes is not None:
         raise InputError(
@@ -347,6 +355,9 @@ def _needed(each: Sequence[Sequence[Program]], most: int) -> list[Program]:
 
     Those for the shortest lengths come first.
     """
+    from .counts import estimated_luts
+    from .serving import compared_lengths, cycles_at, ranges_of, spared
+
     programs = [program for one in each for program in one]
     if len(programs) > len(each):
         lengths, ends = compared_lengths(most), np.cumsum([0, *map(len, each)]).tolist()

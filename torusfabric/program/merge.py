@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from .program import Program
 
-__all__ = ["merge", "mode_alone"]
+__all__ = ["merge"]
 
 #: What it is worth to share an input of an out-port, or a memory; and what each reader costs that
 #: only one of two injection ports has, a choice between words of different memories, and an
@@ -122,24 +122,6 @@ def merge(programs: Sequence[Program]) -> Program:
         offset_variant_of=of_offsets,
         parts=tuple(programs),
     )
-
-
-def mode_alone(program: Program, mode: int) -> Program:
-    """What a mode would be alone, with all its forms.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> broadcasts = [tf.plan("9", "broadcast", trees=trees) for trees in (1, 2)]
-    >>> program = tf.compile([tf.plan("9", "allgather"), broadcasts], max_flits=64)
-    >>> [len(mode_alone(program, mode).forms) for mode in (0, 1)]
-    [1, 2]
-    """
-    chosen = program.modes[mode]
-    parts = [program.part(chosen.first + number) for number in range(len(chosen.forms))]
-    if len(parts) == 1:
-        return parts[0]
-    return replace(merge(parts), served=(chosen.ranges,))
 
 
 def _renamed(

@@ -153,11 +153,6 @@ class Timing:
         return max(self.write_delay - EARLY_START - self.run_setup, 0)
 
     @property
-    def spare(self) -> int:
-        """Cycles from the write of what the host wrote last, just before, to the first read."""
-        return self.hold + self.run_setup + EARLY_START - self.write_delay
-
-    @property
     def cycles(self) -> int:
         """Clock edges from the begin of a run to done."""
         return self.run_setup + self.loop.slots(self.flits) + self.drain
