@@ -136,8 +136,8 @@ class Machine:
     ) -> None:
         self.hold = hold
         # What the host sees is that of the form alone; memories and sources are the common ones.
-        number = program.form_of(mode, run.length, run.root)
-        self.part, self.form, self.mode = program.part(number), program.forms[number], mode
+        self.number = program.form_of(mode, run.length, run.root)
+        self.part, self.form = program.part(self.number), program.forms[self.number]
         self.program, self.width = program, width
         self.length, self.root, operator = run
         # Words that change nothing pass the operators of other forms.
@@ -179,7 +179,7 @@ class Machine:
     def _addresses(self, *, received: bool) -> IntArray:
         """Where the words of the host lie among those of all memories; -1 for none."""
         memory, address = word_addresses(
-            self.program, received=received, mode=self.mode, length=self.length, root=self.root
+            self.program, received=received, form=self.number, length=self.length, root=self.root
         )
         return np.where(address >= 0, self.first[memory] + address, -1)
 

@@ -20,7 +20,8 @@ import numpy as np
 from ..topology import IntArray
 
 __all__ = ["ACTIONS", "IDLE", "NEUTRAL", "Action", "Duty", "Field", "Holder", "Loop", "Memory",
-           "Order", "Point", "Source", "Sources", "Stage", "memories_of",
+           "Order", "Point", "Source", "Sources", "Stage", "first_own",
+           "memories_of",
            "number_equal"]  # fmt: skip
 
 
@@ -299,6 +300,11 @@ class Memory:
 def memories_of(ports: Iterable[int], own: int) -> tuple[Memory, ...]:
     """A memory for what comes by each of some in-ports, and so many for what the node sends."""
     return (*(Memory((port,)) for port in ports), *(Memory((), own=True) for _ in range(own)))
+
+
+def first_own(memories: Sequence[Memory]) -> int:
+    """Return the number of the first memory that the host writes; those of others come before."""
+    return sum(not memory.own for memory in memories)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

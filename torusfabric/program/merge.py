@@ -32,6 +32,7 @@ from .fields import (
     Memory,
     Point,
     Sources,
+    first_own,
     number_equal,
 )
 
@@ -217,7 +218,7 @@ def _join_memories(
         for number, memory in enumerate(program.memories):
             kind: Hashable = memory.ports
             if memory.own:
-                kind = layout, number - _first_own(program)
+                kind = layout, number - first_own(program.memories)
             key = memory.own, kind
             used[key] = used.get(key, -1) + 1
             at = known.setdefault((key, used[key]), len(joint))
@@ -231,16 +232,11 @@ def _join_memories(
     return joint, all_numbers, all_layouts
 
 
-def _first_own(program: Program) -> int:
-    """The first memory that the host writes."""
-    return next(number for number, memory in enumerate(program.memories) if memory.own)
-
-
 def send_layout(program: Program) -> Hashable:
     """Where the host's words lie that a node sends; equal where all lie at the same addresses."""
     mapped, layout = program.form.send_map, program.layout
     facts = program.schedule.chunks, layout.part_chunks, layout.send_parts, layout.in_shares
-    tables = [mapped.memory - _first_own(program), mapped.base]
+    tables = [mapped.memory - first_own(program.memories), mapped.base]
     tables += [table for each in mapped.coordinates for table in (each.at, each.of)]
     groups = tuple(program.groups.ports) if mapped.coordinates else ()
     return facts, groups, *((table.shape, table.tobytes()) for table in tables)

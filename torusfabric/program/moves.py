@@ -243,7 +243,6 @@ def program_of(request: Request, moves: Moves) -> Program:
         any_length=any_length,
         beat=request.beat,
         any_root=request.any_root,
-        by_offset=request.any_root,
         known_by=moves.known_by,
     )
     return Program(

@@ -451,19 +451,13 @@ class Program:
     def digest(self) -> str:
         """A name for the content: hexadecimal SHA-256 over everything that hardware is made of."""
         digest = hashlib.sha256()
-        _update(digest, (self.topology.to_entry(), self.flits, self.any_length))
+        _update(digest, (self.topology.to_entry(), self.flits, self.any_length, self.barrier))
         _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
-        if self.barrier:
-            _update(digest, ("barrier",))
-        if self.served:
-            _update(digest, ("served", *self.served))
-        if self.roots:
-            _update(digest, ("roots", *self.roots))
+        _update(digest, (self.served, self.roots))
         for form in self.forms:
-            _update(digest, (form.any_root, form.by_offset, form.write_delay, form.loop))
-            _update(digest, (tuple(map(str, form.operators)), form.schedule.collective.to_json()))
-            if form.beat > 1:
-                _update(digest, ("beat", form.beat))
+            facts = (form.any_root, form.by_offset, form.beat, form.write_delay, form.loop)
+            _update(digest, (*facts, tuple(map(str, form.operators))))
+            _update(digest, form.schedule.collective.to_json())
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:

@@ -104,12 +104,6 @@ class RoundPlan(NamedTuple):
     skew: IntArray | int = 0
     known_by: str = "round and address"
 
-    @property
-    def first_sent(self) -> int:
-        """The number of the first memory of what a node sends."""
-        own = [memory.own for memory in self.memories]
-        return own.index(True) if True in own else len(own)
-
 
 class Record:
     """What lies in the memories of all nodes, and what they have done so far.

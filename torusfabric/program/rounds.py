@@ -25,7 +25,7 @@ from ..errors import InputError
 from ..schedule import Pattern
 from .address_map import AddressMap
 from .any_root import bank_sent_blocks, give_chunks_memories
-from .fields import IDLE, NEUTRAL, Action, Loop, Order, Sources, memories_of
+from .fields import IDLE, NEUTRAL, Action, Loop, Order, Sources, first_own, memories_of
 from .mode import CycleCost
 from .moves import Moves, Points, Request, join_nodes, slot_words
 from .passing import passing_plan, tree_plan
@@ -101,16 +101,16 @@ def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
         the next, and need no pause: what leaves a node in a row came in the one before.
     """
     topology, layout, block = request.topology, request.schedule.layout, request.block
-    parts, chunks = layout.send_parts, layout.part_chunks
+    parts, chunks, own = layout.send_parts, layout.part_chunks, first_own(plan.memories)
     if request.any_root and request.schedule.collective.personal:
         # A node keeps what it sends as node 0 does, by the offsets of destinations from it.
         plan, memory, slot = bank_sent_blocks(plan)
         memory, base = (x.reshape(1, -1, chunks) for x in (memory, slot * block))
         send_map = AddressMap.by_offset(memory, base, topology, ahead=True)
-    elif plan.first_sent < plan.depth.shape[1] - 1:
-        send_map = AddressMap.chunk_by_chunk(plan.first_sent, chunks)
+    elif own < plan.depth.shape[1] - 1:
+        send_map = AddressMap.chunk_by_chunk(own, chunks)
     else:
-        send_map = AddressMap.in_sequence(plan.first_sent, parts, chunks, block)
+        send_map = AddressMap.in_sequence(own, parts, chunks, block)
     round_of, begin, end = _cut(plan)
     ends = np.append(np.diff(round_of) > 0, True)
     injections, reads = _reads(plan, round_of, begin)

@@ -15,7 +15,7 @@ from ...contract.cut import Cut
 from ...errors import InputError
 from ...program import Program
 from ...program.fields import Stage
-from ...program.host_words import form_addresses
+from ...program.host_words import word_addresses
 from ...topology import IntArray
 from ..arrays import Fixed, Numbers, OneOf, Part, Slice, Source
 from ..assembly import Assembly
@@ -346,14 +346,13 @@ class Core:
         bank, address : ndarray of int, shape (nodes, words)
             The address is -1 where a node has no such word.
         """
-        length, root = chosen.get("length"), chosen.get("root") or 0
+        root = chosen.get("root") or 0
         if form is None:
             form = self.program.form_of(**chosen)
-        if length is None or words is None:
-            length = self.program.length_of(length)
-        located = form_addresses(
-            self.program, form, length, root, received=received, nodes=self.nodes, words=words
-        )
+        located = word_addresses(
+            self.program, received=received, form=form, length=chosen.get("length"), root=root,
+            nodes=self.nodes, words=words,
+        )  # fmt: skip
         memory, address = np.broadcast_arrays(*located)
         if not isinstance(self.rows, SplitRows):
             return memory, address
