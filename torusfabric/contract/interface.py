@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .assertions import Assertion
-from .claims import Claim
-from .ports import Port
-from .registers import RegisterMap
+if TYPE_CHECKING:
+    from .assertions import Assertion
+    from .claims import Claim
+    from .ports import Port
+    from .registers import RegisterMap
 
 __all__ = ["Interface"]
 

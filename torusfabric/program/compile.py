@@ -26,7 +26,6 @@ from ..schedule import (
     SumTable,
     Table,
 )
-from ..schedule.sum_trees import SumTrees, sum_trees
 from ..toolchain.public import public
 from ..toolchain.values import flag, is_several, natural, shown
 from ..topology import Faulty, require_alike, shared_network
@@ -35,6 +34,7 @@ from .mode import Range
 from .moves import Moves, Request, program_of
 
 if TYPE_CHECKING:
+    from ..schedule.sum_trees import SumTrees
     from .program import Program
 
 __all__ = ["compile", "versions"]
@@ -261,7 +261,10 @@ def _compile_one(request: Request) -> Program:
             from ..analysis.check import check  # a schedule may have been checked for others
 
             check(schedule)
-        trees = sum_trees(schedule)
+        if request.operators:
+            from ..schedule.sum_trees import sum_trees
+
+            trees = sum_trees(schedule)
     return program_of(request, _plan_moves(request, trees))
 
 

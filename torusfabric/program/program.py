@@ -16,7 +16,6 @@ from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import natural, positive
 from ..topology import IntArray, faults_within
-from .execute import Machine, Run
 from .fields import Memory
 from .mode import Form, Mode, Range, block_flits
 
@@ -372,6 +371,8 @@ class Program:
         >>> program.execute(np.arange(9)[:, None])[4]
         array([0, 1, 2, 3, 4, 5, 6, 7, 8])
         """
+        from .execute import Machine, Run  # which hardware does without
+
         number, words = self.mode_number(mode), np.asarray(words)
         chosen = self.modes[number]
         run = Run(self.length_of(length), self.root_of(number, root), chosen.operator_of(operation))

@@ -18,9 +18,7 @@ from ..program.mode import Range
 from ..rtl.fabric import Fabric
 from ..topology import Faulty, Topology
 from .design import MANIFEST, TEXT
-from .flows import Flow, flow_files
 from .ports import port_facts
-from .templates import template_files
 
 __all__ = ["BENCH", "TOP", "as_json", "bench_files", "files_beside", "interface",
            "manifest"]  # fmt: skip
@@ -206,7 +204,7 @@ def files_beside(
     *,
     command: str,
     title: str,
-    flow: Flow | None = None,
+    flow: str | None = None,
     templates: bool = False,
 ) -> dict[str, str]:
     """The texts of all files but that of the modules, by their names.
@@ -226,8 +224,12 @@ def files_beside(
     texts = dict(fabric.interface.files(said["top"], title))
     texts |= bench_files(Bench(fabric.interface.bench(), said["top"]))
     if flow is not None:
-        texts |= flow_files(flow, fabric, said, title)
+        from .flows import Flow, flow_files
+
+        texts |= flow_files(Flow(flow), fabric, said, title)
     if templates:
+        from .templates import template_files
+
         texts |= template_files(said, fabric.interface)
     return texts | {MANIFEST: as_json(said | {"files": [TEXT, *texts]})}
 
