@@ -157,7 +157,9 @@ class Machine:
             self.variant = program.variant_at[groups.members[0, offset]]
         depth = program.depth.max(axis=0)
         self.first = np.cumsum(depth) - depth
-        self.pitch = np.array([self.loop.pitch_of(k) for k in range(len(program.memories))])
+        memories, flits = np.ogrid[: len(program.memories), : self.loop.flits]
+        #: By memory and flit, how far the flit lies from the first one of its block.
+        self.within = program.within_blocks(number, memories, flits)
         # One word more, for what is read where nothing is.
         shape = (topology.nodes, int(depth.sum()) + 1)
         self.memory = np.zeros(shape, words.dtype)
@@ -305,7 +307,7 @@ class Machine:
         base, memory = self._of_nodes(base_of, at.row), self._of_nodes(memory_of, at.row)
         there = (base >= 0) & (memory >= 0) & (at.block < self.loop.blocks[at.row])
         number = np.maximum(memory, 0)
-        within = at.block * self.loop.flits + at.flit * self.pitch[number]
+        within = at.block * self.loop.flits + self.within[number, at.flit]
         address = np.where(there, self.first[number] + base + within, -1)
         word = np.take_along_axis(self.memory, address, axis=1)
         word = self.hold(Holder.READER, cycle, word, self.nodes[:, None], base_of.numbers)
@@ -326,7 +328,7 @@ class Machine:
                 node, point = np.nonzero((base >= 0) & (taps == tap))
                 memory = base_of.numbers[point]
                 source = self._of_nodes(source_of, at.row)[node, point]
-                within = at.block * self.loop.flits + at.flit * self.pitch[memory]
+                within = at.block * self.loop.flits + self.within[memory, at.flit]
                 address = self.first[memory] + base[node, point] + within
                 word = self.hold(Holder.MEMORY, cycle, sources[node, source], node, memory)
                 self.memory[node, address] = word

@@ -191,7 +191,7 @@ class Fabric(wiring.Component):
         self.timeout = natural("Timeout", timeout, most=MOST_TIMEOUT)
         check_top(program, self.top, bus=bool(self.bus), clocks=self.clocks, timeout=self.timeout)
         self.empty = flag("Empty", empty)
-        self.tables = self._loaded_tables(program, tables)
+        self.tables = self._loaded_tables(program, tables, beat)
         self.room = self.tables and self.tables.room
         if self.tables:
             self.program = program = self.tables.program
@@ -219,7 +219,7 @@ class Fabric(wiring.Component):
         if self.top is Top.CORE:
             self.node = self._ports_of_nodes()
 
-    def _loaded_tables(self, program: Program, tables: Any) -> Any:
+    def _loaded_tables(self, program: Program, tables: Any, beat: int | str) -> Any:
         """Return the tables that are loaded, None if they are fixed.
 
         Raises
@@ -235,7 +235,7 @@ class Fabric(wiring.Component):
             raise InputError(f"Tables must be rom for a fabric with the top {self.top}, not ram")
         make = import_module(f"{LOADING}.hardware").make_tables
         streams = self.top is Top.STREAM
-        return make(program, tables, self.width, streams=streams, empty=self.empty)
+        return make(program, tables, self.width, beat, streams=streams, empty=self.empty)
 
     def __reduce__(self) -> tuple[Callable[..., Fabric], tuple[Program]]:
         """A fabric is pickled as what it is made from, and made anew: hardware is functions."""
@@ -259,11 +259,11 @@ class Fabric(wiring.Component):
 
     def _by_beats(self, program: Program, beat: int | str) -> tuple[int, Program]:
         """The flits of a word of a port, and the program for it."""
-        beat = beat if isinstance(beat, str) and beat == AUTO else natural("Beat", beat)
-        if (self.room or self.top is not Top.STREAM) and beat in (1, AUTO):
-            return 1, program
         if self.room:
-            raise InputError(f"Beat must be 1 for tables that are loaded, not {beat}")
+            return self.room.beat, program
+        beat = beat if isinstance(beat, str) and beat == AUTO else natural("Beat", beat)
+        if self.top is not Top.STREAM and beat in (1, AUTO):
+            return 1, program
         if self.streaming:
             what = "a core without memories, whose words are those of links"
             raise InputError(f"Beat must be 1 for {what}, not {beat}")
@@ -298,7 +298,7 @@ class Fabric(wiring.Component):
         layouts = [of(part, beat=beat) for part in parts]
         words = max(max(layout.send_words, layout.recv_words) for layout in layouts)
         if self.room:
-            words = program.topology.nodes * self.flits
+            words = program.topology.nodes * -(-self.flits // beat)
         return tuple(of(part, words, beat) for part in parts)
 
     def _ports_of_nodes(self) -> tuple[SimpleNamespace, ...]:

@@ -16,6 +16,7 @@ from ...rtl.core import Core
 from ...rtl.core.memory_port import SharedPort
 from ...rtl.core.room import SettingTable
 from ...rtl.core.run_port import RunPort
+from ...rtl.flit_rows import AUTO, check_beat
 from ...rtl.memories import address_width
 from ...rtl.netlist import Fixed, NetlistBuilder, Part, Parts, Role, add_single
 from ...rtl.top import Built
@@ -26,7 +27,7 @@ from ..host.port import Host, add_host_port
 from ..streams.hardware import LEAD
 from ..streams.run_port import add_run_port
 from .finder import BlockFinder, host_layout
-from .fitting import loadable_modes
+from .fitting import choose_beat, loadable_modes
 from .image import Image
 from .layout import TableLayout, TableSize
 from .loader import WORDS, ImageLoader
@@ -50,19 +51,22 @@ STREAM_ADDRESSES = ("unload_key", "entry")
 
 
 def make_tables(
-    program: Program, tables: Room | Image | str, width: int, *, streams: bool, empty: bool
-) -> Loading:
+    program: Program, tables: Room | Image | str, width: int, beat: int | str, *,
+    streams: bool, empty: bool,
+) -> Loading:  # fmt: skip
     """Return the tables of a fabric.
 
     Parameters
     ----------
     tables : {"ram"}, Room or Image
         What there is room for, by default what the program needs; or what is there at first.
+    beat : int or "auto"
+        Flits of a word of ports: by default those of the room, or what serves the program.
 
     Raises
     ------
     InputError
-        If the program does not fit, or the room is that of a fabric with another top.
+        If the program does not fit, or the room is that of a fabric with another top or beat.
     """
     if not isinstance(tables, str | Room | Image):
         raise InputError(f"Tables must be rom, ram, a Room or an Image, not {shown(tables)}")
@@ -70,11 +74,18 @@ def make_tables(
     if isinstance(room, Room) and room.streams is not streams:
         of = "streams" if streams else "a host port"
         raise InputError(f"Tables must be those of a fabric with {of}, not another")
+    if isinstance(room, Room):
+        if beat not in (AUTO, room.beat):
+            raise InputError(f"Beat must be {room.beat}, as its tables are made for, not {beat}")
+        check_beat(program, width, room.beat)
     if isinstance(tables, Image):
         # One that fills some modes has the places of others, that need not be there.
         return Loading(Image(tables.room, tables.width, tables.modes), empty)
-    modes = loadable_modes(program, room if isinstance(room, Room) else None)
-    if not isinstance(room, Room):
+    if isinstance(room, Room):
+        modes = loadable_modes(program, room)
+    else:
+        beat = choose_beat(program, width, beat, streams=streams)
+        modes = loadable_modes(program, beat=beat)
         room = room_for(modes, streams=streams)
     return Loading(Image(room, width, modes), empty)
 
@@ -131,6 +142,7 @@ class Loading:
                 program,
                 self.width,
                 room=room,
+                beat=room.beat,
                 sections=2,
                 concurrent=True,
                 run_port=RunPort(program, sections=2, lead=LEAD, resets=False, room=room),
@@ -139,11 +151,12 @@ class Loading:
             program,
             self.width,
             room=room,
+            beat=room.beat,
             run_port=RunPort(program, lead=0, resets=resets, room=room),
             memory_port=SharedPort(
                 program.memories,
                 max(room.sizes.words, room.sent_words),
-                self.width,
+                room.beat * self.width,
                 nodes=room.nodes,
                 place_bits=NodeGroups(room.nodes).place_bits,
                 enables=(0,),
@@ -177,7 +190,7 @@ class Loading:
             Host,
             [BlockFinder(addresses, layout)],
             [DirectFinder(addresses, by_chunk=False)],
-            width=self.width,
+            width=build.word,
             address_bits=build.address_bits,
             answer=build.answer,
         )
