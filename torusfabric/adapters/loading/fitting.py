@@ -82,7 +82,7 @@ def choose_beat(program: Program, width: int, beat: int | str, *, streams: bool)
         If there can be no such beat.
     """
     if beat == AUTO:
-        return least_beat(program, width)[0] if streams else 1
+        return least_beat(program, width, fixed=False)[0] if streams else 1
     flits = natural("Beat", beat)
     check_beat(program, width, flits)
     return flits
