@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 from helpers import fabric_of, few, plan, program_of, random_messages
+from host_driver import HostDriver
 
 import torusfabric as tf
 from torusfabric.collective import random_messages as draw_messages
 from torusfabric.errors import InputError
 from torusfabric.program.trace import arrivals, write_trace
 from torusfabric.simulation.engines import AmaranthEngine, Job
-from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import Words
 
 CASES = [
@@ -39,8 +39,9 @@ def links(fabric, messages, mode=None):
     mask = (1 << width) - 1
 
     async def testbench(ctx):
-        clock = Clock(ctx, design)
-        await HostDriver(ctx, clock, fabric, design).load(Words(fabric, messages, Job(mode=mode)))
+        driver = HostDriver(ctx, fabric, design)
+        clock = driver.clock
+        await driver.load(Words(fabric, messages, Job(mode=mode)))
         for name, value in (
             {"mode": mode, "length": fabric.flits}.items() if mode is not None else ()
         ):

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from netlist_mutants import LATE, OPERAND, ROM_BIT, STUCK, SWAPPED, mutations, with_netlist
 
+from torusfabric.adapters.loading.claims import check_same
 from torusfabric.adapters.streams.claims.tables import check_tables
 from torusfabric.proof.alike import alike
 from torusfabric.proof.gate_program import GateProgram
 from torusfabric.proof.gates import Gate, GateModule, Ram, read_gates
-from torusfabric.proof.lemmas import of_modules, of_top, of_words
-from torusfabric.proof.prove import check_same
+from torusfabric.proof.lemmas import of_modules, of_words
 from torusfabric.proof.report import Refuted
 from torusfabric.proof.solver import solve
 from torusfabric.proof.symbols import UNKNOWN
@@ -60,7 +60,7 @@ def test_comparisons(what):
     noticed = next(each for each in every if mutants.noticed(
         lambda one=each: mutants.seen_by_simulation(one)))  # fmt: skip
     text = gates_of(fabric, mutants.design_of(noticed))
-    lemma = next(each for each in of_top(fabric, text) if each.name == wanted)
+    lemma = next(each for each in fabric.interface.claims(fabric, text) if each.name == wanted)
     with pytest.raises(Refuted) as found:
         lemma.check()
     assert found.value.counterexample.message
@@ -105,7 +105,11 @@ def test_what_runs_need_not_notice(what):
     *names, number, wanted, message = UNREACHED[what]
     fabric, every = mutants_in(*names)
     text = gates_of(fabric, mutants.design_of(next(islice(every, number, None))))
-    lemmas = (of_words(fabric, text), *of_top(fabric, text), *of_modules(fabric, text))
+    lemmas = (
+        of_words(fabric, text),
+        *fabric.interface.claims(fabric, text),
+        *of_modules(fabric, text),
+    )
     lemma = next(each for each in lemmas if each.name == wanted)
     with pytest.raises(Refuted, match=message):
         lemma.check()
@@ -153,7 +157,7 @@ def test_the_host_port_is_given_what_the_host_asks_for(port):
     design = mutants.design_of(fabric)
     top = design.modules["fabric"].replace(f".{port}({port})", f".{port}(~{port})")
     wrong = replace(design, modules=design.modules | {"fabric": top})
-    (tree,) = (lemma for lemma in of_top(fabric, gates_of(fabric, wrong))
+    (tree,) = (lemma for lemma in fabric.interface.claims(fabric, gates_of(fabric, wrong))
                if lemma.name == "control tree")  # fmt: skip
     with pytest.raises(Refuted, match=f"{port} of the_host must be wired to {port}"):
         tree.check()

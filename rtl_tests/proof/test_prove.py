@@ -11,7 +11,6 @@ from torusfabric.errors import WorkFailed
 from torusfabric.proof import prove, solver
 from torusfabric.proof.model import Model
 from torusfabric.proof.solver import solve
-from torusfabric.proof.starts import refused_starts
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
 
@@ -135,12 +134,6 @@ def with_barrier(*collectives):
     schedules = [tf.plan("2", collective) for collective in collectives]
     whole = schedules if len(schedules) > 1 else schedules[0]
     return tf.compile(whole, max_flits=2, barrier=True)
-
-
-def test_no_run_is_started_for_a_barrier():
-    """The sequencer may take its number for any mode: no start of it has to be refused."""
-    for collectives, bits in ((["allgather"], 1), (["allgather", "alltoall"], 2)):
-        assert not list(refused_starts(with_barrier(*collectives), {"mode": bits}))
 
 
 @pytest.mark.long

@@ -152,14 +152,13 @@ def test_refused_start(room):
     """While no image is there a start is refused, with its number."""
     fabric = fabric_of(Image.of(room, WIDTH, wanted(planned("gather", room))), [])
     engine = CompiledEngine(fabric)
-    from torusfabric.simulation.engines.host_port import CTask, Step
+    from torusfabric.simulation.engines.host_port import Edges
     from torusfabric.simulation.engines.session import Session
 
     with Session(engine.model, fabric, vcd=None) as session:
-        error = session.shown("error")
-        session.inputs["length"][0] = 1
-        assert session.run(CTask(step=Step.RUN, patience=3)) == 2  # it is not busy
-        assert error[0] == 10
+        passed = session.play(Edges(3, {"start": [1, 0], "length": [1]}, ["busy", "error"]))
+        assert passed.shown["busy"].tolist() == [0, 0, 0]
+        assert passed.shown["error"][1] == 10
 
 
 #: The quickest of each collective on 4x4 that can be loaded.

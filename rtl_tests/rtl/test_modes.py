@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from fabrics import build_fabric
 from helpers import few, simulated
+from host_driver import HostDriver
 
 import torusfabric as tf
 from torusfabric.collective import random_messages
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.simulation.engines import AmaranthEngine, Job
-from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import Words
 
 WIDTH = 9
@@ -34,7 +34,7 @@ def test_a_run_begins_as_another_ends(latency):
     engine, words = AmaranthEngine(fabric), Words(fabric, messages, allreduce)
 
     async def testbench(ctx):
-        driver = HostDriver(ctx, Clock(ctx, engine.design), fabric, engine.design)
+        driver = HostDriver(ctx, fabric, engine.design)
         await driver.load(words)
         for job in (gather, allreduce, gather, allreduce):
             assert await driver.collect(job) == program.cycles(3, mode=job.mode)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from fabrics import build_fabric, draw_words
 from helpers import program_of, starts_seen
+from host_driver import HostDriver
 
 import torusfabric as tf
 from torusfabric.errors import InputError
 from torusfabric.simulation.engines import AmaranthEngine
-from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 
 #: Topology, collectives, options; then the starts, and the error of each. "end" waits until the run
 #: before is over. A run that begins has error 0, and a start while it goes on has error 5.
@@ -88,8 +88,8 @@ def test_a_refused_start_changes_nothing(topology, collectives, options, job, re
     design, (words, expected, receives) = engine.design, draw_words(fabric, job, seed=1)
 
     async def testbench(ctx):
-        clock = Clock(ctx, design)
-        driver = HostDriver(ctx, clock, fabric, design)
+        driver = HostDriver(ctx, fabric, design)
+        clock = driver.clock
         await driver.load(words)
         for _ in range(2):
             assert await driver.collect(job) == cycles

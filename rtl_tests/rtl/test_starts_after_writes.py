@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from fabrics import build_fabric, choose_jobs, draw_words
 from helpers import few
+from host_driver import HostDriver
 
 from torusfabric.simulation.engines import AmaranthEngine
-from torusfabric.simulation.engines.amaranth_host import Clock, HostDriver
 from torusfabric.simulation.engines.words import PortWords
 
 #: Fabrics with messages of a length and of any, whose addresses take no division, or some.
@@ -47,8 +47,8 @@ def test_a_run_begins_when_the_last_word_is_there(topology, names, options):
     fabric.hold = 0
 
     async def testbench(ctx):
-        clock = Clock(ctx, design)
-        driver = HostDriver(ctx, clock, fabric, design)
+        driver = HostDriver(ctx, fabric, design)
+        clock = driver.clock
         for job, gap, _ in product(jobs, range(hold + 2), range(2)):
             words, expected, receives = draw_words(fabric, job, seed=int(rng.integers(1 << 30)))
             await write(driver, words, rng)

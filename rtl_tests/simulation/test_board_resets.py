@@ -11,10 +11,10 @@ from board_systems import board_system
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.adapters.boards.drive.compiled import CBoardsRun, CompiledBoards
+from torusfabric.adapters.boards.drive.compiled import CompiledBoards
 from torusfabric.errors import InputError
 from torusfabric.rtl.run_choices import RunError
-from torusfabric.simulation.engines.host_port import Step
+from torusfabric.simulation.engines.host_port import carry_out
 from torusfabric.simulation.engines.words import Words
 
 #: Edges after which a board is not started.
@@ -53,9 +53,7 @@ class Reset(CompiledBoards):
         waits = np.full(self.count, NEVER, np.uint64)
         for board, wait in dict(starts).items():
             waits[board] = wait
-        cycles = np.zeros(self.count, np.uint32)
-        run = CBoardsRun(waits.ctypes.data, edges, cycles.ctypes.data)
-        self.run_boards(run)
+        self.run_boards(waits, edges, np.zeros(self.count, np.uint32))
 
     def idle(self):
         """The boards that are not busy."""
@@ -106,15 +104,14 @@ class Reset(CompiledBoards):
         shape = fabric.nodes, parts * fabric.program.length_of(job.length)
         words = Words(fabric, rng.integers(1 << fabric.width, size=shape), job)
         self.choose(job)
-        self.load(words)
+        carry_out(self.load(words), self.play)
         # Words that are on their way into memories would be lost in a reset.
         self.advance(fabric.write_latency + 2)
         return job, words
 
     def wrong(self, job, words, boards):
         """Words that are wrong on boards."""
-        for asked in words.asked(self._cells):
-            words.fill(asked, self._move(Step.READ, asked))
+        carry_out(self.take(words), self.play)
         expected, receives = self._fabric.delivered(words.messages, **job.inputs)
         nodes = self._boards.boards.nodes[boards].ravel()
         differs = (np.asarray(words.received, expected.dtype) != expected) & receives

@@ -19,7 +19,7 @@ from torusfabric.adapters.streams.ports import STATUS
 from torusfabric.adapters.streams.unloader import Unloader
 from torusfabric.errors import WorkFailed
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Engine
-from torusfabric.simulation.engines.amaranth_host import HostDriver
+from torusfabric.simulation.engines.host_port import HostPort
 from torusfabric.toolchain import cxx
 
 needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
@@ -102,10 +102,10 @@ def test_cycles_of_each_job_are_compared():
 def test_what_the_port_does_not_write_is_wrong(monkeypatch):
     """Engines that reach memories do not put there what is to come through the port."""
 
-    async def nothing(driver, which, words):
-        pass
+    def nothing(port, which, words):
+        yield from ()
 
-    monkeypatch.setattr(HostDriver, "write", nothing)
+    monkeypatch.setattr(HostPort, "write", nothing)
     fabric = fabric_of("3x3", "alltoall", width=8, flits=16)
     report = tf.simulate(fabric)
     assert report.direct_words

@@ -2,20 +2,17 @@
 
 import random
 from functools import partial
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from helpers import simulated
 
-from torusfabric.rtl.netlist import Leaf, NetlistBuilder, Part
-from torusfabric.simulation.engines.calls import from_chunks, to_chunks
-from torusfabric.simulation.engines.host_port import CTask, Step
+from torusfabric.rtl.netlist import Leaf, NetlistBuilder
+from torusfabric.simulation.engines.host_port import Edges
 from torusfabric.simulation.engines.model import build_model
-from torusfabric.simulation.engines.session import INPUTS, OUTPUTS, Session
+from torusfabric.simulation.engines.session import Session
 from torusfabric.toolchain import cxx
 
 pytestmark = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
@@ -26,27 +23,18 @@ def stepped(make, given):
     leaf, build = make(), NetlistBuilder()
     widths = {name: each.shape for name, each in leaf.signature.members.items()}
     shown = widths.pop("shown")
-    for name, width in (dict.fromkeys(INPUTS, 1) | widths).items():
+    for name, width in widths.items():
         build.add_input(name, width)
     build.add_module("cells", make)
     inputs = {name: build.whole(name) for name in widths}
     build.add("the_cells", "cells", inputs=inputs, outputs={"shown": ("shown", shown)})
     build.add_output("shown", shown)
-    for name in OUTPUTS:
-        build.wire_output(name, (Part("shown", 0, 1),))
-    netlist, zero, seen = build.done(), np.zeros(1, np.uint32), []
-    fabric = SimpleNamespace(width=1, netlist=netlist)
-    task = CTask(step=Step.READ, count=1, chunks=1, nodes=zero.ctypes.data,
-                 addresses=zero.ctypes.data, words=np.zeros(1, np.uint32).ctypes.data)  # fmt: skip
-    with Session(build_model(netlist, word=1, node_cycles=0), fabric, vcd=None) as session:
-        value = session.shown("shown")
-        for each in given:
-            for name, word in each.items():
-                chunks = to_chunks([word], widths[name])[0]
-                session.inputs[name][: len(chunks)] = chunks
-            session.run(task)
-            seen.append(int(from_chunks(value[None, :-1], shown)[0]))
-    return seen
+    netlist = build.done()
+    given = [*given, dict.fromkeys(widths, 0)]
+    inputs = {name: [each[name] for each in given] for name in widths}
+    with Session(build_model(netlist, word=1, node_cycles=0), None, vcd=None) as session:
+        passed = session.play(Edges(len(given), inputs, ["shown"]))
+    return passed.shown["shown"][1:].tolist()
 
 
 class Shifts(Leaf):

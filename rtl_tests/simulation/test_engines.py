@@ -25,9 +25,9 @@ from torusfabric.simulation.engines import (
 )
 from torusfabric.simulation.engines.calls import watched
 from torusfabric.simulation.engines.choice import estimate
-from torusfabric.simulation.engines.host_port import CTask
 from torusfabric.simulation.engines.layout import Layout
 from torusfabric.simulation.engines.model import build_model
+from torusfabric.simulation.engines.session import CTask
 from torusfabric.simulation.report import throughput, throughput_bound
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx, processes

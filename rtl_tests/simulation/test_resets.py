@@ -1,32 +1,24 @@
 """A reset ends a run; the memories of nodes keep their words."""
 
-import numpy as np
 import pytest
 from helpers import few
 
 import torusfabric as tf
 from torusfabric.simulation.comparison import compare_run
 from torusfabric.simulation.engines import CompiledEngine
-from torusfabric.simulation.engines.host_port import CTask, PortRuns, Step
+from torusfabric.simulation.engines.host_port import Edges, HostPort, carry_out
 from torusfabric.simulation.engines.session import Session
 from torusfabric.simulation.engines.words import Words
 from torusfabric.simulation.jobs import default_jobs, drawn_words
 from torusfabric.toolchain import cxx
 
 
-class Kept(PortRuns):
+class Kept(HostPort):
     """Runs on the words that lie in the memories."""
 
     def load(self, words):
         """Load nothing."""
-
-
-def pass_edges(session, count):
-    """Let clock edges pass; the port reads address 0 of node 0 meanwhile."""
-    zeros, words = np.zeros(count, np.uint32), np.zeros((count, 4), np.uint32)
-    at = zeros.ctypes.data
-    session.run(CTask(step=Step.READ, count=count, chunks=4, nodes=at, addresses=at,
-                      words=words.ctypes.data))  # fmt: skip
+        yield from ()
 
 
 @pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")
@@ -39,19 +31,12 @@ def test_a_reset_ends_a_run_and_memories_keep_their_words(collective, cycle):
     messages = drawn_words(fabric, job, seed=5)
     words = Words(fabric, messages, job, through_port=True)
     with Session(CompiledEngine(fabric).model, fabric, vcd=None) as session:
-        busy = session.shown("busy")
-        session.choose(job)
-        PortRuns(session.run, fabric).load(words)
-        pass_edges(session, fabric.write_latency)
-        session.inputs["start"][0] = 1
-        pass_edges(session, 1)
-        session.inputs["start"][0] = 0
-        pass_edges(session, cycle)
-        assert busy[0]
-        session.inputs["rst"][0] = 1
-        pass_edges(session, 1)
-        session.inputs["rst"][0] = 0
-        assert not busy[0]
-        run = Kept(session.run, fabric).run(words, job)
+        carry_out(HostPort(fabric).load(words), session.play)
+        session.play(Edges(fabric.write_latency))
+        chosen = {name: [value] for name, value in job.inputs.items()}
+        session.play(Edges(1 + cycle, {"start": [1, 0], **chosen}))
+        seen = session.play(Edges(2, {"rst": [1, 0]}, ["busy"])).shown["busy"]
+        assert seen.tolist() == [1, 0]
+        run = carry_out(Kept(fabric).run(words, job), session.play)
     assert compare_run(fabric, job, messages, run).words_wrong == 0
     assert run.cycles == run.edges == fabric.cycles_of(job.length)

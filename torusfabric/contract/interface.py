@@ -26,6 +26,8 @@ class Interface:
         What lies at which address, if there are registers.
     ports : mapping of str to Port
         The purpose of each port, by its name; of a port of each node, without the node's number.
+    delivers : str
+        What a proof says that every node does with the words that a run brings it.
     drive : module or None
         The simulation of ports that engines do not know: ``draw_jobs(fabric, count, seed=..)``
         returns jobs, and ``simulate(fabric, jobs=.., seed=.., engine=.., progress=.., **choices)``
@@ -34,6 +36,7 @@ class Interface:
         The C++ file of the library that drives these ports of a compiled model.
     """
 
+    delivers = "then holds what the collective brings it where the address map says"
     drive: Any = None
     kernel: Path | None = None
     registers: RegisterMap | None = None

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..rtl.netlist import Role
 from ..topology import IntArray
-from .messages import Locations, Run, in_beats, listed_locations, sent_words
+from .messages import Locations, Run, in_beats, sent_words
 from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from .machine import Machine, Override
     from .snapshot import Snapshot
 
-__all__ = ["CHOICES", "Access", "CoreAccess", "Steps", "of_runs", "side_by_side"]
+__all__ = ["CHOICES", "Access", "Steps", "of_runs", "side_by_side"]
 
 #: The inputs that are sampled with the start.
 CHOICES = ("mode", "length", "root", "operation")
@@ -87,19 +85,9 @@ class Access:
     #: True if starts that ask for what there is not are refused.
     refuses = True
 
-    #: The numbers of forms, where the sequencer is given these for modes, as by commands.
-    forms: Sequence[int] | None = None
-
     #: Steps of writes that are left when a run begins as early as it may, and cycles by which that
     #: may be later than its start.
     overlap = hold = 0
-
-    #: What drives nets of the top besides, during a reset, and when a run begins.
-    resets: Mapping[str, int] = {}
-    begins: Mapping[str, int] = {}
-
-    #: Cycles after a reset in which nothing can begin, as it has not come to the nodes yet.
-    until_reset = 0
 
     #: In how many of the last cycles of a run the next one may begin, and in how many of its first
     #: ones it is not shown yet.
@@ -147,19 +135,13 @@ class Access:
         """What drives the net that holds a run while written words are on their way, if any."""
         return {"settling": np.array([[now]])} if self.hold else {}
 
-    def given(
-        self,
-        *,
-        rst: int = 0,
-        start: int | IntArray = 0,
-        besides: Mapping[str, int] = MappingProxyType({}),
-    ) -> dict[str, IntArray]:
-        """What drives the fabric while nobody writes, and besides."""
+    def given(self, *, rst: int = 0, start: int | IntArray = 0) -> dict[str, IntArray]:
+        """What drives the fabric while nobody writes."""
         pulse = np.broadcast_to(np.asarray(start), (1, self.machine.runs))
         given = {"rst": np.array([[rst]]), self.net("start"): pulse} | self.idle()
         if "reset_run" in self.machine.text.nets:
             given["reset_run"] = np.array([[0]])
-        return given | {name: np.array([[bit]]) for name, bit in besides.items()}
+        return given
 
     def check_rest(self, rest: Snapshot) -> int:
         """Check what else must be so at rest; returns how many things were compared."""
@@ -209,38 +191,6 @@ class Access:
         words = [in_beats(sent_words(self.program, run), run.length, self.beat)
                  for run in runs]  # fmt: skip
         return of_runs(words, ends_at_once=True)
-
-
-class CoreAccess(Access):
-    """Every node is written and read by itself, where the address map that is written says."""
-
-    def __init__(self, fabric: Fabric, machine: Machine) -> None:
-        super().__init__(fabric, machine)
-        self.answer = fabric.read_latency
-        self._map = fabric.address_map()
-
-    def idle(self) -> dict[str, IntArray]:
-        """What drives nets of the top while nobody writes."""
-        return {name: np.array([[0]]) for name in self.machine.text.inputs
-                if name.startswith("write_enable_")}  # fmt: skip
-
-    def _listed(self, run: Run, *, sent: bool) -> Locations:
-        """Where the map says that words lie."""
-        listed = self._map["sent" if sent else "received"]
-        return listed_locations(self.program, run, listed, sent=sent)
-
-    def writes(self, runs: Sequence[Run]) -> Steps:
-        """Writes of what nodes send."""
-        memory, address = self.located(runs, partial(self._listed, sent=True), ends_at_once=True)
-        there = (address >= 0).astype(int)
-        numbers = {"write_enable": there, "write_bank": memory, "write_address": address}
-        return Steps(len(address), numbers, {"write_data": self.sent(runs)},
-                     otherwise={"write_enable": 0})  # fmt: skip
-
-    def reads(self, runs: Sequence[Run]) -> Steps:
-        """Reads of what nodes have received."""
-        memory, address = self.located(runs, partial(self._listed, sent=False))
-        return Steps(len(address), {"read_bank": memory, "read_address": address})
 
 
 def of_runs(values: Sequence[IntArray], *, ends_at_once: bool = False) -> IntArray:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..contract.claims import Claim
-from ..rtl.fabric import Top
 from ..rtl.netlist import Role
 from ..toolchain.cache import Cache, digest, source_digest
 from ..toolchain.processes import parallel
@@ -20,20 +19,14 @@ from .routers import check_routers
 from .solver import Harness, solve
 from .units import bit_classes
 from .whole import Whole
-from .wiring import (
-    Wires,
-    check_arrivals,
-    check_words,
-    compared,
-    core_ports,
-)
+from .wiring import Wires, check_arrivals, check_words, compared
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..toolchain.progress import Progress
     from ..verilog.design import Design
 
-__all__ = ["STRUCTURE", "Steps", "of_modules", "of_top", "of_words",
+__all__ = ["STRUCTURE", "Steps", "of_modules", "of_words",
            "whole_runs", "wired"]  # fmt: skip
 
 #: The rooms whose text says what the words and numbers are that a text is compared with.
@@ -66,14 +59,6 @@ def of_words(fabric: Fabric, text: GateText) -> Claim:
     )
     check = lambda: check_words(text, fabric.width) + check_arrivals(fabric, text)
     return Claim("wiring", "comparison", says, check)
-
-
-def of_top(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """What is proved of the wires of a top, and of what it has once."""
-    if fabric.top is Top.CORE and not fabric.streaming:
-        says = "the ports of each node lead to that node"
-        yield wired("node ports", says, text, core_ports(fabric, text))
-    yield from fabric.interface.claims(fabric, text)
 
 
 def of_modules(fabric: Fabric, text: GateText) -> Iterator[Claim]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..collective import ADD
 from ..collective.words import expected_words
-from ..program.host_words import asked_addresses
 from ..topology import BoolArray, IntArray
 from .symbols import word
 
@@ -17,11 +16,7 @@ if TYPE_CHECKING:
     from ..program import Program
     from .sums import Sums
 
-__all__ = ["Listed", "Locations", "Run", "expected_bits", "in_beats", "listed_locations",
-           "own_numbers", "received_locations", "sent_locations", "sent_words"]  # fmt: skip
-
-#: Bank and first address of each block of each node, as the map of a core lists them.
-Listed: TypeAlias = list[list[list[int] | None]]
+__all__ = ["Locations", "Run", "expected_bits", "in_beats", "sent_words"]
 
 
 @dataclass(frozen=True)
@@ -111,37 +106,3 @@ def expected_bits(program: Program, run: Run, sums: Sums) -> tuple[IntArray, Boo
         [[sums.of([n * count + k for n in nodes]) for k in range(count)] for nodes in members]
     )
     return word(sum_of[groups.group[:, None], index.astype(int)]), receives
-
-
-def sent_locations(program: Program, run: Run, form: int | None = None) -> Locations:
-    """Where the address map says that what a node sends lies, by the form of the run or another."""
-    number = run.form(program) if form is None else form
-    return Locations(*asked_addresses(program, number, run.length, run.root, received=False))
-
-
-def received_locations(program: Program, run: Run, form: int | None = None) -> Locations:
-    """Return where the address map says that what a node has received lies, as the host asks."""
-    number = run.form(program) if form is None else form
-    memory, address = asked_addresses(program, number, run.length, run.root, received=True)
-    half, groups = program.forms[number].upper_half, program.forms[number].groups
-    if half:
-        address = address - half * ((groups.position == run.root)[:, None] & (address >= 0))
-    return Locations(memory, address)
-
-
-def own_numbers(program: Program, layout: int) -> IntArray:
-    """Of each memory its number among those in which messages lie by a layout; -1 of others."""
-    own = np.array([memory.own and memory.layout == layout for memory in program.memories])
-    return np.where(own, np.cumsum(own) - 1, -1)
-
-
-def listed_locations(program: Program, run: Run, listed: Listed, *, sent: bool) -> Locations:
-    """Where the address map of a core says that words lie: a block's one after the other."""
-    layout = program.part(run.form(program)).layout
-    words = layout.send_words(run.length) if sent else layout.recv_words(run.length)
-    part, within = np.divmod(np.arange(words), layout.part_flits(run.length))
-    chunk, flit = np.divmod(within, layout.block_flits(run.length))
-    first = np.array([[entry or (-1, -1) for entry in of_node] for of_node in listed])
-    first = first[:, part * layout.part_chunks + chunk]
-    base = first[..., 1]
-    return Locations(first[..., 0], np.where(base >= 0, base + flit, -1))

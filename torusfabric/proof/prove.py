@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from copy import copy
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from ..contract.claims import Claim
 from ..errors import InputError
-from ..rtl.fabric import Top
-from ..rtl.netlist import Role
 from ..toolchain import tools
 from ..toolchain.cache import Cache
 from ..toolchain.public import public
 from ..verilog import emit
 from .gates import read_gates
-from .lemmas import Steps, of_modules, of_top, of_words, whole_runs
-from .report import ModuleProof, Proof, Refuted, refuted
+from .lemmas import Steps, of_modules, of_words, whole_runs
+from .report import ModuleProof, Proof, Refuted
 from .solver import Harness
 from .units import link_harnesses, operator_harnesses, operators_of
 from .whole import Whole
@@ -28,7 +22,7 @@ if TYPE_CHECKING:
     from ..toolchain.progress import Progress
     from ..verilog.design import Design
 
-__all__ = ["ASSUMPTIONS", "as_far_as_it_holds", "check_provable", "loaded", "prove"]
+__all__ = ["ASSUMPTIONS", "as_far_as_it_holds", "check_provable", "prove"]
 
 #: What is not proved of any fabric.
 ASSUMPTIONS = (
@@ -36,11 +30,6 @@ ASSUMPTIONS = (
     "Synthesis, place and route, the device and its clock do what the text says.",
     "A reset lasts at least 16 clock edges, and comes before the first start.",
     "Nobody writes the memories of a core in a run, or reads what a run brings before it is done.",
-)
-
-#: What is not proved where tables are loaded.
-OF_LOADED = (
-    "Nothing is loaded meanwhile; the loader has written the image into the tables as it says.",
 )
 
 
@@ -77,15 +66,15 @@ def prove(
     True
     """
     check_provable(fabric)
-    held = loaded(fabric) if fabric.room else fabric
+    held = fabric.tables.proofs.held(fabric) if fabric.tables else fabric
     proved = _steps(held, design or emit(held), cache, progress, written=fabric)
     return as_far_as_it_holds(proved, _assumptions(fabric), _conclusion(fabric))
 
 
 def check_provable(fabric: Fabric) -> None:
     """Raise the errors of `prove` unless it can be proved, by tools that there are."""
-    if fabric.room and fabric.top is Top.STREAM and fabric.program.any_root:
-        raise InputError("Root must be fixed for streams with loaded tables to be proved, not any")
+    if fabric.tables:
+        fabric.tables.proofs.check_provable(fabric)
     for operator in fabric.operator_unit.operators if fabric.operator_unit else ():
         if operator.proof is None or operator.latency or not operator.associative:
             raise InputError(
@@ -118,10 +107,9 @@ def _steps(
     steps = Steps(fabric, design, cache, progress)
     whole = Whole(fabric, text)
     yield steps.known(of_words(fabric, text))
-    if fabric.room:
-        says = "all modules but tables and the loader are the same whatever is loaded"
-        yield steps.known(Claim("text", "comparison", says, partial(check_same, written, design)))
-    yield from map(steps.known, of_top(fabric, text))
+    if fabric.tables:
+        yield steps.known(fabric.tables.proofs.same_claim(written, design))
+    yield from map(steps.known, fabric.interface.claims(fabric, text))
     yield from map(steps.known, of_modules(fabric, text))
     yield from steps.solved([*_by_induction(fabric, design)])
     yield steps.known(whole_runs(whole, progress))
@@ -137,10 +125,8 @@ def _by_induction(fabric: Fabric, design: Design) -> Iterator[Harness]:
 def _assumptions(fabric: Fabric) -> Iterator[str]:
     """What is not proved."""
     yield from ASSUMPTIONS
-    if fabric.room:
-        yield from OF_LOADED
-        if fabric.top is not Top.STREAM:
-            yield "The host port finds by the table of blocks what the address map says."
+    if fabric.tables:
+        yield from fabric.tables.proofs.assumptions(fabric)
     if "reset_run" in fabric.netlist.single_nets:
         yield "Nobody ends a run early."
     yield from fabric.interface.assumptions()
@@ -149,41 +135,9 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
 def _conclusion(fabric: Fabric) -> str:
     """What follows, in words."""
     chosen = ", whichever mode, length, root and operator it is with," * fabric.program.any_length
-    where = "then holds what the collective brings it where the address map says"
-    if fabric.top is Top.STREAM:
-        where = "is unloaded what the collective brings it, while other runs go on"
-    if fabric.streaming:
-        where = "has received what the collective brings it in the cycles that the manifest says"
     begins = " from when words written before are there" * (fabric.hold > 0)
     return (
         f"After a start at rest{chosen} the text is done after exactly the forecast number of "
-        f"clock edges{begins}, every node {where}, for all data, and the fabric is at rest again."
+        f"clock edges{begins}, every node {fabric.interface.delivers}, for all "
+        "data, and the fabric is at rest again."
     )
-
-
-def loaded(fabric: Fabric) -> Fabric:
-    """The same hardware with tables that hold what they have been loaded with, and stay.
-
-    All other modules are those of the fabric.
-    """
-    netlist = fabric.netlist
-    modules = {
-        name: partial(cast("Any", make), written=False)
-        if netlist.roles[name] in (Role.TABLE, Role.LOADER)
-        else make
-        for name, make in netlist.modules.items()
-    }
-    found = copy(fabric)
-    found.netlist = replace(netlist, modules=modules)
-    return found
-
-
-def check_same(fabric: Fabric, proved: Design) -> int:
-    """Check that all modules but tables and the loader are those of the fabric that is written."""
-    written, roles = emit(fabric).modules, fabric.netlist.roles
-    apart = {fabric.prefix + name for name, role in roles.items()
-             if role in (Role.TABLE, Role.LOADER)}  # fmt: skip
-    for name, text in written.items():
-        if name not in apart and proved.modules.get(name) != text:
-            raise refuted("text", name, f"{name} must be the same whatever is loaded")
-    return len(written.keys() - apart)

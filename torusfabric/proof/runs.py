@@ -133,7 +133,7 @@ class Runs(ABC):
             if shows:
                 self.check(runs, edge, "done", ~under_way)
             if not edge and self.starts.chosen and self.access.refuses:
-                self.check(runs, edge, self.starts.error, 0)
+                self.check(runs, edge, "error", 0)
             ending: BoolArray = np.equal(cycles, edge)
             if ending.any():
                 left = picked(ending, now, left, len(runs))

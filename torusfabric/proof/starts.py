@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice, product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -40,14 +39,8 @@ class Refused(NamedTuple):
     errors: frozenset[int]
 
 
-def refused_starts(
-    program: Program, bits: dict[str, int], *, known: bool = False
-) -> Iterator[Refused]:
+def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[Refused]:
     """All starts that are refused.
-
-    With a barrier among the modes, or where these are `known`, it is commands that refuse those
-    that there are not, and the control that starts no run for a barrier: the sequencer is asked for
-    no such mode.
 
     Parameters
     ----------
@@ -61,10 +54,7 @@ def refused_starts(
     >>> [(start.inputs, sorted(start.errors)) for start in refused_starts(program, {"length": 2})]
     [({'length': 0}, [3]), ({'length': 3}, [3])]
     """
-    values_of = {name: range(1 << width) for name, width in bits.items()}
-    if (program.barrier or known) and "mode" in bits:
-        values_of["mode"] = range(len(program.modes))
-    for values in product(*values_of.values()):
+    for values in product(*(range(1 << width) for width in bits.values())):
         asked = dict(zip(bits, values, strict=True))
         errors = frozenset(_errors(program, asked))
         if errors:
@@ -92,24 +82,16 @@ class Starts:
     ----------
     chosen : list of str
         The inputs that are sampled with the start.
-    error : str
-        The net that says why a start was refused.
     """
 
     def __init__(self, access: Access) -> None:
         self._program, self._access, self._machine = access.program, access, access.machine
-        self._forms = None if access.forms is None else np.array(access.forms)
         nets = self._machine.text.nets
         self.chosen = [name for name in CHOICES if name in nets]
-        # With streams it is a matter of the control what `error` says of a start.
-        self.error = "start_error" if "start_error" in nets else "error"
 
     def of(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """What drives the fabric when runs are started."""
-        asked = self._access.asked(runs)
-        if self._forms is not None and "mode" in asked:
-            asked["mode"] = self._forms[[run.form(self._program) for run in runs]]
-        return self._access.given(start=1, besides=self._access.begins) | self.numbers(asked)
+        return self._access.given(start=1) | self.numbers(self._access.asked(runs))
 
     def numbers(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
         """Return numbers as the bits of those inputs that there are."""
@@ -127,12 +109,7 @@ class Starts:
         machine.prepare(1)
         now = machine.unknown()
         for _ in range(RESET):
-            machine.settle(
-                now, self._access.given(rst=1, start=UNKNOWN, besides=self._access.resets)
-            )
-            now = machine.after(now)
-        for _ in range(self._access.until_reset):
-            machine.settle(now, self._access.given())
+            machine.settle(now, self._access.given(rst=1, start=UNKNOWN))
             now = machine.after(now)
         now = now if before is None else with_either(now, before)
         while True:
@@ -156,17 +133,10 @@ class Starts:
             return 0, rest
         machine, numbered = self._machine, with_numbers(rest)
         bits = {name: len(machine.text.nets[name]) for name in self.chosen}
-        # Where it is given forms, each is a mode.
-        program, forms = self._program, self._forms
-        if forms is not None:
-            program = replace(program, served=(), roots=())
-        known = forms is not None and program.loaded
-        count, left, starts = 0, rest, refused_starts(program, bits, known=known)
+        count, left, starts = 0, rest, refused_starts(self._program, bits)
         stays = self._next(numbered, 1)
         while batch := list(islice(starts, STARTS)):
             asked = {n: np.array([start.inputs[n] for start in batch]) for n in bits}
-            if known and forms is not None:
-                asked["mode"] = forms[asked["mode"]]
             now = self._next(numbered, len(batch), start=1, asked=self.numbers(asked))
             machine.settle(now, self._access.given())
             if machine.shown("busy").any():
@@ -194,7 +164,7 @@ class Starts:
 
     def _check_errors(self, batch: list[Refused]) -> None:
         """Check that the error that is shown is one of those of a start."""
-        error = self._machine.shown(self.error)
+        error = self._machine.shown("error")
         weights = 1 << np.arange(ERROR_BITS)[:, None]
         for first in range(0, len(error), ERROR_BITS):  # of each block
             numbers = (error[first : first + ERROR_BITS] * weights).sum(axis=0).tolist()

@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING
 from vcd import VCDWriter
 
 from ..topology import IntArray
-from .accesses import Access, CoreAccess
-from .direct_runs import DirectRuns
 from .gates import WORDS_OUT, Bit, GateText
 from .machine import Machine
-from .memory_runs import MemoryRuns
 from .messages import Run, expected_bits
 from .report import Refuted
 from .runs import AT_ONCE, Runs
@@ -41,16 +38,6 @@ def all_runs(fabric: Fabric) -> list[Run]:
     return sorted(found, key=lambda run: program.cycles(run.length, mode=run.mode))
 
 
-def _runs(fabric: Fabric, machine: Machine) -> Runs:
-    """Return the way in which runs of a fabric are carried out."""
-    found: Runs | None = fabric.interface.runs(fabric, machine)
-    if found:
-        return found
-    if fabric.streaming:
-        return DirectRuns(fabric, Access(fabric, machine))
-    return MemoryRuns(CoreAccess(fabric, machine))
-
-
 class Whole:
     """The runs of a fabric.
 
@@ -64,7 +51,7 @@ class Whole:
         self,
         fabric: Fabric,
         text: GateText,
-        runs: Callable[[Fabric, Machine], Runs] = _runs,
+        runs: Callable[[Fabric, Machine], Runs] | None = None,
     ) -> None:
         self._fabric, program = fabric, fabric.program
         self._all = all_runs(fabric)
@@ -72,7 +59,7 @@ class Whole:
         most = max(layout.send_words(program.flits) for layout in layouts)
         self._sums = Sums(program.topology.nodes * most)
         machine = Machine(fabric, text, self._sums)
-        self._runs = runs(fabric, machine)
+        self._runs: Runs = (runs or fabric.interface.runs)(fabric, machine)
 
     def _batches(self) -> Iterator[tuple[list[Run], int]]:
         """Runs that are carried out at once, and in which variant."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..rtl.distribution import is_by_group, merge_levels
 from ..rtl.netlist import Role
 from .gate_program import GateProgram
-from .gates import WORDS_IN, Bit, GateModule, GateText, cone
+from .gates import WORDS_IN, Bit, GateModule, GateText
 from .report import refuted
 from .symbols import word
 from .units import registers_of_links
@@ -22,18 +19,10 @@ if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..rtl.arrays import Instance
 
-__all__ = ["Wires", "check_arrivals", "check_words", "compared", "core_ports", "distributed_wires",
-           "merged_wires", "stream_control_wires"]  # fmt: skip
+__all__ = ["Wires", "check_arrivals", "check_words", "compared", "control_tree"]
 
 #: Instances and ports, with what is wired to them and what should be.
 Wires: TypeAlias = Iterator[tuple[str, str, list[Bit | None], list[Bit]]]
-
-#: The inputs of the host port, which ports of the top, or registers behind a bus, drive.
-HOST = ("start", "busy", "host_we", "host_node", "host_addr", "host_wdata")
-
-#: The ports of a node that has memories, less its number.
-PORTS = ("write_bank", "write_address", "write_data", "write_enable", "read_bank", "read_address",
-         "read_data")  # fmt: skip
 
 
 def check_words(text: GateText, width: int) -> int:
@@ -166,115 +155,7 @@ def _named(text: GateText, bit: Bit | None) -> str:
     return "nothing" if bit is None else f"the constant {bit}"
 
 
-def core_ports(fabric: Fabric, text: GateText) -> Wires:
-    """Yield the ports of the memories of each node of a core: they lead to that node."""
-    for endpoint in fabric.netlist.having(Role.ENDPOINT):
-        pins = text.instances[endpoint.name].pins
-        for port in PORTS:
-            name = f"{port}_{endpoint.node}"
-            if name in text.nets and port in pins:
-                yield endpoint.name, port, [*pins[port]], text.nets[name][: len(pins[port])]
-
-
-#: The outputs of the tree of readiness, each with the inputs from which it follows.
-FOLLOWS = {"all_ready": ["ready"], "any_bad": ["bad"], "none_bad": ["good"],
-           "any_length": ["length", "sends"], "any_sends": ["sends"]}  # fmt: skip
-
-#: The inputs of the control of streams, each with what loaders and unloaders say of it.
-HEARD = {"ready": ["loaded", "free"], "bad": ["bad"], "good": ["bad"],
-         "last": ["length", "counts"]}  # fmt: skip
-
-#: What loaders and unloaders are told of runs, and of messages unless tables are loaded.
-OF_RUNS = ("clear", "run_begins", "run_ends", "run_empty", "run_last")
-OF_MESSAGES = ("load_valid", "load_mode", "load_root", "unload_mode", "unload_root")
-
-
-def stream_control_wires(
-    fabric: Fabric, text: GateText, renamed: Mapping[str, str] = MappingProxyType({})
-) -> Wires:
-    """Yield the wires between the control of streams, the commands, the sequencer and all nodes.
-
-    Outputs of these three go to inputs of the same name, at nodes a cycle later; the control hears
-    each node by a tree.
-
-    Parameters
-    ----------
-    renamed : mapping of str to str
-        The nets that drive inputs of the sequencer, where they have another name.
-    """
-    given: dict[str, list[Bit]] = {}
-    ones = [name for name in ("the_sequencer", "the_commands", "the_stream_control")
-            if name in text.instances]  # fmt: skip
-    for name in ones:
-        module, pins, _ = text.instances[name]
-        given |= {port: pins[port] for port in text.modules[module].outputs}
-    for name in ones:
-        module, pins, _ = text.instances[name]
-        for port in text.modules[module].inputs:
-            net = renamed.get(port, port) if name == "the_sequencer" else port
-            if net in given:
-                yield name, port, [*pins[port]], given[net][: len(pins[port])]
-    told = OF_RUNS if fabric.room else OF_RUNS + OF_MESSAGES
-    staged, heard = _staged(fabric, text), defaultdict[str, list[Bit]](list)
-    for name in (f"{end}_at_{k}" for k in range(fabric.nodes) for end in ("loader", "unloader")):
-        for port, bits in text.instances[name].pins.items():
-            heard[port] += bits
-            if port in told:
-                yield name, port, [staged.get(bit) for bit in bits], given[port][: len(bits)]
-    for port, said in HEARD.items():
-        bits = text.instances["the_stream_control"].pins.get(port, [])
-        if bits:
-            wanted = {bit for each in said for bit in heard[each]}
-            found = _heard(fabric, text, bits)
-            yield "the_stream_control", port, sorted(found, key=str), sorted(wanted, key=str)
-
-
-def _heard(fabric: Fabric, text: GateText, bits: list[Bit]) -> set[Bit]:
-    """Return the bits at nodes from which bits follow through the tree of readiness."""
-    before: dict[Bit, list[Bit]] = {}
-    for instance in fabric.netlist.having(Role.STREAM):
-        if instance.name in text.instances and instance.module.startswith("readiness"):
-            pins = text.instances[instance.name].pins
-            for out, ports in FOLLOWS.items():
-                # Nodes only say what is bad.
-                followed = ports if out != "none_bad" or "good" in pins else ["bad"]
-                inputs = [bit for port in followed for bit in pins.get(port, [])]
-                before |= dict.fromkeys(pins.get(out, []), inputs)
-    found, left = set[Bit](), [*bits]
-    while left:
-        bit = left.pop()
-        if bit not in found:
-            found.add(bit)
-            left += before.get(bit, [])
-    return found - before.keys()
-
-
-def distributed_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield what nodes are given by the host port, bit by bit: each behind a register.
-
-    The host port itself is given the start of a run, whether one is under way, and what the host
-    asks for. Of what it gives to groups, a node is to be given the bit that the upper bits of its
-    number choose: `write_node` has the others.
-    """
-    host = text.instances["the_host"].pins
-    gives = text.modules[fabric.prefix + "host"].outputs
-    staged = _staged(fabric, text)
-    for port in HOST:
-        yield "the_host", port, [*host[port]], [*text.nets[port]]
-    if fabric.hold and "settling" in host:
-        held = text.instances["the_sequencer"].pins["settling"]
-        yield "the_sequencer", "settling", [*held], [*host["settling"]]
-    for endpoint in fabric.netlist.having(Role.ENDPOINT):
-        pins = text.instances[endpoint.name].pins
-        assert endpoint.node is not None
-        group = endpoint.node >> len(gives["write_node"])
-        for port in gives.keys() & pins.keys():
-            given = host[port][group:] if is_by_group(port) else host[port]
-            for k, bit in enumerate(pins[port]):
-                yield endpoint.name, f"{port}[{k}]", [staged.get(bit)], [given[k]]
-
-
-def _staged(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
+def control_tree(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
     """Return, of each bit behind a register of the control tree, the bit before it."""
     found: dict[Bit, Bit] = {}
     passed: dict[str, list[tuple[str, int, str, int]]] = {}
@@ -304,27 +185,3 @@ def _passed_on(module: GateModule) -> Iterator[tuple[str, int, str, int]]:
         for k, letter in enumerate(program.outputs_of(shown, port)[:, 0].tolist()):
             if letter in letters:
                 yield (port, k, *letters[letter])
-
-
-def merged_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield where each bit of a word comes to that a node shows, while others show 0.
-
-    It passes all levels of the tree to the host.
-    """
-    arrives: dict[Bit, tuple[Bit, ...]] = {}
-    for instance in fabric.netlist.having(Role.READ_TREE):
-        module = text.modules[fabric.prefix + instance.module]
-        pins = text.instances[instance.name].pins
-        for k, out in enumerate(module.outputs["word"]):
-            d = module.flop_of.get(out)
-            reached = cone(module, [d], through_flops=False).bits if d is not None else set()
-            kinds = {module.gate_of[b].kind for b in reached if b in module.gate_of}
-            for j, bit in enumerate(module.inputs["data"]):
-                if bit in reached and kinds <= {"OR"}:
-                    arrives[pins["data"][j]] = (*arrives.get(pins["data"][j], ()), pins["word"][k])
-    for endpoint in fabric.netlist.having(Role.ENDPOINT):
-        for k, bit in enumerate(text.instances[endpoint.name].pins["read_data"]):
-            at: tuple[Bit, ...] = (bit,)
-            for _ in merge_levels(fabric.nodes):
-                at = tuple(there for here in at for there in arrives.get(here, ()))
-            yield endpoint.name, f"read_data[{k}]", [*at], [text.nets["host_rdata"][k]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from ...contract.interface import Interface
 from ...contract.ports import Protocol, grouped_ports
 from ...program import Program
 from ...program.timing import ADDRESS, LINK, SETTING
+from ...rtl.core.direct_port import is_direct
 from ...rtl.core_address_map import core_address_map
-from ...rtl.top import is_direct
 
 __all__ = ["ADDRESS_MAP", "BareInterface"]
 
@@ -55,17 +56,21 @@ class BareInterface(Interface):
 
     Parameters
     ----------
-    flits : int
-        Flits of a message.
     read_latency : int
         Edges from an address to its data; 0 without memories.
     """
 
     program: Program
-    flits: int
     read_latency: int
 
     ports = PORTS
+
+    @property
+    def delivers(self) -> str:  # type: ignore[override]
+        """What every node does with the words that a run brings it."""
+        if self._direct:
+            return "has received what the collective brings it in the cycles that the manifest says"
+        return super().delivers
 
     @property
     def _direct(self) -> bool:
@@ -85,7 +90,7 @@ class BareInterface(Interface):
             "receive": list(program.topology.port_names),
             "steps": program.schedule.round_count,
             "block_flits": program.block_flits,
-            "part_flits": self.flits,
+            "part_flits": program.flits,
             "tx_address_cycle": setup + ADDRESS,
             "inject_cycle": setup + SETTING,
             "receive_cycle": setup + LINK,
@@ -98,7 +103,7 @@ class BareInterface(Interface):
         return {
             "send_parts": layout.send_parts,
             "receive_parts": layout.recv_parts,
-            "part_flits": layout.part_flits(self.flits),
+            "part_flits": layout.part_flits(program.flits),
             "part_chunks": layout.part_chunks,
             "block_flits": program.block_flits,
             "write_banks": sum(memory.own for memory in program.memories),
@@ -117,3 +122,15 @@ class BareInterface(Interface):
         """Return what drives the ports."""
         source = "direct.py" if self._direct else "memories.py"
         return {"fabric_port.py": SOURCES / source, "direct_port.py": "direct_port.py"}
+
+    def claims(self, fabric: Any, text: Any) -> Iterable[Any]:
+        """Return the claim about the wires of ports to memories."""
+        from .claims import port_claims  # when it is asked for
+
+        return port_claims(fabric, text)
+
+    def runs(self, fabric: Any, machine: Any) -> Any:
+        """Return whole runs whose words go through the ports."""
+        from .claims import port_runs  # when it is asked for
+
+        return port_runs(fabric, machine)

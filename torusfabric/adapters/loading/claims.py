@@ -1,19 +1,80 @@
-"""Whole runs between loaders and unloaders of a fabric whose tables are loaded."""
+"""Proofs of a fabric whose tables are loaded: what is proved, and whole runs of streams."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ...contract.claims import Claim
+from ...errors import InputError
+from ...proof.report import refuted
+from ...rtl.netlist import Role
 from ...topology import BoolArray, IntArray
 from ..streams.claims.whole_runs import StreamAccess
 
 if TYPE_CHECKING:
     from ...proof.machine import Machine
     from ...proof.messages import Run
+    from ...rtl.fabric import Fabric
+    from ...verilog.design import Design
 
-__all__ = ["RoomAccess"]
+__all__ = ["RoomAccess", "assumptions", "check_provable", "held", "same_claim"]
+
+#: Modules that hold what is loaded, or load it.
+APART = (Role.TABLE, Role.LOADER)
+
+
+def check_provable(fabric: Fabric) -> None:
+    """Raise `InputError` if nothing is proved of a fabric."""
+    if fabric.core.concurrent and fabric.program.any_root:
+        raise InputError("Root must be fixed for streams with loaded tables to be proved, not any")
+
+
+def held(fabric: Fabric) -> Fabric:
+    """Return the same hardware with tables that hold what they have been loaded with, and stay.
+
+    All other modules are those of the fabric.
+    """
+    netlist = fabric.netlist
+    modules = {
+        name: partial(cast("Any", make), written=False) if netlist.roles[name] in APART else make
+        for name, make in netlist.modules.items()
+    }
+    found = copy(fabric)
+    found.netlist = replace(netlist, modules=modules)
+    return found
+
+
+def same_claim(written: Fabric, proved: Design) -> Claim:
+    """Return the claim that all modules but tables and the loader are those that are written."""
+    says = "all modules but tables and the loader are the same whatever is loaded"
+    return Claim("text", "comparison", says, partial(check_same, written, proved))
+
+
+def check_same(fabric: Fabric, proved: Design) -> int:
+    """Check that all modules but tables and the loader are those of the fabric that is written."""
+    from ...verilog import emit  # here, since simulations need no text
+
+    written, roles = emit(fabric).modules, fabric.netlist.roles
+    apart = {fabric.prefix + name for name, role in roles.items() if role in APART}
+    for name, text in written.items():
+        if name not in apart and proved.modules.get(name) != text:
+            raise refuted("text", name, f"{name} must be the same whatever is loaded")
+    return len(written.keys() - apart)
+
+
+def assumptions(fabric: Fabric) -> Iterator[str]:
+    """Yield what is not proved."""
+    yield (
+        "Nothing is loaded meanwhile; the loader has written the image into the tables as it says."
+    )
+    if fabric.shared_port:
+        yield "The host port finds by the table of blocks what the address map says."
 
 
 class RoomAccess(StreamAccess):

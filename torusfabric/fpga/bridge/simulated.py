@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from amaranth.hdl import Cat
 from amaranth.sim import Simulator, SimulatorContext
 
-from ...simulation.engines.amaranth_host import Clock
+from ...simulation.engines.amaranth_engine import Clock
 from .gateware import Bridge
 
 if TYPE_CHECKING:

@@ -5,25 +5,152 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
-from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Signal, Value
+import numpy as np
+from amaranth.hdl import Cat, ClockDomain, Const, Elaboratable, Module, Signal, Value
 from amaranth.sim import Simulator, SimulatorContext
+from numpy.typing import NDArray
 
 from ...contract.traffic import Traffic
 from ...rtl.assembly import Assembly
 from ...rtl.fabric import Fabric
-from .amaranth_host import Clock, HostDriver, Testbench
+from ...rtl.netlist import Role
+from ...topology import IntArray
 from .base import Engine, EngineRun, Job, Messages, Progress
 from .gtkwave import wave_lines
+from .host_port import Access, Edges, Passed, host_runs
 from .waves import recording
-from .words import Words
+from .words import Cells
 
-__all__ = ["AmaranthEngine", "wide_values"]
+__all__ = ["AmaranthEngine", "Bench", "Clock", "Testbench", "wide_values"]
+
+_Result = TypeVar("_Result")
+
+#: What drives a design.
+Testbench: TypeAlias = Callable[[SimulatorContext], Coroutine[Any, Any, None]]
+
+
+class Clock:
+    """The clock of a design; where it is gated, one for each node, at rest unless asked for."""
+
+    def __init__(self, ctx: SimulatorContext, design: Assembly) -> None:
+        self._ctx = ctx
+        self._of = {node: domain.clk for node, domain in design.domains.items()}
+        self._all = Cat(*self._of.values())
+
+    async def tick(self, *nodes: int) -> None:
+        """Pass one edge of the common part and of these nodes (of all nodes, without any)."""
+        if not self._of:
+            await self._ctx.tick()
+            return
+        clocks = Cat(*(self._of[n] for n in {None, *nodes})) if nodes else self._all
+        self._ctx.set(clocks, -1)
+        self._ctx.set(clocks, 0)
+
+
+class Bench:
+    """A design in Amaranth's simulator: its clock, its memories, and accesses that pass edges."""
+
+    def __init__(self, ctx: SimulatorContext, design: Assembly, fabric: Fabric) -> None:
+        self._ctx, self._design, self.clock = ctx, design, Clock(ctx, design)
+        self.cells = AmaranthCells(ctx, design, fabric)
+        # The edges for which a node is concerned by what it is given.
+        self._window = 1 + max(fabric.read_latency, fabric.write_latency)
+
+    async def carry_out(self, access: Access[_Result]) -> _Result:
+        """Let all edges of an access pass; returns what comes of it."""
+        try:
+            edges = next(access)
+            while True:
+                edges = access.send(await self._play(edges))
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+
+    async def _play(self, edges: Edges) -> Passed:
+        """Let edges pass."""
+        ctx, began = self._ctx, time.process_time()
+        columns = {name: np.asarray(each).tolist() for name, each in edges.inputs.items()}
+        # Set together, for each setting is a step of the simulator.
+        inputs = Cat(getattr(self._design, name) for name in columns)
+        widths = [len(getattr(self._design, name)) for name in columns]
+        places = np.cumsum([0, *widths])[:-1].tolist()
+        shows = [(getattr(self._design, name), list[int]()) for name in edges.shows]
+        busy = getattr(self._design, edges.busy) if edges.busy else Const(1)
+        nodes, recent = columns.get("host_node", []), deque[int](maxlen=self._window)
+        count = 0
+        while count < edges.most and ctx.get(busy):
+            row = [each[min(count, len(each) - 1)] for each in columns.values()]
+            if row:
+                ctx.set(
+                    inputs, sum(value << place for value, place in zip(row, places, strict=True))
+                )
+            for net, values in shows:
+                values.append(ctx.get(net))
+            recent.extend(nodes[min(count, len(nodes) - 1) :][:1])
+            await self.clock.tick(*(recent if len(recent) == self._window else ()))
+            count += 1
+            if edges.report:
+                edges.report(count)
+        shown = {name: np.array(values, object)
+                 for name, (_, values) in zip(edges.shows, shows, strict=True)}  # fmt: skip
+        return Passed(count, shown, time.process_time() - began)
+
+
+class AmaranthCells(Cells):
+    """The words of the memories of endpoints in Amaranth's simulator."""
+
+    def __init__(self, ctx: SimulatorContext, design: Assembly, fabric: Fabric) -> None:
+        super().__init__(fabric)
+        self._ctx, self._width = ctx, fabric.width
+        self._leaves: dict[int, Any] = {}
+        for instance in fabric.netlist.having(Role.ENDPOINT):
+            node, leaf = instance.node, design.leaves[instance.name]
+            assert node is not None
+            self._leaves[node] = leaf
+            for memory, banks in leaf.banks.items():
+                cut = any(isinstance(leaf.cells[bank.name], tuple) for bank in banks)
+                self.exists[node, memory], self.reached[node, memory] = True, not cut
+
+    def put(
+        self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
+    ) -> None:
+        """Put words into memories, in all copies of these."""
+        ones = (1 << self._width) - 1
+        # The words of several memories may be those of one.
+        rows: dict[tuple[int, str, int], tuple[int, int]] = {}
+        for node, number, place, word in zip(
+            nodes.tolist(), memory.tolist(), address.tolist(), words.tolist(), strict=True
+        ):
+            for bank in self._leaves[node].banks[number]:
+                mask, value = rows.get((node, bank.name, place), (0, 0))
+                rows[node, bank.name, place] = mask | ones << bank.low, value | word << bank.low
+        for (node, name, place), (mask, value) in rows.items():
+            row = self._row(node, name, place)
+            self._ctx.set(row, self._ctx.get(row) & ~mask | value)
+
+    def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
+        """Take words from memories."""
+        words, ones = [], (1 << self._width) - 1
+        for node, number, place in zip(
+            nodes.tolist(), memory.tolist(), address.tolist(), strict=True
+        ):
+            bank = self._leaves[node].banks[number][0]
+            words.append(self._ctx.get(self._row(node, bank.name, place)) >> bank.low & ones)
+        return np.array(words, np.uint64 if self._width <= 64 else object)
+
+    def _row(self, node: int, name: str, place: int) -> Value:
+        """A word of a bank."""
+        cell = self._leaves[node].cells[name]
+        assert not isinstance(cell, tuple)
+        return cell if isinstance(cell, Signal) else cell[place]
 
 
 class AmaranthEngine(Engine):
@@ -64,16 +191,11 @@ class AmaranthEngine(Engine):
         """Run several collectives one after another; see `Engine.run_many`."""
         runs: list[EngineRun] = []
 
-        def advance(done: int, total: int) -> None:
-            if progress:
-                progress(len(runs) * total + done, len(batches) * total)
-
         async def testbench(ctx: SimulatorContext) -> None:
-            driver = HostDriver(ctx, Clock(ctx, self.design), self.fabric, self.design, advance)
-            await driver.load_image()
-            for messages, job in zip(batches, jobs, strict=True):
-                words = Words(self.fabric, messages, job, through_port=self._through_port)
-                runs.append(await driver.run(words, job))
+            bench = Bench(ctx, self.design, self.fabric)
+            access = host_runs(self.fabric, batches, jobs, cells=bench.cells,
+                               through_port=self._through_port, progress=progress)  # fmt: skip
+            runs.extend(await bench.carry_out(access))
 
         self.simulate(testbench)
         return runs

@@ -6,7 +6,6 @@ report how far it is, and be interrupted.
 
 import contextlib
 import ctypes
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -20,9 +19,6 @@ __all__ = ["fields", "from_chunks", "to_chunks", "watched"]
 
 #: A task of any library.
 _Task = TypeVar("_Task", bound=ctypes.Structure)
-
-#: The outcome of a task whose waves could not be written.
-NO_FILE = 4
 
 
 def fields(names: str) -> list[tuple[str, Any]]:
@@ -79,13 +75,12 @@ def from_chunks(chunks: np.ndarray, width: int) -> np.ndarray:
 def watched(
     call: Callable[[_Task], int], task: _Task, progress: Callable[[int], object] | None
 ) -> int:
-    """Call from a thread, so that this one can report the words moved, and be interrupted.
+    """Call from a thread, so that this one can report how far it is, and be interrupted.
 
-    The task has ``done``, the words moved, and ``stop``, which asks it to end. Raises `OSError` if
-    waves cannot be written.
+    The task has ``done``, a number that grows, and ``stop``, which asks it to end.
     """
     if progress is None and threading.current_thread() is not threading.main_thread():
-        return _written(call(task), task)
+        return call(task)
     outcome: Future[int] = Future()
     try:
         threading.Thread(target=_carry_out, args=(call, task, outcome)).start()
@@ -102,14 +97,7 @@ def watched(
                 task.stop = 1
                 outcome.cancel()  # where it has not begun
                 wait([outcome])
-    return _written(outcome.result(), task)
-
-
-def _written(outcome: int, task: ctypes.Structure) -> int:
-    """An outcome, if waves could be written."""
-    if outcome == NO_FILE:
-        raise OSError(task.file_error, os.strerror(task.file_error))
-    return outcome
+    return outcome.result()
 
 
 def _carry_out(call: Callable[[_Task], int], task: _Task, outcome: "Future[int]") -> None:

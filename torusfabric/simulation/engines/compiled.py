@@ -13,13 +13,12 @@ from typing import Any
 from ...contract.traffic import Traffic
 from ...errors import InputError
 from ...rtl.fabric import Fabric
-from .base import Engine, EngineRun, Job, Messages, Progress, words_moved
+from .base import Engine, EngineRun, Job, Messages, Progress
 from .compiled_cells import CompiledCells
-from .host_port import PortRuns
+from .host_port import carry_out, host_runs
 from .model import HERE, build_model
 from .session import Session
 from .waves import recording
-from .words import Words
 
 __all__ = ["CompiledEngine"]
 
@@ -72,16 +71,10 @@ class CompiledEngine(Engine):
     ) -> list[EngineRun]:
         """Run several collectives one after another; see `Engine.run_many`."""
         with self._session() as session:
-            session.load()
-            cells = None if self._through_port else CompiledCells(session, self.fabric)
-            port = PortRuns(session.run, self.fabric, cells=cells, progress=progress,
-                            total=len(batches) * words_moved(self.fabric))  # fmt: skip
-            runs = []
-            for messages, job in zip(batches, jobs, strict=True):
-                session.choose(job)
-                words = Words(self.fabric, messages, job, through_port=self._through_port)
-                runs.append(port.run(words, job))
-            return runs
+            cells = CompiledCells(session, self.fabric)
+            access = host_runs(self.fabric, batches, jobs, cells=cells,
+                               through_port=self._through_port, progress=progress)  # fmt: skip
+            return carry_out(access, session.play)
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
         """Drive ports of nodes; see `Engine.run_traffic`."""
@@ -93,6 +86,7 @@ class CompiledEngine(Engine):
         """A session whose waves are written, if they are asked for."""
         with (
             recording(self._wave, self.fabric, "fabric") as vcd,
-            Session(self.model, self.fabric, vcd=vcd, threads=self._threads) as session,
+            open(vcd, "w", encoding="utf-8") if vcd else contextlib.nullcontext() as file,
+            Session(self.model, self.fabric, vcd=file, threads=self._threads) as session,
         ):
             yield session

@@ -1,139 +1,233 @@
-"""The host port of C++ engines: one call of a library moves many words, or runs a collective."""
+"""The host port, edge by edge: words are written, a run is started, and words are read.
 
-import ctypes
-import enum
-from collections.abc import Callable
-from typing import TypeAlias
+Each access is a sequence of `Edges`. A generator yields them, an engine lets them pass and answers
+with what it has seen (`Passed`), so that all engines drive the port alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
-from .base import PATIENCE, EngineRun, Job, Progress
-from .calls import fields, from_chunks, to_chunks, watched
+from .base import PATIENCE, EngineRun, Job, Messages, Progress, image_edges, words_moved
 from .words import Cells, PortWords, Words
 
-__all__ = ["CTask", "PortRuns", "Step"]
+__all__ = ["Access", "Edges", "HostPort", "Passed", "carry_out", "host_runs"]
+
+_Result = TypeVar("_Result")
 
 
-class Step(enum.IntEnum):
-    """What a task does; as `Step` in ``drive.h``."""
-
-    WRITE = 0
-    RUN = 1
-    READ = 2
-
-
-class CTask(ctypes.Structure):
-    """Words to write or read through the host port, or a run; as `Task` in ``drive.h``."""
-
-    _fields_ = fields(
-        "step chunks latency patience count nodes* addresses* words* cycles edges clocks "
-        "nanoseconds done stop file_error"
-    )
-
-
-#: Runs a task; returns 0, or why it did not come to an end.
-Call: TypeAlias = Callable[[CTask], int]
-
-
-class PortRuns:
-    """Runs of a fabric through the host port of a library.
+class Edges(NamedTuple):
+    """Clock edges that an engine lets pass.
 
     Parameters
     ----------
-    call : function of (CTask) -> int
-        Carries a task out; returns 0, or why it did not come to an end.
+    most : int
+        Number of edges, unless they end before.
+    inputs : mapping of str to (sequence of int)
+        Values of inputs of the whole, a value an edge; the last value stays.
+    shows : sequence of str
+        Outputs whose values before each edge are wanted.
+    busy : str
+        An output; edges end as soon as it is low.
+    report : function of int, optional
+        Called now and then with the number of edges that have passed.
+    """
+
+    most: int
+    inputs: Mapping[str, Any] = {}
+    shows: Sequence[str] = ()
+    busy: str = ""
+    report: Callable[[int], object] | None = None
+
+
+class Passed(NamedTuple):
+    """What an engine has seen.
+
+    Parameters
+    ----------
+    edges : int
+        Number of edges that have passed.
+    shown : dict of str to ndarray, shape (edges,)
+        Values of the outputs that were asked for.
+    seconds : float
+        Processor time.
+    """
+
+    edges: int
+    shown: dict[str, np.ndarray]
+    seconds: float
+
+
+#: What is done at a port, and what comes of it.
+Access: TypeAlias = Generator[Edges, Passed, _Result]
+
+
+def carry_out(access: Access[_Result], play: Callable[[Edges], Passed]) -> _Result:
+    """Let all edges of an access pass, by a function; returns what comes of the access."""
+    try:
+        edges = next(access)
+        while True:
+            edges = access.send(play(edges))
+    except StopIteration as end:
+        result: _Result = end.value
+        return result
+
+
+class HostPort:
+    """The host port of a fabric, and the words of its memories.
+
+    Parameters
+    ----------
     cells : Cells, optional
         The words of memories, where these can be reached.
-    total : int
-        Words moved in all runs.
+    runs : int
+        Number of runs, for progress.
     """
 
     def __init__(
         self,
-        call: Call,
         fabric: Fabric,
-        *,
         cells: Cells | None = None,
+        *,
         progress: Progress | None = None,
-        total: int = 0,
+        runs: int = 1,
     ) -> None:
-        self._call, self._fabric, self._cells = call, fabric, cells
-        self._progress, self._done, self._total = progress, 0, total
+        self._fabric, self._cells = fabric, cells
+        self._progress, self._done, self._total = progress, 0, runs * words_moved(fabric)
         self._clocks = 0
         self._read_latency = fabric.read_latency
 
-    def run(self, words: Words, job: Job) -> EngineRun:
+    def _pass(self, edges: Edges) -> Access[Passed]:
+        """Let edges pass, and count them."""
+        passed = yield edges
+        self._clocks += passed.edges
+        return passed
+
+    def run(self, words: Words, job: Job) -> Access[EngineRun]:
         """Load a message into every node, start, wait for done, and take what every node has.
 
         Raises
         ------
-        OSError
-            If the waves cannot be written.
         WorkFailed
             If the fabric does not come to an end.
         """
         self._clocks, before = 0, self._done
-        self.load(words)
+        yield from self.load(words)
         self._advance(before + words.messages.size)
-        task = self.collect(job)
-        for asked in words.asked(self._cells):
-            words.fill(asked, self._move(Step.READ, asked))
+        cycles, edges, seconds = yield from self.collect(job)
+        yield from self.take(words)
         self._advance(before + words.messages.size + words.received.size)
-        return EngineRun(words.received, task.cycles, task.edges, self._clocks,
-                         task.nanoseconds / 1e9, words.through_port, words.direct)  # fmt: skip
+        return EngineRun(words.received, cycles, edges, self._clocks, seconds,
+                         words.through_port, words.direct)  # fmt: skip
 
-    def load(self, words: Words) -> None:
+    def load(self, words: Words) -> Access[None]:
         """Load a message into every node."""
         written = words.put(self._cells)
-        self._move(Step.WRITE, written, words.beats(written))
+        yield from self.write(written, words.beats(written))
 
-    def collect(self, job: Job) -> CTask:
-        """Start, and wait for done."""
+    def load_image(self) -> Access[None]:
+        """Load the image of a fabric into which nothing is built in.
+
+        Raises
+        ------
+        WorkFailed
+            If the fabric refuses it.
+        """
+        if not self._fabric.empty:
+            return
+        each = [*image_edges(self._fabric.image)]
+        inputs = {name: [edge.get(name, 0) for edge in each] for name in each[0]}
+        yield from self._pass(Edges(len(each), inputs))
+        passed = yield from self._pass(Edges(1, {}, ["loaded"]))
+        if not passed.shown["loaded"][0]:
+            raise WorkFailed("Image must be taken by the fabric, not refused")
+
+    def take(self, words: Words) -> Access[None]:
+        """Take what every node has received."""
+        for asked in words.asked(self._cells):
+            words.fill(asked, (yield from self.read(asked)))
+
+    def write(self, which: PortWords, words: np.ndarray) -> Access[None]:
+        """Write words into nodes' send memories, one an edge."""
+        if not which.number:
+            return
+        count = which.number + self._fabric.hold
+        enables = np.arange(count) < which.number
+        inputs = {"host_we": enables, "host_node": which.nodes, "host_addr": which.addresses,
+                  "host_wdata": words}  # fmt: skip
+        yield from self._pass(Edges(count, inputs, report=self._moved(which.number)))
+
+    def collect(self, job: Job) -> Access[tuple[int, int, float]]:
+        """Start, and wait for done; what the fabric counts, the edges between, and the seconds."""
+        chosen = {name: [value] for name, value in job.inputs.items()}
+        yield from self._pass(Edges(1, {"host_we": [0], "start": [1], **chosen}))
+        # Later values of the inputs must not matter: a run keeps what it was started with.
+        widths = self._fabric.netlist.inputs
+        others = {n: [~value & (1 << widths[n]) - 1] for n, value in job.inputs.items()}
         expected = self._fabric.program.cycles(job.length, mode=job.mode)
-        task = CTask(step=Step.RUN, patience=expected + PATIENCE)
-        outcome = self._carry_out(task)
-        if outcome:
-            state = {1: "busy", 2: "idle"}.get(outcome, "stopped")
+        most = max(expected + PATIENCE, 0)
+        run = yield from self._pass(Edges(most, {"start": [0], **others}, busy="busy"))
+        last = yield from self._pass(Edges(1, {}, ["done", "cycles", "busy"]))
+        done, cycles, busy = (int(values[0]) for values in last.shown.values())
+        if not done:
             raise WorkFailed(
                 f"Fabric must be done {expected} edges after its start, "
-                f"not {state} after {task.edges}"
+                f"not {'busy' if busy else 'idle'} after {run.edges}"
             )
-        return task
+        return cycles, run.edges, run.seconds
 
-    def _move(self, step: Step, which: PortWords, words: np.ndarray | None = None) -> np.ndarray:
-        """Write words through the port, or read them; returns them."""
-        width = self._fabric.beat * self._fabric.width
-        if words is None:
-            chunks = np.empty((which.number, -(-width // 32)), np.uint32)
-        else:
-            chunks = to_chunks(words, width)
-        nodes, addresses = (
-            np.ascontiguousarray(part, np.uint32) for part in (which.nodes, which.addresses)
+    def read(self, which: PortWords) -> Access[np.ndarray]:
+        """Read words from nodes' receive memories, one an edge."""
+        if not which.number:
+            return np.zeros(0, np.uint64)
+        inputs = {"host_node": which.nodes, "host_addr": which.addresses}
+        late = self._read_latency
+        report = self._moved(which.number)
+        passed = yield from self._pass(
+            Edges(which.number + late, inputs, ["host_rdata"], report=report)
         )
-        task = CTask(
-            step=step, chunks=chunks.shape[1], count=which.number,
-            latency=self._fabric.hold if step is Step.WRITE else self._read_latency,
-            nodes=nodes.ctypes.data, addresses=addresses.ctypes.data, words=chunks.ctypes.data,
-        )  # fmt: skip
-        if which.number and self._carry_out(task):
-            raise WorkFailed("Words of the host port must all be moved, not left where they are")
-        return from_chunks(chunks, width)
+        return passed.shown["host_rdata"][late:]
 
-    def _carry_out(self, task: CTask) -> int:
-        """Carry a task out, and report the words that it has moved."""
-        outcome = watched(self._call, task, self._progress and self._moved)
-        self._clocks += task.clocks
-        return outcome
-
-    def _moved(self, words: int) -> None:
-        """Report words that a task has moved."""
-        assert self._progress
-        self._progress(self._done + words, self._total)
+    def _moved(self, most: int) -> Callable[[int], object] | None:
+        """Return what reports words that move, one an edge."""
+        if not self._progress:
+            return None
+        before, progress = self._done, self._progress
+        self._done += most
+        return lambda edges: progress(before + min(edges, most), self._total)
 
     def _advance(self, done: int) -> None:
         """Report so many words as moved."""
         self._done = done
         if self._progress:
             self._progress(done, self._total)
+
+
+def host_runs(
+    fabric: Fabric,
+    batches: Sequence[Messages],
+    jobs: Sequence[Job],
+    *,
+    cells: Cells | None,
+    through_port: bool,
+    progress: Progress | None,
+) -> Access[list[EngineRun]]:
+    """Run several collectives one after another; see `Engine.run_many`.
+
+    Parameters
+    ----------
+    through_port : bool
+        True if all words go through the host port.
+    """
+    port = HostPort(fabric, cells, progress=progress, runs=len(batches))
+    yield from port.load_image()
+    runs = []
+    for messages, job in zip(batches, jobs, strict=True):
+        words = Words(fabric, messages, job, through_port=through_port)
+        runs.append((yield from port.run(words, job)))
+    return runs

@@ -1,19 +1,14 @@
-// Runs a compiled model: clock edges, the host port, and waves.
+// Runs a compiled model, clock edge by clock edge.
 //
 // A clock edge runs the loops of which something that they read has changed; whatever else there is
 // stays as it is. So what waits costs nothing. Where there is much to do, threads share it by blocks
 // of instances: first what registers become, then what is written, then that it takes effect.
 
 #include "crew.h"
-#include "drive.h"
 #include "model.h"
 
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace {
@@ -33,16 +28,9 @@ struct Loop {
 
 // Bits of a word among all, and of a value outside that has 32 bits a chunk.
 struct Tap {
-    u64 offset;
-    u32 size, shift, width, at;
+    u64 offset, size, shift, width, at;
     u32 *value;
-};
-
-struct Net {
-    const char *scope;
-    const char *name;
-    const uint32_t *value;
-    uint64_t low, width;  // the bits shown
+    u64 span;  // of an input
 };
 
 struct Design {
@@ -51,124 +39,74 @@ struct Design {
     const Loop *loops;
     u64 at_once, registered, loop_count;
     const Span *spans;
-    const u32 *readers;
+    const u64 *readers;
     const Tap *inputs;
-    const u64 *input_spans;    // the span of each
     u64 input_count;
     u32 *reset;
-    uint32_t **places;         // start, host_we, host_node, host_addr, host_wdata
-    const uint32_t *busy, *done, *cycles, *host_rdata;
     u64 threads, many, block;  // they share cycles with so many words by so many instances
-    const Net *nets;           // to be written as waves
-    u64 net_count;
-    const char *wave;
+    // Is told of the time before an edge, and after it; returns whether to go no further.
+    int (*record)(u64 clocks, int high);
 };
 
-class Wave {
-public:
-    Wave(const Design &design) : design_(design) {
-        if (!design.wave || !(file_ = std::fopen(design.wave, "w")))
-            return;
-        std::fprintf(file_, "$timescale 1ns $end\n$scope module fabric $end\n");
-        std::fprintf(file_, "$var wire 1 ! clk $end\n$var wire 1 %s rst $end\n", RST);
-        std::string scope;
-        for (uint64_t k = 0; k < design.net_count; k++) {
-            const Net &net = design.nets[k];
-            if (scope != net.scope) {
-                if (!scope.empty())
-                    std::fprintf(file_, "$upscope $end\n");
-                scope = net.scope;
-                if (!scope.empty())
-                    std::fprintf(file_, "$scope module %s $end\n", net.scope);
-            }
-            if (net.width > 1)
-                std::fprintf(file_, "$var wire %u %s %s [%u:0] $end\n", (unsigned)net.width,
-                             code(k).c_str(), net.name, (unsigned)net.width - 1);
-            else
-                std::fprintf(file_, "$var wire 1 %s %s $end\n", code(k).c_str(), net.name);
-            old_.emplace_back((net.low + net.width + 31) / 32);
-        }
-        if (!scope.empty())
-            std::fprintf(file_, "$upscope $end\n");
-        std::fprintf(file_, "$upscope $end\n$enddefinitions $end\n");
-        look();
-    }
-
-    ~Wave() {
-        if (file_)
-            std::fclose(file_);
-    }
-
-    bool open() const { return file_; }
-
-    // The number of the first error, or 0.
-    int error() const { return error_; }
-
-    void flush() {
-        if (file_ && !error_ && std::fflush(file_))
-            error_ = errno;
-    }
-
-    // What holds from a clock edge on, or, with the clock low, from half a cycle before one.
-    void write(uint64_t clocks, bool high, bool reset) {
-        if (error_)
-            return;
-        std::fprintf(file_, "#%llu\n%d!\n", (unsigned long long)clocks * 10 + (high ? 5 : 0), high);
-        if (clocks < 2 && !high)
-            std::fprintf(file_, "%d%s\n", reset, RST);
-        for (uint64_t k = 0; k < design_.net_count; k++) {
-            const Net &net = design_.nets[k];
-            size_t const size = old_[k].size() * sizeof(uint32_t);
-            if (written_ && !std::memcmp(old_[k].data(), net.value, size))
-                continue;
-            std::memcpy(old_[k].data(), net.value, size);
-            if (net.width > 1)
-                std::fputc('b', file_);
-            for (uint64_t bit = net.low + net.width; bit-- > net.low;)
-                std::fputc('0' + (net.value[bit / 32] >> bit % 32 & 1), file_);
-            std::fprintf(file_, net.width > 1 ? " %s\n" : "%s\n", code(k).c_str());
-        }
-        written_ = true;
-        look();
-    }
-
-private:
-    void look() {
-        if (std::ferror(file_))
-            error_ = errno ? errno : EIO;
-    }
-
-    // The codes `!` and RST are taken.
-    static constexpr const char *RST = "\"";
-
-    static std::string code(uint64_t number) {
-        std::string text;
-        for (number += 2; number; number /= 94)
-            text += (char)('!' + number % 94);
-        return text;
-    }
-
-    const Design &design_;
-    std::FILE *file_ = nullptr;
-    int error_ = 0;
-    std::vector<std::vector<uint32_t>> old_;
-    bool written_ = false;
+// A value outside.
+struct Value {
+    u32 *place;
+    u64 chunks;
 };
+
+enum Outcome { DONE, STOPPED };
+
+// Clock edges: what inputs are at each, as rows of chunks, of which the last one stays; and what
+// outputs show before each, as rows, too.
+struct Task {
+    u64 count, rows;
+    const Value *inputs;
+    u64 input_count;
+    const u32 *given;
+    const Value *outputs;
+    u64 output_count;
+    u32 *shown;
+    const u32 *busy;  // where there is one, edges end as soon as it is 0
+    volatile u64 done;
+    volatile u64 stop;
+};
+
+// A machine has tick() for a clock edge, and failed() says whether to go no further.
+template <class Machine>
+int play(Machine &machine, Task &task) {
+    const u32 *given = task.given;
+    u32 *shown = task.shown;
+    for (task.done = 0; task.done < task.count && !(task.busy && !*task.busy);) {
+        for (u64 k = 0; k < task.input_count && task.done < task.rows; k++) {
+            std::memcpy(task.inputs[k].place, given, task.inputs[k].chunks * sizeof(u32));
+            given += task.inputs[k].chunks;
+        }
+        for (u64 k = 0; k < task.output_count; k++) {
+            std::memcpy(shown, task.outputs[k].place, task.outputs[k].chunks * sizeof(u32));
+            shown += task.outputs[k].chunks;
+        }
+        machine.tick();
+        task.done = task.done + 1;
+        if (task.stop || machine.failed())
+            return STOPPED;
+    }
+    return DONE;
+}
 
 // Bits of a value that has 32 bits a chunk.
-inline u64 bits_of(const u32 *value, u32 at, u32 width) {
+inline u64 bits_of(const u32 *value, u64 at, u64 width) {
     u64 word = 0;
-    for (u32 k = 0; k < width;) {
-        u32 const low = (at + k) % 32, count = 32 - low < width - k ? 32 - low : width - k;
+    for (u64 k = 0; k < width;) {
+        u64 const low = (at + k) % 32, count = 32 - low < width - k ? 32 - low : width - k;
         word |= (u64)(value[(at + k) / 32] >> low & (((u64)1 << count) - 1)) << k;
         k += count;
     }
     return word;
 }
 
-inline void put_bits(u32 *value, u32 at, u32 width, u64 word) {
-    for (u32 k = 0; k < width;) {
-        u32 const low = (at + k) % 32, count = 32 - low < width - k ? 32 - low : width - k;
+inline void put_bits(u32 *value, u64 at, u64 width, u64 word) {
+    for (u64 k = 0; k < width;) {
+        u64 const low = (at + k) % 32, count = 32 - low < width - k ? 32 - low : width - k;
         u32 const mask = (u32)((((u64)1 << count) - 1) << low);
         u32 &chunk = value[(at + k) / 32];
         chunk = (chunk & ~mask) | ((u32)(word >> k) << low & mask);
@@ -183,7 +121,7 @@ struct Block {
 
 class Model {
 public:
-    Model(const Design &design) : design_(design), wave_(design) {
+    explicit Model(const Design &design) : design_(design) {
         dirty_.assign(design.loop_count, 1);
         wrote_.assign(design.loop_count, 0);
         changed_.assign(design.loops[design.loop_count - 1].last, 0);
@@ -192,20 +130,16 @@ public:
     // An edge with the reset held, as a design that has just been switched on needs it.
     void begin() {
         *design_.reset = 1;
-        evaluate(true);
+        evaluate();
         finish();
         *design_.reset = 0;
     }
 
-    bool ready() const { return !design_.wave || wave_.open(); }
-
     int run(Task &task) {
-        clocks_ = 0;
         refresh();
-        crew_.reset(new Crew(task.step == RUN ? design_.threads : 1));
-        int const outcome = drive(*this, task);
+        crew_.reset(new Crew(task.busy ? design_.threads : 1));
+        int const outcome = play(*this, task);
         crew_.reset();
-        task.clocks = clocks_;
         return outcome;
     }
 
@@ -217,17 +151,7 @@ public:
         show();
     }
 
-    int wave_error() const { return wave_.error(); }
-    void flush_waves() { wave_.flush(); }
-
-    bool busy() const { return *design_.busy; }
-    bool done() const { return *design_.done; }
-    uint32_t cycles() const { return *design_.cycles; }
-    const uint32_t *host_rdata() const { return design_.host_rdata; }
-
-    void set(Input input, const uint32_t *value, uint64_t chunks) {
-        std::memcpy(design_.places[input], value, chunks * sizeof(uint32_t));
-    }
+    bool failed() const { return failed_; }
 
     void tick() {
         evaluate();
@@ -235,10 +159,10 @@ public:
     }
 
     // Work out all that follows from inputs and registers at once.
-    void evaluate(bool reset = false) {
+    void evaluate() {
         take_inputs();
         settle();
-        before(reset);
+        record(0);
     }
 
     // Let the clock edge take effect.
@@ -258,7 +182,10 @@ public:
             }
         for (u64 k : evaluated_)
             mark_changed(k);
-        after();
+        settle();
+        show();
+        record(1);
+        clocks_++;
     }
 
 private:
@@ -335,7 +262,7 @@ private:
             if (!std::memcmp(design_.now + tap.offset, &word, tap.size))
                 continue;
             std::memcpy(design_.now + tap.offset, &word, tap.size);
-            mark(design_.spans[design_.input_spans[k]]);
+            mark(design_.spans[tap.span]);
         }
     }
 
@@ -364,22 +291,14 @@ private:
         }
     }
 
-    void before(bool reset) {
-        if (wave_.open())
-            wave_.write(all_clocks_, false, reset);
-    }
-
-    void after() {
-        clocks_++;
-        settle();
-        show();
-        if (wave_.open())
-            wave_.write(all_clocks_++, true, false);
+    void record(int high) {
+        if (design_.record)
+            failed_ |= design_.record(clocks_, high);
     }
 
     const Design &design_;
-    Wave wave_;
-    u64 clocks_ = 0, all_clocks_ = 0;
+    u64 clocks_ = 0;
+    bool failed_ = false;
     std::vector<u8> dirty_, wrote_, changed_;  // of loops, of loops, of spans
     std::vector<u64> evaluated_, writing_, one_;
     std::vector<Block> blocks_;
@@ -389,15 +308,9 @@ private:
 
 }  // namespace
 
-EXPORT void *model_open(const Design *design) {
-    Model *const model = new Model(*design);
-    if (model->ready())
-        return model;
-    delete model;
-    return nullptr;
-}
+EXPORT void *model_open(const Design *design) { return new Model(*design); }
 
-EXPORT int model_run(void *model, Task *task) { return static_cast<Model *>(model)->run(*task); }
+EXPORT int model_play(void *model, Task *task) { return static_cast<Model *>(model)->run(*task); }
 
 // Let taps show what they show from now on.
 EXPORT void model_watch(void *model, const Tap *taps, uint64_t count) {
@@ -405,7 +318,5 @@ EXPORT void model_watch(void *model, const Tap *taps, uint64_t count) {
 }
 
 EXPORT void model_begin(void *model) { static_cast<Model *>(model)->begin(); }
-
-EXPORT void model_tick(void *model) { static_cast<Model *>(model)->tick(); }
 
 EXPORT void model_close(void *model) { delete static_cast<Model *>(model); }

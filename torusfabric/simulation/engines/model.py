@@ -92,7 +92,7 @@ def build_model(
 
 def _build(name: str, sources: dict[str, str], flags: tuple[str, ...]) -> Path:
     """Build a shared library."""
-    included = {"model.h", "crew.h", "drive.h", "model.cc"} - sources.keys()
+    included = {"model.h", "crew.h", "model.cc"} - sources.keys()
     return cxx.build(
         name,
         sources,

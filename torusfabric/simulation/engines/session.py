@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
+import time
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import WorkFailed
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Part
-from .base import Job, image_edges
-from .calls import fields
+from .base import Job
+from .calls import fields, from_chunks, to_chunks, watched
 from .connections import RESET
 from .expressions import size_of
-from .gtkwave import WaveLine, wave_lines
-from .host_port import CTask
+from .gtkwave import wave_lines
+from .host_port import Edges, Passed
 from .model import Model
 from .reads import Loop
+from .waves import WaveRecorder
 
-__all__ = ["INPUTS", "OUTPUTS", "Session"]
-
-INPUTS = ("start", "host_we", "host_node", "host_addr", "host_wdata")
-OUTPUTS = ("busy", "done", "cycles", "host_rdata")
+__all__ = ["Session"]
 
 #: Words that are worked out in a cycle from which on threads share them.
 MANY = 1 << 16
@@ -47,59 +44,32 @@ def _threads() -> int:
     return min(max(idle, 1), MOST_THREADS)
 
 
-class CSpan(ctypes.Structure):
-    """The struct `Span` of ``model.cc``."""
-
-    _fields_ = fields("offset bytes first last")
-
-
-class CLoop(ctypes.Structure):
-    """The struct `Loop` of ``model.cc``."""
-
-    _fields_ = fields("function* data* count first last")
-
-
-class CTap(ctypes.Structure):
-    """The struct `Tap` of ``model.cc``."""
-
-    _fields_ = [
-        ("offset", ctypes.c_uint64),
-        *((name, ctypes.c_uint32) for name in ("size", "shift", "width", "at")),
-        ("value", ctypes.c_void_p),
-    ]
-
-
-class CNet(ctypes.Structure):
-    """The struct `Net` of ``model.cc``."""
-
-    _fields_ = [
-        ("scope", ctypes.c_char_p),
-        ("name", ctypes.c_char_p),
-        ("value", ctypes.c_void_p),
-        ("low", ctypes.c_uint64),
-        ("width", ctypes.c_uint64),
-    ]
-
-
 class CDesign(ctypes.Structure):
     """The struct `Design` of ``model.cc``."""
 
-    _fields_ = [
-        *fields(
-            "now* next* loops* at_once registered loop_count spans* readers* inputs* input_spans* "
-            "input_count reset* places* busy* done* cycles* host_rdata* threads many block nets* "
-            "net_count"
-        ),
-        ("wave", ctypes.c_char_p),
-    ]
+    _fields_ = fields(
+        "now* next* loops* at_once registered loop_count spans* readers* inputs* input_count "
+        "reset* threads many block record*"
+    )
 
+
+class CTask(ctypes.Structure):
+    """The struct `Task` of ``model.cc``."""
+
+    _fields_ = fields(
+        "count rows inputs* input_count given* outputs* output_count shown* busy* done stop"
+    )
+
+
+#: What is called before and after each edge, to record waves: with the number of the edge, and
+#: whether the clock is high; what it returns is not 0 if that fails.
+RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_int)
 
 #: What the functions of the library are given: a model, and what else.
 ARGUMENTS = {
     "model_open": (ctypes.POINTER(CDesign),),
-    **dict.fromkeys(("model_begin", "model_tick", "model_close"), (ctypes.c_void_p,)),
+    **dict.fromkeys(("model_begin", "model_close"), (ctypes.c_void_p,)),
     "model_watch": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64),
-    "model_run": (ctypes.c_void_p, ctypes.POINTER(CTask)),
 }
 
 
@@ -108,7 +78,7 @@ class Session:
 
     Parameters
     ----------
-    vcd : str or None
+    vcd : file or None
         File for the waves.
     threads : int, optional
         As of `CompiledEngine`.
@@ -124,39 +94,32 @@ class Session:
     """
 
     def __init__(
-        self, model: Model, fabric: Fabric, *, vcd: str | None, threads: int | None = None
+        self, model: Model, fabric: Fabric, *, vcd: TextIO | None, threads: int | None = None
     ) -> None:
-        self._fabric, self.model = fabric, model
-        self._library, self._loops = ctypes.CDLL(str(model.library)), ctypes.CDLL(str(model.loops))
+        self.model = model
+        self.library, self._loops = ctypes.CDLL(str(model.library)), ctypes.CDLL(str(model.loops))
         self._kept: list[Any] = []
         self._values: dict[str, np.ndarray] = {}
-        self._widths = model.netlist.inputs | {RESET: 1}
-        self.inputs = {name: np.zeros(-(-width // 32) + 1, np.uint32)
-                       for name, width in self._widths.items()}  # fmt: skip
+        self._widths = model.netlist.nets | {RESET: 1}
+        self.inputs = {name: np.zeros(-(-self._widths[name] // 32) + 1, np.uint32)
+                       for name in (*model.netlist.inputs, RESET)}  # fmt: skip
         self.memories = [self._memory(number) for number in range(len(model.connections.memories))]
         self.now = model.stepped.initial()
         self.next = self.now.copy()
-        self._taps: list[CTap] = []
-        lines = [] if vcd is None else wave_lines(fabric)
-        self._nets = nets = (CNet * len(lines))(*map(self._net, lines))
-        # Of a top without a host port there are none.
-        places = [self.inputs[name].ctypes.data if name in self.inputs else 0
-                  for name in INPUTS]  # fmt: skip
-        shown = {name: self._value(name).ctypes.data
-                 for name in OUTPUTS if name in model.netlist.nets}  # fmt: skip
-        self._design = self._laid_out(
-            places=self.keep(np.array(places, np.uintp)), nets=ctypes.addressof(nets),
-            net_count=len(nets), wave=None if vcd is None else os.fsencode(vcd),
-            threads=_threads() if threads is None else threads, many=MANY, block=BLOCK, **shown,
-        )  # fmt: skip
+        self._taps: list[tuple[int, ...]] = []
+        self._recorder: WaveRecorder | None = None
+        if vcd is not None:
+            self._recorder = WaveRecorder(vcd, wave_lines(fabric), self._value, self.inputs[RESET])
+        self._record = RECORD(self._recorder.record) if self._recorder else RECORD()
+        self._design = self._laid_out(_threads() if threads is None else threads)
         for name, arguments in ARGUMENTS.items():
-            getattr(self._library, name).argtypes = arguments
-        self._library.model_open.restype = ctypes.c_void_p
-        self._handle = self._library.model_open(self._design)
-        if not self._handle:
-            raise OSError(errno.EIO, "it cannot be opened")
+            getattr(self.library, name).argtypes = arguments
+        self.library.model_open.restype = ctypes.c_void_p
+        self.handle = int(self.library.model_open(self._design))
         self._watch()
-        self._library.model_begin(self._handle)
+        self.library.model_begin(self.handle)
+        if self._recorder:
+            self._recorder.check()
 
     def _memory(self, number: int) -> np.ndarray:
         member, store, k = self.model.connections.memories[number]
@@ -172,53 +135,50 @@ class Session:
             return np.zeros((store.depth, count), kind)
         return np.ascontiguousarray(np.repeat(rows[:, None], count, axis=1))
 
-    def _laid_out(self, **others: Any) -> CDesign:
-        """The design as C++ has it."""
+    def _laid_out(self, threads: int) -> CDesign:
+        """The design as C++ has it; all numbers have 64 bits."""
         layout, stepped = self.model.layout, self.model.stepped
         loops = stepped.loops
         readers: dict[int, list[int]] = defaultdict(list)
         for number, loop in enumerate(loops):
             for read in loop.reads:
                 readers[read].append(number)
-        spans: list[tuple[int, int, int]] = []
-        for loop in loops:
-            spans += [(span.start, span.size * loop.count, span.number) for span in loop.spans]
-            if loop.memory >= 0:
-                spans.append((0, 0, -1 - loop.memory))
-        taps, input_spans = [], []
-        for name, value in self.inputs.items():
-            for source, low, width, at, _ in self._parts(name, self._widths[name]):
-                assert source is not None
-                input_spans.append(len(spans))
-                spans.append((layout.base[source], layout.size[source], source))
-                taps.append(CTap(layout.base[source], layout.size[source], low, width, at,
-                                 value.ctypes.data))  # fmt: skip
         order: list[int] = []
-        c_spans = (CSpan * len(spans))()
-        for k, (offset, size, read) in enumerate(spans):
-            c_spans[k] = CSpan(offset, size, len(order), len(order) + len(readers[read]))
-            order += readers[read]
+        c_spans: list[tuple[int, ...]] = []
+
+        def add_span(offset: int, size: int, read: int) -> None:
+            c_spans.append((offset, size, len(order), len(order) + len(readers[read])))
+            order.extend(readers[read])
+
         functions = (ctypes.c_void_p * len(stepped.functions)).in_dll(self._loops, "loops")
-        c_loops, place = (CLoop * len(loops))(), 0
-        for k, loop in enumerate(loops):
-            count = len(loop.spans) + (loop.memory >= 0)
-            c_loops[k] = CLoop(functions[loop.function], self._data(loop), loop.count, place,
-                               place + count)  # fmt: skip
-            place += count
+        c_loops = []
+        for loop in loops:
+            first = len(c_spans)
+            for span in loop.spans:
+                add_span(span.start, span.size * loop.count, span.number)
+            if loop.memory >= 0:
+                add_span(0, 0, -1 - loop.memory)
+            function = functions[loop.function] or 0
+            c_loops.append((function, self._data(loop), loop.count, first, len(c_spans)))
+        taps = []
+        for name, value in self.inputs.items():
+            for source, low, width, at, _ in self._parts(name):
+                assert source is not None
+                place, size = layout.base[source], layout.size[source]
+                taps.append((place, size, low, width, at, value.ctypes.data, len(c_spans)))
+                add_span(place, size, source)
         return CDesign(
-            now=self.now.ctypes.data, next=self.next.ctypes.data,
-            loops=self._array(c_loops), at_once=stepped.combinational,
-            registered=stepped.registered, loop_count=len(loops), spans=self._array(c_spans),
-            readers=self.keep(np.array(order, np.uint32)),
-            inputs=self._array((CTap * len(taps))(*taps)),
-            input_spans=self.keep(np.array(input_spans, np.uint64)), input_count=len(taps),
-            reset=self.inputs[RESET].ctypes.data,
-            **others,
+            now=self.now.ctypes.data, next=self.next.ctypes.data, loops=self._numbers(c_loops),
+            at_once=stepped.combinational, registered=stepped.registered, loop_count=len(loops),
+            spans=self._numbers(c_spans), readers=self._numbers(order),
+            inputs=self._numbers(taps), input_count=len(taps),
+            reset=self.inputs[RESET].ctypes.data, threads=threads, many=MANY, block=BLOCK,
+            record=ctypes.cast(self._record, ctypes.c_void_p),
         )  # fmt: skip
 
-    def _array(self, array: Any) -> int:
-        self._kept.append(array)
-        return ctypes.addressof(array)
+    def _numbers(self, numbers: Sequence[Any]) -> int:
+        """Keep numbers of 64 bits; returns their address."""
+        return self.keep(np.array(numbers, np.uint64))
 
     def _data(self, loop: Loop) -> int:
         """Return the data beside the text of a loop."""
@@ -230,15 +190,15 @@ class Session:
                 found.append(self.memories[each[1]].ctypes.data)
             else:
                 found.append(each)
-        return self.keep(np.array(found, np.uint64))
+        return self._numbers(found)
 
-    def _parts(self, net: str, width: int) -> Iterator[tuple[int | None, int, int, int, int]]:
+    def _parts(self, net: str) -> Iterator[tuple[int | None, int, int, int, int]]:
         """Bits of a net: piece, its lowest bit, width, bit in the net, and instance.
 
         For constants, None in place of the piece, and the value for its bit.
         """
         connections, at = self.model.connections, 0
-        for driver, low, size, instance in connections.resolved(Part(net, 0, width)):
+        for driver, low, size, instance in connections.resolved(Part(net, 0, self._widths[net])):
             inner = at
             for source, shift, bits in connections.parts_of(driver, low, size) if driver else ():
                 yield source, shift, bits, inner, instance
@@ -249,20 +209,19 @@ class Session:
         """The array in which the value of a net will be shown, in chunks of 32 bits."""
         if net in self.inputs:
             return self.inputs[net]
-        if net in self._values:
-            return self._values[net]
-        layout, width = self.model.layout, self.model.netlist.nets[net]
-        value = self._values[net] = np.zeros(-(-width // 32) + 1, np.uint32)
-        for source, shift, bits, at, instance in self._parts(net, width):
-            if source is None:
-                fixed = shift << at % 32
-                for k in range(0, at % 32 + bits, 32):
-                    value[at // 32 + k // 32] |= fixed >> k & 0xFFFFFFFF
-            else:
-                where = int(layout.addresses(source, np.array(instance)))
-                self._taps.append(CTap(where, layout.size[source], shift, bits, at,
-                                       value.ctypes.data))  # fmt: skip
-        return value
+        if net not in self._values:
+            layout = self.model.layout
+            value = self._values[net] = np.zeros(-(-self._widths[net] // 32) + 1, np.uint32)
+            for source, shift, bits, at, instance in self._parts(net):
+                if source is None:
+                    fixed = shift << at % 32
+                    for k in range(0, at % 32 + bits, 32):
+                        value[at // 32 + k // 32] |= fixed >> k & 0xFFFFFFFF
+                else:
+                    where = int(layout.addresses(source, np.array(instance)))
+                    self._taps.append((where, layout.size[source], shift, bits, at,
+                                       value.ctypes.data, 0))  # fmt: skip
+        return self._values[net]
 
     def keep(self, array: np.ndarray) -> int:
         """Keep an array as long as the session; returns its address."""
@@ -272,52 +231,65 @@ class Session:
 
     def _watch(self) -> None:
         """Show what is asked for from now on."""
-        taps = (CTap * len(self._taps))(*self._taps)
-        self._library.model_watch(self._handle, ctypes.addressof(taps), len(taps))
+        self.library.model_watch(self.handle, self._numbers(self._taps), len(self._taps))
         self._taps = []
 
-    def _net(self, line: WaveLine) -> CNet:
-        """Return the location of a line in memory."""
-        scope, name, part = line.scope.encode(), line.name.encode(), line.part
-        place = self._value(part.net).ctypes.data + part.start // 32 * 4
-        return CNet(scope, name, place, part.start % 32, part.width)
-
     def choose(self, job: Job) -> None:
-        """Choose what runs do from now on; whoever takes it reads it when the start comes."""
+        """Choose what runs do from now on."""
         for name, value in job.inputs.items():
             self.inputs[name][0] = value
 
-    def load(self) -> None:
-        """Load the image of a fabric into which nothing is built in.
+    def play(self, edges: Edges, name: str = "model_play", *models: Any) -> Passed:
+        """Let edges pass, by a function of the library that is given other models, or this one.
 
         Raises
         ------
-        WorkFailed
-            If the fabric refuses it.
+        OSError
+            If the waves cannot be written.
         """
-        if not self._fabric.empty:
-            return
-        loaded = self.shown("loaded")
-        for inputs in image_edges(self._fabric.image):
-            for name, value in inputs.items():
-                self.inputs[name][0] = value
-            self._library.model_tick(self._handle)
-        if not loaded[0]:
-            raise WorkFailed("Image must be taken by the fabric, not refused")
+        rows = max([len(values) for values in edges.inputs.values()], default=0)
+        columns = [np.zeros((rows, 0), np.uint32)]
+        for net, values in edges.inputs.items():
+            chunks = to_chunks(values, self._widths[net])
+            columns.append(np.pad(chunks, ((0, rows - len(chunks)), (0, 0)), "edge"))
+        places = [(self.inputs[net].ctypes.data, part.shape[1])
+                  for net, part in zip(edges.inputs, columns[1:], strict=True)]  # fmt: skip
+        outputs = [(self.address(net), -(-self._widths[net] // 32)) for net in edges.shows]
+        ends = np.cumsum([0, *(chunks for _, chunks in outputs)])
+        given, shown = np.hstack(columns), np.zeros((edges.most, ends[-1]), np.uint32)
+        tables = [np.array(each, np.uint64) for each in (places, outputs)]
+        task = CTask(
+            count=edges.most, rows=rows, inputs=tables[0].ctypes.data, input_count=len(places),
+            given=given.ctypes.data, outputs=tables[1].ctypes.data, output_count=len(outputs),
+            shown=shown.ctypes.data, busy=self.address(edges.busy) if edges.busy else None,
+        )  # fmt: skip
+        given_models = models or (ctypes.c_void_p(self.handle),)
+        seconds = 0.0
 
-    def run(self, task: CTask) -> int:
-        """Carry a task out."""
-        return int(self._library.model_run(self._handle, task))
+        def timed(task: Any) -> int:
+            """Play, and note the processor time, which others on the machine do not lengthen."""
+            nonlocal seconds
+            began = time.thread_time()
+            outcome = int(getattr(self.library, name)(*given_models, task))
+            seconds = time.thread_time() - began
+            return outcome
 
-    @property
-    def handle(self) -> int:
-        """The model, for functions of its library."""
-        return int(self._handle)
+        self.call(timed, task, edges.report)
+        found = {net: from_chunks(shown[: task.done, first:end], self._widths[net])
+                 for net, first, end in zip(edges.shows, ends, ends[1:], strict=False)}  # fmt: skip
+        return Passed(task.done, found, seconds)
 
-    @property
-    def library(self) -> ctypes.CDLL:
-        """The library, which may have further functions; see `build_model`."""
-        return self._library
+    def call(
+        self,
+        function: Callable[..., int],
+        task: ctypes.Structure,
+        report: Callable[[int], object] | None,
+    ) -> int:
+        """Call a function that works on a task; raises `OSError` if waves cannot be written."""
+        outcome = watched(lambda task: int(function(ctypes.byref(task))), task, report)
+        if self._recorder:
+            self._recorder.check()
+        return outcome
 
     def address(self, net: str) -> int:
         """Return the address at which the value of a net is shown."""
@@ -333,4 +305,4 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._library.model_close(self._handle)
+        self.library.model_close(self.handle)

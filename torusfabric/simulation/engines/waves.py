@@ -3,16 +3,20 @@
 import contextlib
 import shutil
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import InputError, MissingTool, WorkFailed
 from ...rtl.fabric import Fabric
 from ...toolchain.files import finished, writing
 from ...toolchain.owned import is_like
-from .gtkwave import gtkwave_text, wave_lines
+from .gtkwave import WaveLine, gtkwave_text, wave_lines
 
-__all__ = ["FORMATS", "check_wave", "convert", "is_whole", "recording"]
+__all__ = ["FORMATS", "WaveRecorder", "check_wave", "convert", "is_whole", "recording"]
 
 #: The endings of file names, one for each format.
 FORMATS = (".vcd", ".fst")
@@ -87,6 +91,64 @@ def recording(wave: str | Path | None, fabric: Fabric, scope: str) -> Iterator[s
         raise InputError(f"File of waves must be writable, not {wave} ({error.strerror})") from None
     if failure is not None:
         raise failure
+
+
+class WaveRecorder:
+    """Writes a VCD file of the lines of a fabric, edge by edge.
+
+    Parameters
+    ----------
+    value_of : function of str -> ndarray of uint32
+        Where the value of a net is shown, in chunks of 32 bits.
+    reset : ndarray of uint32
+    """
+
+    def __init__(
+        self,
+        file: TextIO,
+        lines: Sequence[WaveLine],
+        value_of: Callable[[str], NDArray[np.uint32]],
+        reset: NDArray[np.uint32],
+    ) -> None:
+        from vcd import VCDWriter  # here, since few runs write waves
+
+        self._file, self._writer = file, VCDWriter(file, timescale="1 ns")
+        self._reset = reset
+        self._clock, self._rst = (
+            self._writer.register_var("fabric", name, "wire", size=1, init=0)
+            for name in ("clk", "rst")
+        )
+        self._lines = [
+            (value_of(part.net), part, self._writer.register_var(
+                f"fabric.{scope}" if scope else "fabric", name, "wire", size=part.width, init=0))
+            for scope, name, part in ((line.scope, line.name, line.part) for line in lines)
+        ]  # fmt: skip
+        self._old: list[int | None] = [None] * len(lines)
+        self._failure: OSError | None = None
+
+    def record(self, clocks: int, high: int) -> int:
+        """Record what holds before an edge, or after it; returns whether that fails."""
+        try:
+            time = 10 * clocks + 5 * high
+            self._writer.change(self._clock, time, high)
+            self._writer.change(self._rst, time, int(self._reset[0]))
+            for number, (value, part, variable) in enumerate(self._lines):
+                first, low = divmod(part.start, 32)
+                chunks = value[first : -(-(part.start + part.width) // 32)]
+                new = int.from_bytes(chunks.tobytes(), "little") >> low & (1 << part.width) - 1
+                if new != self._old[number]:
+                    self._writer.change(variable, time, new)
+                    self._old[number] = new
+        except OSError as error:
+            self._failure = error
+        return int(self._failure is not None)
+
+    def check(self) -> None:
+        """Raise `OSError` if what was recorded cannot be written."""
+        if self._failure is None:
+            self._file.flush()
+        else:
+            raise self._failure
 
 
 #: The types of blocks: the header, the widths of signals, and, compressed in one of three ways,

@@ -38,6 +38,8 @@ struct System {
 struct BoardsRun {
     const uint64_t *waits;
     uint64_t patience;
+    uint32_t *const *start;          // inputs and outputs of each
+    const uint32_t *const *busy, *const *counts;
     uint32_t *cycles;
     uint64_t edges;                  // of all boards
 };
@@ -121,16 +123,9 @@ private:
 // A board that is driven while time passes for all of them.
 class BoardMachine {
 public:
-    BoardMachine(Boards &boards, uint64_t board)
-        : boards_(boards), model_(boards.model(board)), board_(board) {}
+    BoardMachine(Boards &boards, uint64_t board) : boards_(boards), board_(board) {}
 
-    void set(Input input, const uint32_t *value, uint64_t chunks) { model_.set(input, value, chunks); }
-    bool busy() const { return model_.busy(); }
-    bool done() const { return model_.done(); }
-    uint32_t cycles() const { return model_.cycles(); }
-    const uint32_t *host_rdata() const { return model_.host_rdata(); }
-    int wave_error() const { return 0; }
-    void flush_waves() {}
+    bool failed() const { return false; }
 
     void tick() {
         while (boards_.edge() != board_) {
@@ -139,7 +134,6 @@ public:
 
 private:
     Boards &boards_;
-    Model &model_;
     uint64_t board_;
 };
 
@@ -149,26 +143,26 @@ int run_boards(Boards &boards, uint64_t count, BoardsRun &run) {
     uint64_t left = count;
     for (run.edges = 0; left; run.edges++) {
         for (uint64_t k = 0; k < count; k++)
-            number(boards.model(k), START, edges[k] == run.waits[k]);
+            *run.start[k] = edges[k] == run.waits[k];
         uint64_t const board = boards.edge();
         edges[board]++;
-        if (edges[board] > run.waits[board] + 1 && !ended[board] && !boards.model(board).busy()) {
-            run.cycles[board] = boards.model(board).cycles();
+        if (edges[board] > run.waits[board] + 1 && !ended[board] && !*run.busy[board]) {
+            run.cycles[board] = *run.counts[board];
             ended[board] = 1;
             left--;
         }
         if (edges[board] == run.patience)
-            return BUSY_TOO_LONG;
+            return STOPPED;
     }
     return DONE;
 }
 
 }  // namespace
 
-EXPORT int model_run_board(System *system, uint64_t board, Task *task) {
+EXPORT int model_play_board(System *system, uint64_t board, Task *task) {
     Boards boards(*system);
     BoardMachine machine(boards, board);
-    return drive(machine, *task);
+    return play(machine, *task);
 }
 
 EXPORT int model_run_boards(System *system, BoardsRun *run) {

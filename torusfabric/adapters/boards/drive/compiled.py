@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,10 +17,10 @@ from numpy.typing import NDArray
 from ....errors import WorkFailed
 from ....rtl.netlist import Netlist, Part, Role
 from ....simulation.engines import Job
-from ....simulation.engines.base import EngineRun, Messages, Progress, node_cycles, words_moved
+from ....simulation.engines.base import EngineRun, Messages, Progress, node_cycles
 from ....simulation.engines.calls import fields
 from ....simulation.engines.compiled_cells import CompiledCells
-from ....simulation.engines.host_port import CTask, PortRuns, Step
+from ....simulation.engines.host_port import Access, Edges, HostPort, Passed, carry_out
 from ....simulation.engines.model import build_model
 from ....simulation.engines.session import Session
 from ....simulation.engines.words import Cells, PortWords, Words, as_words
@@ -62,7 +63,7 @@ class CSystem(ctypes.Structure):
 class CBoardsRun(ctypes.Structure):
     """As `BoardsRun` in ``boards.cc``."""
 
-    _fields_ = fields("waits* patience cycles* edges")
+    _fields_ = fields("waits* patience start* busy* counts* cycles* edges")
 
 
 def _cables(system: BoardSystem, sessions: Sequence[Session], random: np.random.Generator) -> Any:
@@ -167,7 +168,7 @@ class Outcome(NamedTuple):
     changed: int = 0
 
 
-class CompiledBoards(PortRuns):
+class CompiledBoards(HostPort):
     """Runs on all boards, through their host ports.
 
     Parameters
@@ -200,8 +201,7 @@ class CompiledBoards(PortRuns):
         cells = SystemCells(
             system, [CompiledCells(session, system.fabric) for session in self.sessions]
         )
-        super().__init__(self._run_task, system.fabric, cells=cells, progress=progress,
-                         total=runs * words_moved(system.fabric))  # fmt: skip
+        super().__init__(system.fabric, cells, progress=progress, runs=runs)
         self._read_latency = system.read_latency
         self._random = np.random.default_rng(seed)
         self.cables = _cables(system, self.sessions, self._random)
@@ -220,15 +220,27 @@ class CompiledBoards(PortRuns):
         )
         self.cycles = list[int]()
 
-    def _run_task(self, task: CTask) -> int:
-        """Carry out a task at the host port of the board whose turn it is."""
-        board, run = ctypes.c_uint64(self._board), self.sessions[0].library.model_run_board
-        return int(run(ctypes.byref(self.system), board, ctypes.byref(task)))
+    def play(self, edges: Edges) -> Passed:
+        """Let edges of the board pass whose turn it is, while time passes for all."""
+        system, board = ctypes.byref(self.system), ctypes.c_uint64(self._board)
+        return self.sessions[self._board].play(edges, "model_play_board", system, board)
 
-    def run_boards(self, run: CBoardsRun) -> int:
-        """Start all boards, and wait until all are done; returns 0 if they are."""
+    def run_boards(
+        self, waits: NDArray[np.uint64], patience: int, cycles: NDArray[np.uint32]
+    ) -> tuple[int, int]:
+        """Start all boards after some edges each, and wait until all are done.
+
+        Returns 0 if they are, and the edges of all boards; notes what each has counted.
+        """
+        starts = [session.inputs["start"].ctypes.data for session in self.sessions]
+        busy, counts = ([s.address(name) for s in self.sessions] for name in ("busy", "cycles"))
+        places = [np.array(each, np.uint64) for each in (starts, busy, counts)]
+        addresses = (each.ctypes.data for each in places)
+        run = CBoardsRun(waits.ctypes.data, patience, *addresses, cycles.ctypes.data)
         library = self.sessions[0].library
-        return int(library.model_run_boards(ctypes.byref(self.system), ctypes.byref(run)))
+        return int(
+            library.model_run_boards(ctypes.byref(self.system), ctypes.byref(run))
+        ), run.edges
 
     def _opened(self, runs: int) -> list[Session]:
         """A session for each board, of a model for each kind of them."""
@@ -249,7 +261,7 @@ class CompiledBoards(PortRuns):
 
     def carry_out(self, messages: Messages, job: Job) -> Outcome:
         """Carry out a run on messages of all nodes."""
-        run = self.run(Words(self._fabric, messages, job), job)
+        run = carry_out(self.run(Words(self._fabric, messages, job), job), self.play)
         errors, failed, attempts = map(self.said, ("error", "failed", "attempts"))
         changed = int(self.system.changed)
         return Outcome("compiled", run, self.cycles, errors, failed, attempts, changed)
@@ -264,32 +276,36 @@ class CompiledBoards(PortRuns):
         """What each board shows at an output."""
         return [int(session.shown(name)[0]) for session in self.sessions]
 
-    def _move(
-        self, step: Step, which: PortWords, words: NDArray[Any] | None = None
-    ) -> NDArray[Any]:
-        """Write words through the ports of all boards, or read them."""
+    def write(self, which: PortWords, words: NDArray[Any]) -> Access[None]:
+        """Write words through the ports of all boards."""
+        for mine, own in self._by_board(which):
+            yield from super().write(own, words[mine])
+
+    def read(self, which: PortWords) -> Access[NDArray[Any]]:
+        """Read words through the ports of all boards."""
+        found = as_words(self._fabric, np.zeros(which.number, np.uint64))
+        for mine, own in self._by_board(which):
+            found[mine] = yield from super().read(own)
+        return found
+
+    def _by_board(self, which: PortWords) -> Iterator[tuple[NDArray[np.bool_], PortWords]]:
+        """Yield the words of each board, by their numbers there, while it is its turn."""
         at, number = self._boards.boards.located
-        found: NDArray[Any] | None = None
         for board in range(self._boards.boards.number):
             self._board, mine = board, at[which.nodes] == board
             own = PortWords(*(each[mine] for each in which))
-            own = own._replace(nodes=number[own.nodes])
-            sent = None if words is None else words[mine]
-            moved = super()._move(step, own, sent)
-            found = np.zeros(which.number, moved.dtype) if found is None else found
-            found[mine] = moved
-        assert found is not None, "there are boards"
-        return found
+            yield mine, own._replace(nodes=number[own.nodes])
 
-    def collect(self, job: Job) -> CTask:
+    def collect(self, job: Job) -> Access[tuple[int, int, float]]:
         """Start all boards at random, and wait until all are done."""
+        yield from ()
         number, patience = len(self.sessions), 4 * SILENCE + 2 * self._boards.plan.window
         waits = self._random.integers(APART, size=number).astype(np.uint64)
         cycles = np.zeros(number, np.uint32)
         for session in self.sessions:
             session.choose(job)
-        run = CBoardsRun(waits.ctypes.data, patience, cycles.ctypes.data)
-        if self.run_boards(run):
+        began, (failed, edges) = time.thread_time(), self.run_boards(waits, patience, cycles)
+        if failed:
             raise WorkFailed(f"Boards must be done within {patience} edges, not busy")
         self.cycles = cycles.tolist()
-        return CTask(cycles=self.cycles[0], edges=run.edges)
+        return self.cycles[0], edges, time.thread_time() - began

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from ....contract.claims import Claim
 from ....proof.lemmas import wired
 from ....proof.memory_runs import MemoryRuns
-from ....proof.wiring import distributed_wires, merged_wires
 from .access import HostAccess
 from .port import HostPorts, check_host
+from .wires import distributed_wires, merged_wires
 
 if TYPE_CHECKING:
     from ....proof.gates import GateText

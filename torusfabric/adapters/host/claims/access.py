@@ -10,13 +10,14 @@ import numpy as np
 
 from ....program.timing import WRITE
 from ....proof.accesses import Access, Steps
-from ....proof.messages import Run, own_numbers, received_locations, sent_locations
+from ....proof.messages import Run
 from ....proof.report import refuted
 from ....proof.snapshot import Snapshot, copied, holds_words, spread
 from ....proof.symbols import UNKNOWN, word
 from ....rtl.arrays import NodeGroups
 from ....rtl.core.memory_port import suffix
 from ....topology import IntArray
+from .locations import own_numbers, received_locations, sent_locations
 from .port import write_enables
 
 if TYPE_CHECKING:

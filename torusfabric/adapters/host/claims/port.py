@@ -18,12 +18,13 @@ import numpy as np
 from ....program.timing import DISTRIBUTION
 from ....proof.gate_program import GateProgram
 from ....proof.gates import Bit, Flop, Gate, GateModule, GateText, cone
-from ....proof.messages import Run, own_numbers, received_locations, sent_locations
+from ....proof.messages import Run
 from ....proof.report import refuted
 from ....rtl.arrays import NodeGroups
 from ....rtl.core.memory_port import enable_numbers, suffix
 from ....rtl.distribution import is_by_group, merge_levels
 from ....topology import IntArray
+from .locations import own_numbers, received_locations, sent_locations
 
 if TYPE_CHECKING:
     from ....program import Program

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ....proof.gates import Bit
 from ....proof.lemmas import wired
-from ....proof.wiring import Wires, stream_control_wires
+from ....proof.wiring import Wires, control_tree
 from ....rtl.netlist import Fixed, Part, Role
 from ..hardware import NETS
 
 if TYPE_CHECKING:
     from ....contract.claims import Claim
-    from ....proof.gates import Bit, GateText
+    from ....proof.gates import GateText
     from ....rtl import Fabric
 
 __all__ = ["wire_claims"]
+
+
+#: The outputs of the tree of readiness, each with the inputs from which it follows.
+FOLLOWS = {"all_ready": ["ready"], "any_bad": ["bad"], "none_bad": ["good"],
+           "any_length": ["length", "sends"], "any_sends": ["sends"]}  # fmt: skip
+
+#: The inputs of the control of streams, each with what loaders and unloaders say of it.
+HEARD = {"ready": ["loaded", "free"], "bad": ["bad"], "good": ["bad"],
+         "last": ["length", "counts"]}  # fmt: skip
+
+#: What loaders and unloaders are told of runs, and of messages unless tables are loaded.
+OF_RUNS = ("clear", "run_begins", "run_ends", "run_empty", "run_last")
+OF_MESSAGES = ("load_valid", "load_mode", "load_root", "unload_mode", "unload_root")
 
 
 def wire_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
@@ -23,7 +38,7 @@ def wire_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     says = "the engines of each node write and read that node, by rows of its own tables"
     yield wired("node ports", says, text, _node_wires(fabric, text))
     says = "the control hears each node, and each node is given what it and commands give"
-    yield wired("stream control", says, text, stream_control_wires(fabric, text, NETS))
+    yield wired("stream control", says, text, _control_wires(fabric, text))
     says = "engines, control and crossings are wired to each other and to ports as planned"
     yield wired("streams", says, text, _planned_wires(fabric, text))
 
@@ -64,3 +79,56 @@ def _planned_wires(fabric: Fabric, text: GateText) -> Wires:
             pins = text.instances[instance.name].pins
             for port, parts in instance.inputs.items():
                 yield instance.name, port, [*pins[port]], [*planned(parts)]
+
+
+def _control_wires(fabric: Fabric, text: GateText) -> Wires:
+    """Yield the wires between the control of streams, the commands, the sequencer and all nodes.
+
+    Outputs of these three go to inputs of the same name, at nodes a cycle later; the control hears
+    each node by a tree.
+    """
+    given: dict[str, list[Bit]] = {}
+    ones = [name for name in ("the_sequencer", "the_commands", "the_stream_control")
+            if name in text.instances]  # fmt: skip
+    for name in ones:
+        module, pins, _ = text.instances[name]
+        given |= {port: pins[port] for port in text.modules[module].outputs}
+    for name in ones:
+        module, pins, _ = text.instances[name]
+        for port in text.modules[module].inputs:
+            net = NETS.get(port, port) if name == "the_sequencer" else port
+            if net in given:
+                yield name, port, [*pins[port]], given[net][: len(pins[port])]
+    told = OF_RUNS if fabric.room else OF_RUNS + OF_MESSAGES
+    staged, heard = control_tree(fabric, text), defaultdict[str, list[Bit]](list)
+    for name in (f"{end}_at_{k}" for k in range(fabric.nodes) for end in ("loader", "unloader")):
+        for port, bits in text.instances[name].pins.items():
+            heard[port] += bits
+            if port in told:
+                yield name, port, [staged.get(bit) for bit in bits], given[port][: len(bits)]
+    for port, said in HEARD.items():
+        bits = text.instances["the_stream_control"].pins.get(port, [])
+        if bits:
+            wanted = {bit for each in said for bit in heard[each]}
+            found = _heard(fabric, text, bits)
+            yield "the_stream_control", port, sorted(found, key=str), sorted(wanted, key=str)
+
+
+def _heard(fabric: Fabric, text: GateText, bits: list[Bit]) -> set[Bit]:
+    """Return the bits at nodes from which bits follow through the tree of readiness."""
+    before: dict[Bit, list[Bit]] = {}
+    for instance in fabric.netlist.having(Role.STREAM):
+        if instance.name in text.instances and instance.module.startswith("readiness"):
+            pins = text.instances[instance.name].pins
+            for out, ports in FOLLOWS.items():
+                # Nodes only say what is bad.
+                followed = ports if out != "none_bad" or "good" in pins else ["bad"]
+                inputs = [bit for port in followed for bit in pins.get(port, [])]
+                before |= dict.fromkeys(pins.get(out, []), inputs)
+    found, left = set[Bit](), [*bits]
+    while left:
+        bit = left.pop()
+        if bit not in found:
+            found.add(bit)
+            left += before.get(bit, [])
+    return found - before.keys()

@@ -15,7 +15,7 @@ from ....rtl.assembly import Assembly
 from .beats import SIGNALS, Beat, Log, Sink, Source
 
 if TYPE_CHECKING:
-    from ....simulation.engines.amaranth_host import Testbench
+    from ....simulation.engines.amaranth_engine import Testbench
     from ....simulation.engines.base import Progress
     from .traffic import StreamTraffic
 

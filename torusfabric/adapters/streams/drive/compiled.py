@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import WorkFailed
-from ....simulation.engines.calls import fields, from_chunks, to_chunks, watched
+from ....simulation.engines.calls import fields, from_chunks, to_chunks
 from .beats import SIGNALS, Beat, Log, Sink, Source
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class CStreamTask(ctypes.Structure):
     _fields_ = fields(
         "sources* source_count sinks* sink_count busy* cycles* runs* run_capacity run_count "
         "error* errors* error_capacity error_count beats patience settling seed clocks "
-        "unsteady done stop file_error"
+        "unsteady done stop"
     )
 
 
@@ -114,7 +114,7 @@ def run_compiled(
     )  # fmt: skip
     report = (lambda done: progress(done, traffic.beats)) if progress else None
     call = partial(session.library.model_run_streams, ctypes.c_void_p(session.handle))
-    if watched(lambda task: call(ctypes.byref(task)), task, report):
+    if session.call(call, task, report):
         raise WorkFailed("Fabric must come to an end, not be stopped")
     log = Log(clocks=task.clocks)
     log.runs = [tuple(run) for run in runs[: task.run_count].tolist()]

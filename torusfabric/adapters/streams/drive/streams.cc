@@ -61,7 +61,6 @@ struct StreamTask {
     uint64_t unsteady;  // the number of a sink, from 1, at which a word did not wait; 0 for none
     volatile uint64_t done;
     volatile uint64_t stop;
-    uint64_t file_error;
 };
 
 class Driver {
@@ -173,14 +172,10 @@ int drive_streams(Model &model, StreamTask &task) {
         quiet = passed && left ? 0 : quiet + 1;
         left -= passed < left ? passed : left;
         task.done = task.done + passed;
-        if (task.stop)
+        if (task.stop || model.failed())
             outcome = STOPPED;
-        else if (model.wave_error())
-            outcome = NO_FILE;
     }
-    model.flush_waves();
-    task.file_error = model.wave_error();
-    return task.file_error && outcome != STOPPED ? NO_FILE : outcome;
+    return outcome;
 }
 
 }  // namespace

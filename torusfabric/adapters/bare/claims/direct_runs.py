@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..topology import IntArray
-from ..verilog.manifest import interface
-from .messages import Run, expected_bits, sent_words
-from .runs import Meanwhile, Runs, run_refuted
-from .snapshot import Snapshot, of_all, spread
-from .symbols import UNKNOWN, named, one_word
+from ....proof.messages import Run, expected_bits, sent_words
+from ....proof.runs import Meanwhile, Runs, run_refuted
+from ....proof.snapshot import Snapshot, of_all, spread
+from ....proof.symbols import UNKNOWN, named, one_word
+from ....topology import IntArray
 
 if TYPE_CHECKING:
-    from ..rtl import Fabric
-    from .accesses import Access
+    from ....proof.accesses import Access
+    from ....rtl import Fabric
 
 __all__ = ["DirectRuns"]
 
@@ -32,7 +31,7 @@ class DirectRuns(Runs):
         super().__init__(access)
         self._width, self._nodes = fabric.width, fabric.nodes
         self._arrivals = fabric.address_map()["arrivals"]
-        facts = interface(fabric)["streams"]
+        facts = fabric.interface.facts()["streams"]
         self._steps, self._flits = facts["steps"], facts["block_flits"]
         self._shows = facts["tx_address_cycle"]
         self._injects, self._receives = facts["inject_cycle"], facts["receive_cycle"]
