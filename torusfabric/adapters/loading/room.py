@@ -38,6 +38,9 @@ SHARES, LEAST_SETTINGS = (2, 2, 2, 1, 2), 8
 #: The most cycles of a row at the least, for links of one cycle.
 LONGEST_LEAST = 8
 
+#: Clock edges of a run besides those of its rows, at most.
+LONGEST_OTHERS = 64
+
 #: The most rows, and the most cycles from a row to the arrival of its words. Tools take minutes for
 #: as many.
 MOST_ROWS, MOST_DEPTH = 2**16, 2**12
@@ -151,6 +154,16 @@ class Room:
     def sent_words(self) -> int:
         """Words of the memory of what a node sends."""
         return self.nodes * self.part_words
+
+    @property
+    def longest_run(self) -> int:
+        """Clock edges that a run of any image that fits may take."""
+        sizes = self.sizes
+        return (
+            LONGEST_OTHERS
+            + 2 * sizes.depth
+            + sizes.rows * (self.part_words + sizes.depth + LONGEST_LEAST)
+        )
 
     @property
     def stores_exactly(self) -> bool:
