@@ -219,6 +219,13 @@ class CompiledBoards(HostPort):
             random=seed,
         )
         self.cycles = list[int]()
+        carry_out(self.load_image(), self.play)
+
+    def load_image(self) -> Access[None]:
+        """Load the image of all boards into each of them, if nothing is built in."""
+        for board in range(len(self.sessions)):
+            self._board = board
+            yield from super().load_image()
 
     def play(self, edges: Edges) -> Passed:
         """Let edges of the board pass whose turn it is, while time passes for all."""
