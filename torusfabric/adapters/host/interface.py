@@ -67,6 +67,13 @@ class HostInterface(HostProofs):
 
     ports = PORTS
 
+    @property
+    def access(self) -> Any:
+        """What does runs through the port."""
+        from .drive import host_runs  # when it is asked for
+
+        return host_runs
+
     def facts(self) -> dict[str, Any]:
         """Return the addresses and latencies."""
         layouts = self.layouts

@@ -12,10 +12,10 @@ from ...rtl.core.store import CellBits
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Role
 from ...topology import IntArray
+from .cells import Cells, as_words
 from .connections import Member
 from .elaborated import runs_of
 from .session import Session
-from .words import Cells, as_words
 
 __all__ = ["CompiledCells"]
 

@@ -17,9 +17,9 @@ from ...rtl.netlist import Part
 from .base import Job
 from .calls import fields, from_chunks, to_chunks, watched
 from .connections import RESET
+from .edges import Edges, Passed
 from .expressions import size_of
 from .gtkwave import wave_lines
-from .host_port import Edges, Passed
 from .model import Model
 from .reads import Loop
 from .waves import WaveRecorder

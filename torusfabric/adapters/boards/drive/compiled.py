@@ -19,12 +19,13 @@ from ....rtl.netlist import Netlist, Part, Role
 from ....simulation.engines import Job
 from ....simulation.engines.base import EngineRun, Messages, Progress, node_cycles
 from ....simulation.engines.calls import fields
+from ....simulation.engines.cells import Cells, as_words
 from ....simulation.engines.compiled_cells import CompiledCells
-from ....simulation.engines.host_port import Access, Edges, HostPort, Passed, carry_out
+from ....simulation.engines.edges import Access, Edges, Passed, carry_out
 from ....simulation.engines.model import build_model
 from ....simulation.engines.session import Session
-from ....simulation.engines.words import Cells, PortWords, Words, as_words
 from ....topology import IntArray
+from ...host.drive import HostPort, PortWords, Words
 from ..hardware import BoardSystem
 from ..hardware.link_plan import SILENCE
 from ..hardware.links import FRAME_BITS
