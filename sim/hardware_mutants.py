@@ -40,8 +40,8 @@ from torusfabric.adapters.boards.hardware import BoardSystem  # noqa: E402
 from torusfabric.adapters.loading.claims import held  # noqa: E402
 from torusfabric.cli.output import print_json, progress_bar  # noqa: E402
 from torusfabric.errors import InputError, WorkFailed  # noqa: E402
+from torusfabric.fabric.fabric import Top  # noqa: E402
 from torusfabric.proof import prove  # noqa: E402
-from torusfabric.rtl.fabric import Top  # noqa: E402
 from torusfabric.toolchain import tools  # noqa: E402
 from torusfabric.toolchain.cache import Cache  # noqa: E402
 from torusfabric.toolchain.folders import work_folder  # noqa: E402
@@ -188,10 +188,10 @@ def seen_by_simulation(whole: Any) -> str:
         return "" if all(run.passed for run in runs) else "words or cycles"
     if whole.bus:
         return ""
-    if whole.top is Top.CORE:
+    if whole.top == Top.CORE:
         check_core(whole, root=whole.nodes - 2 if whole.program.any_root else None)
         return ""
-    stall = 0.3 if whole.top is Top.STREAM else None
+    stall = 0.3 if whole.top == Top.STREAM else None
     return "" if tf.simulate(whole, stall=stall).passed else "words or cycles"
 
 

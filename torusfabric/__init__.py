@@ -38,12 +38,12 @@ if TYPE_CHECKING:
         TorusfabricError,
         WorkFailed,
     )
+    from .fabric.fabric import Fabric
     from .fabric.images import image, repair
     from .fabric.spec import FabricSpec
     from .fpga.synthesis.synthesize import synthesize
     from .planning import Program, compile, import_schedule, plan, plan_forms
     from .planning.choice import Candidate, compare
-    from .rtl import Fabric
     from .schedule import (
         Listed,
         Pattern,

@@ -14,10 +14,10 @@ from fabrics import mask_schedule
 from helpers import check_run, expected_words, fabric_of, few, plan
 
 import torusfabric as tf
+from torusfabric import Fabric
 from torusfabric.algorithms import CATALOGUE, Options, find
 from torusfabric.analysis.check import check
 from torusfabric.collective import COLLECTIVES, parse_collective
-from torusfabric.rtl import Fabric
 from torusfabric.schedule.file import load, save
 from torusfabric.schedule.held_blocks import HeldBlocks
 from torusfabric.schedule.recognise import recognise

@@ -166,7 +166,7 @@ import torusfabric as tf
 schedule = tf.plan("4x4", "allgather")
 # Imports on demand are not counted.
 tf.compile, tf.Fabric, tf.emit
-import torusfabric.adapters.host.hardware, torusfabric.adapters.host.interface
+import torusfabric.adapters.host.front, torusfabric.adapters.host.interface
 found = set()
 sys.setprofile(lambda frame, event, _: event == "call" and found.add(
     (frame.f_code.co_filename, frame.f_code.co_name == "<module>")))

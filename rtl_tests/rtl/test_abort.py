@@ -5,8 +5,10 @@ from fabrics import build_fabric, choose_jobs, draw_words
 from helpers import few
 from host_driver import HostDriver
 
-import torusfabric as tf
-from torusfabric.adapters.host.hardware import make_core
+from torusfabric.adapters.host.front import HostFront
+from torusfabric.adapters.loading.front import LoadedFront
+from torusfabric.adapters.loading.hardware import make_tables
+from torusfabric.rtl.fabric import Fabric
 from torusfabric.simulation.engines import AmaranthEngine
 
 #: Fabrics by flits and by rows, in rounds, of any length, with sums, with several modes and forms.
@@ -25,19 +27,17 @@ FABRICS = [
 ]
 
 
-class Resettable(tf.Fabric):
+def resettable(program, tables):
     """A fabric with the input that the bus has for the register `abort`."""
-
-    def _core(self):
-        if self.tables:
-            return self.tables.make_core(resets=True)
-        return make_core(self.program, self.width, resets=True)
+    if tables == "ram":
+        return Fabric(LoadedFront(make_tables(program, tables, 8, streams=False), for_bus=True))
+    return Fabric(HostFront(program, 8, for_bus=True))
 
 
 @pytest.mark.parametrize(("topology", "names", "options"), few(4, FABRICS))
 def test_the_next_run_is_right_whenever_one_is_ended(topology, names, options):
     made = build_fabric(topology, names, **options)
-    fabric = Resettable(made.program, width=8, tables=options.get("tables", "rom"))
+    fabric = resettable(made.program, options.get("tables"))
     program, jobs = fabric.program, choose_jobs(fabric.program)
     engine = AmaranthEngine(fabric, gated=True)
     design, most = engine.design, program.cycles(jobs[0].length, mode=jobs[0].mode)

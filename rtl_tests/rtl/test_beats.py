@@ -9,10 +9,9 @@ from torusfabric.adapters.boards.drive import simulate_boards
 from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.adapters.boards.hardware.block import Block
 from torusfabric.errors import InputError
-from torusfabric.rtl.core.kinds import NodeKinds
 from torusfabric.rtl.core.places import Columns
 from torusfabric.rtl.core.router import plan_all_crossbars
-from torusfabric.rtl.core.rows import Rows
+from torusfabric.rtl.core.rows import NodeKinds, Rows
 from torusfabric.rtl.flit_rows import FlitRows
 from torusfabric.rtl.multiplexer import branch_luts, lut_count
 from torusfabric.topology.boards import Boards

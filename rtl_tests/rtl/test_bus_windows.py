@@ -6,7 +6,7 @@ import pytest
 from helpers import simulated
 
 import torusfabric as tf
-from torusfabric.adapters.bus import hardware as attach
+from torusfabric.adapters.bus import front as attach
 from torusfabric.adapters.bus import windows
 from torusfabric.adapters.bus.windows import Windows
 

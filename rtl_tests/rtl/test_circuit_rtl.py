@@ -16,9 +16,8 @@ from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli import main
 from torusfabric.program import Action
 from torusfabric.program.send_order import Location, arrange
-from torusfabric.rtl.core.kinds import NodeKinds
 from torusfabric.rtl.core.places import Columns
-from torusfabric.rtl.core.rows import Rows
+from torusfabric.rtl.core.rows import NodeKinds, Rows
 from torusfabric.rtl.core.store_plan import plan_stores
 from torusfabric.schedule.transfers import Listed
 

@@ -9,8 +9,8 @@ from helpers import (
     program_of,
 )
 
+from torusfabric import Fabric
 from torusfabric.errors import InputError, WorkFailed
-from torusfabric.rtl import Fabric
 from torusfabric.simulation.simulate import simulate
 
 

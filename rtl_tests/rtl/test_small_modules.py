@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import torusfabric as tf
-from torusfabric.adapters.host.division import divide
+from torusfabric.adapters.host.finders import divide
 from torusfabric.program.timing import division_cycles
 from torusfabric.rtl.lengths import divided
 from torusfabric.rtl.links import MOST_REGISTERS, Link

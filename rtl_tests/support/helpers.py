@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
+from torusfabric import Fabric, planning, verilog
 from torusfabric import collective as collectives
-from torusfabric import planning, verilog
 from torusfabric.analysis.cost import schedule_cost
 from torusfabric.cli import main
 from torusfabric.program import Action
-from torusfabric.rtl import Fabric
 from torusfabric.rtl.arrays import Slice
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.netlist import NetlistBuilder, Part

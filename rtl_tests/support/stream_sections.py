@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from torusfabric.adapters.streams import hardware
+from torusfabric.adapters.streams import front
 from torusfabric.adapters.streams.sections import Sections
 
 __all__ = ["forced"]
@@ -12,5 +12,5 @@ __all__ = ["forced"]
 @contextmanager
 def forced(*, buffers):
     """Let nodes of fabrics that are made meanwhile hold so many messages on each side."""
-    with patch.object(hardware, "sections_of", lambda *_: Sections(buffers)):
+    with patch.object(front, "sections_of", lambda *_: Sections(buffers)):
         yield

@@ -10,11 +10,10 @@ from helpers import expected_words, fabric_of, few, random_messages
 from verilog_bench import have_icarus
 
 import torusfabric as tf
-from torusfabric import verilog
+from torusfabric import Fabric, verilog
 from torusfabric.errors import InputError
 from torusfabric.fpga.board import find_board
 from torusfabric.fpga.board.plan import plan_build
-from torusfabric.rtl import Fabric
 from torusfabric.rtl.amaranth_private import tracer
 from torusfabric.rtl.netlist import Role
 

@@ -279,9 +279,9 @@ def _print_boards(rows: list[dict[str, Any]]) -> None:
 
 def _measure(arguments: Namespace) -> None:
     """Build for a board until the largest torus that fits is found."""
+    from ..fabric.fabric import Fabric
     from ..fpga.board import Limit, find_board, find_limit, try_board
     from ..planning import compile, plan
-    from ..rtl import Fabric
     from ..toolchain.folders import work_folder
 
     board, width = find_board(arguments.measure), arguments.width or 8

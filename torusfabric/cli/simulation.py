@@ -25,7 +25,7 @@ from .parser import Commands, add_command
 from .tables import check_fabric_file, fabric_with_image
 
 if TYPE_CHECKING:
-    from ..rtl import Fabric
+    from ..fabric.fabric import Fabric
     from ..simulation.engines import Job
 
 __all__ = ["add_commands"]

@@ -10,7 +10,7 @@ from .output import progress_bar
 from .parser import given_beside
 
 if TYPE_CHECKING:
-    from ..rtl import Fabric
+    from ..fabric.fabric import Fabric
 
 __all__ = ["check_fabric_file", "fabric_of_file", "fabric_with_image"]
 
@@ -45,8 +45,8 @@ def fabric_of_file(arguments: Namespace, *, empty: bool = False) -> Fabric:
 
     If empty that is to be loaded, by a port of its own and not behind the bus.
     """
+    from ..fabric.fabric import Fabric
     from ..fabric.images import built_image, read_fabric, read_image
-    from ..rtl import Fabric
 
     there, path = read_fabric(arguments.fabric), arguments.image
     image = read_image(path, there.room, there.width) if path else built_image(there)

@@ -25,13 +25,14 @@ from ..analysis.check import check
 from ..errors import InputError
 from ..planning import select
 from ..program import Program
-from ..rtl import Fabric
+from ..rtl import fabric as rtl
 from ..rtl.netlist import Fixed, Part, Parts
 from ..schedule import Schedule
 from ..simulation.engines import longest_job
 from ..simulation.simulate import simulate
 from ..toolchain.public import public
 from ..toolchain.values import natural
+from .fabric import Fabric
 
 if TYPE_CHECKING:
     from ..simulation.report import SimulationReport
@@ -132,7 +133,7 @@ def _existing(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabr
     """A fabric, or that of a manifest."""
     if isinstance(fabric, LoadedFabric):
         return fabric
-    if not isinstance(fabric, Fabric):
+    if not isinstance(fabric, rtl.Fabric):
         return read_fabric(fabric)
     if fabric.room is None:
         raise InputError("Tables must be ram for an image, not rom")
@@ -223,7 +224,7 @@ def self_check(
     return report
 
 
-def without_links(fabric: Fabric, broken_links: Sequence[str]) -> Fabric:
+def without_links(fabric: rtl.Fabric, broken_links: Sequence[str]) -> rtl.Fabric:
     """The same hardware with links over which nothing comes."""
     whole, width, netlist = fabric.program.topology, fabric.width, fabric.netlist
     faulty = select(whole, "allgather", broken_links=[*broken_links]).topology

@@ -9,11 +9,11 @@ from ..analysis.facts import facts_together, schedule_facts
 from ..collective import Operator, split_names
 from ..errors import InputError
 from ..planning import compile, require_hardware
-from ..rtl import Fabric
-from ..rtl.top import check_prefix
+from ..rtl.fabric import check_prefix
 from ..toolchain.progress import progress_bar
 from ..topology import Topology, faults_within, shared_network
 from .choose import Chosen, PlanFor, choose_schedules, operators_of
+from .fabric import Fabric
 
 if TYPE_CHECKING:
     from ..adapters.loading.room import Room

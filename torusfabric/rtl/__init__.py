@@ -1,5 +1,5 @@
 """Hardware: builds what a program says, and decides nothing."""
 
-from .fabric import Fabric, Top
+from .fabric import Fabric
 
-__all__ = ["Fabric", "Top"]
+__all__ = ["Fabric"]

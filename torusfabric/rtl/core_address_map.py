@@ -9,7 +9,7 @@ import numpy as np
 from ..program import AddressMap, Program
 from ..schedule import Listed
 from ..topology import IntArray
-from .top import is_direct
+from .core.direct_port import is_direct
 
 __all__ = ["core_address_map"]
 

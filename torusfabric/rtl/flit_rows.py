@@ -18,6 +18,7 @@ import numpy as np
 from amaranth.hdl import Cat, Value
 
 from ..errors import InputError
+from ..toolchain.values import natural
 from ..topology import IntArray
 from .memories import WritePort, fitting
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from ..program import Program
     from ..program.address_map import AddressMap, Located
 
-__all__ = ["AUTO", "FlitRows", "beat_fault", "by_beats", "locate_blocks", "received_pitch",
-           "too_wide"]  # fmt: skip
+__all__ = ["AUTO", "FlitRows", "beat_fault", "by_beats", "chosen_beat", "locate_blocks",
+           "received_pitch", "too_wide"]  # fmt: skip
 
 #: The beat with which ports limit runs the least.
 AUTO = "auto"
@@ -219,6 +220,23 @@ def by_beats(program: Program, width: int, beat: int) -> Program:
     if fault is not None:
         raise InputError(fault)
     return program
+
+
+def chosen_beat(program: Program, width: int, beat: int | str) -> tuple[int, Program]:
+    """Return the flits of a word of a port, and the program whose messages go to chunks by beats.
+
+    Parameters
+    ----------
+    beat : int or "auto"
+        A power of two; by default 1.
+
+    Raises
+    ------
+    InputError
+        If the program does not allow the beat.
+    """
+    number = 1 if isinstance(beat, str) and beat == AUTO else natural("Beat", beat)
+    return number, program if number == 1 else by_beats(program, width, number)
 
 
 def too_wide(program: Program, width: int, beat: int) -> str | None:

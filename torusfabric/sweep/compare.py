@@ -23,7 +23,7 @@ from ..schedule import Schedule
 from ..toolchain.extras import installed
 
 if TYPE_CHECKING:
-    from ..rtl import Fabric
+    from ..fabric.fabric import Fabric
 
 __all__ = ["COSTS", "Hardware", "compare", "compare_together", "fitting"]
 
@@ -98,7 +98,7 @@ class Hardware:
         """
         if not self.target and not installed("amaranth"):
             return {}
-        from ..rtl import Fabric
+        from ..fabric.fabric import Fabric
         from ..rtl.inventory import take_inventory
 
         fabric = Fabric(program, width=self.width)

@@ -20,9 +20,9 @@ from .grid import Point, key, plan_contents
 from .results import Results, Row
 
 if TYPE_CHECKING:
+    from ..fabric.fabric import Fabric
     from ..planning.selection import Selection
     from ..program import Program
-    from ..rtl import Fabric
 
 __all__ = ["contents_of", "describe", "failed_row", "run", "work"]
 
@@ -199,7 +199,7 @@ def _program(point: Point, plans: Sequence[bytes]) -> Program:
 
 def _fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
     """The fabric of a point."""
-    from ..rtl import Fabric
+    from ..fabric.fabric import Fabric
 
     return Fabric(_program(point, plans), width=point["width"])
 

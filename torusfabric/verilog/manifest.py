@@ -51,7 +51,7 @@ def manifest(
         "manifest_version": MANIFEST_VERSION,
         "top": fabric.prefix + TOP,
         "prefix": fabric.prefix,
-        "interface": (fabric.bus or fabric.top).value,
+        "interface": str(fabric.bus or fabric.top),
         "files": files,
         "modules": list(modules),
         "ports": port_facts(fabric.netlist),
@@ -66,30 +66,8 @@ def manifest(
         **({"operator": str(program.operators[0])} if len(program.operators) == 1 else {}),
         **_functions(program.operators),
         **_schedules(fabric),
-        **_tables(fabric),
         "router_classes": len(fabric.router_classes),
         "command": command,
-    }
-
-
-def _tables(fabric: Fabric) -> dict[str, Any]:
-    """What may be loaded, where tables are."""
-    if fabric.room is None:
-        return {}
-    image, tables = fabric.image, fabric.tables
-    bits = tables.layout.table_bits
-    return {
-        "tables": {
-            "digest": f"{fabric.digest:08x}",
-            "program": fabric.program.digest[:8],
-            "node_bits": -(-bits // fabric.nodes),
-            "load_cycles": len(image.words),
-            "modes": [
-                [mode.collective.name, "any" if mode.any_root else mode.collective.root]
-                for mode in fabric.program.modes
-            ],
-            "frame": fabric.room.to_json(),
-        }
     }
 
 
@@ -209,13 +187,7 @@ def interface(fabric: Fabric) -> dict[str, Any]:
     >>> interface(tf.Fabric(program, top="core"))["streams"]["receive"]
     ['+0', '-0', '+1', '-1']
     """
-    stride = {"stride": fabric.layout.flits} if fabric.bus else {}
-    return {**stride, **fabric.interface.facts(), **_beat(fabric)}
-
-
-def _beat(fabric: Fabric) -> dict[str, int]:
-    """The flits of a word of ports, where they are several."""
-    return {"beat": fabric.beat} if fabric.beat > 1 else {}
+    return {**fabric.interface.facts(), **({"beat": fabric.beat} if fabric.beat > 1 else {})}
 
 
 #: Where the files are here, and in the folder of an export.

@@ -15,9 +15,6 @@ MEANINGS = grouped_ports(
         ("reset", Protocol.LEVEL): {"rst": "synchronous, active high"},
         ("control", Protocol.PULSE): {
             "start": "a pulse of one cycle starts a run, unless one is under way",
-            "load_we": "takes load_data as a word of an image",
-            "load_first": "with load_we, it is the first",
-            "load_data": "the word",
         },
         ("control", Protocol.SAMPLED): {
             "mode": "the collective of the run, by its number, sampled at start",
@@ -32,9 +29,6 @@ MEANINGS = grouped_ports(
             "error": "why the last start was not carried out: 1 mode, 2 root, 3 length, "
             "4 operation, 5 busy, 10 what was loaded is for another fabric or incomplete; 0 if it "
             "was",
-            "loaded": "an image is there, whole",
-            "loaded_program": "the digest of its program; 0 if none is",
-            "modes": "a bit for each mode that is there",
             "round": "the row of the program that is under way",
         },
     }

@@ -100,7 +100,7 @@ def emit(
         classes=router_classes(fabric, contents),
         parts=_parts(netlist, prefix, modules) | dict.fromkeys(contents, Role.ROM.value),
         contents=contents,
-        interface=fabric.top.value,
+        interface=fabric.top,
         prefix=prefix,
         instance_names=loops.instance_names,
         net_names=loops.net_names,

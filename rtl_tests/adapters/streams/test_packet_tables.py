@@ -5,16 +5,17 @@ import pytest
 from fabrics import build_fabric
 
 import torusfabric as tf
-from torusfabric.adapters.streams.hardware import StreamTop, make_core
+from torusfabric.adapters.streams.front import StreamFront
+from torusfabric.adapters.streams.hardware import StreamTop
+from torusfabric.adapters.streams.options import Clocks
 from torusfabric.adapters.streams.packets import OWN, packets_received, packets_sent
 from torusfabric.rtl.core import Core
-from torusfabric.rtl.top import Clocks
 
 
 def tables(topology, collectives, **options):
     """The packet tables of the loaders and of the unloaders of a fabric."""
     fabric = build_fabric(topology, collectives, **{"top": "stream", "beat": 1} | options)
-    top = StreamTop(make_core(fabric.program, fabric.width, beat=fabric.beat), Clocks.ONE, 0)
+    top = StreamTop(StreamFront(fabric.program, fabric.width, fabric.beat).core, Clocks.ONE, 0)
     return top.loader.table, top.unloader.table
 
 

@@ -10,7 +10,7 @@ from helpers import misrouted
 from make_bench import have_bench, have_verilator_bench, run_bench, verilator_settings
 
 import torusfabric as tf
-from torusfabric.adapters.bus import hardware as attach
+from torusfabric.adapters.bus import front as attach
 from torusfabric.adapters.streams.loader import Loader
 
 pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")

@@ -4,7 +4,7 @@ import pytest
 from stream_bench import check, streams
 
 import torusfabric as tf
-from torusfabric.adapters.streams.hardware import make_core
+from torusfabric.adapters.streams.front import StreamFront
 from torusfabric.toolchain import cxx
 
 COLLECTIVES = ["allgather", "alltoall", "reduce-scatter", "allreduce", "scatter", "broadcast"]
@@ -40,7 +40,7 @@ def test_runs_follow_one_another(side, collective):
 def test_the_core_knows_no_streams():
     """It has a memory port a node and a run port; own blocks have no memory in it."""
     fabric = streams("3x3", "allgather", flits=4)
-    core = make_core(fabric.program, fabric.width, beat=fabric.beat)
+    core = StreamFront(fabric.program, fabric.width, fabric.beat).core
     names = {name.rpartition("_")[0] for name in core.netlist.node_ports}
     assert names == {*core.memory_port.inputs, "read_data"}
     assert not any(core.rows.memories[k].own for kind in core.kinds.received for k in kind)

@@ -7,12 +7,14 @@ from typing import Any
 from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import In, Out
 
+from torusfabric.adapters.bus.front import BusFront
+from torusfabric.adapters.bus.options import Bus
+from torusfabric.adapters.host.front import HostFront
 from torusfabric.contract.adapter import System
-from torusfabric.contract.interface import Interface
 from torusfabric.contract.ports import grouped_ports
 from torusfabric.errors import InputError
-from torusfabric.rtl.core.core import CoreBuilder
 from torusfabric.rtl.fabric import Fabric
+from torusfabric.rtl.front import Built
 from torusfabric.rtl.netlist import Leaf, Role, add_single
 
 from .options import ADAPTER
@@ -73,24 +75,24 @@ class ApbBridge(Leaf):
         return m
 
 
-class ApbFabric(Fabric):
-    """A fabric with ports of APB4 in place of its host port."""
+class ApbFront(BusFront):
+    """A host port behind Wishbone, and that behind APB4."""
 
     def __init__(self, fabric: Fabric, waits: int) -> None:
+        front = HostFront(fabric.program, fabric.width, fabric.beat, for_bus=True)
+        super().__init__(Bus.WISHBONE, front)
         self._waits = waits
-        how = {"prefix": fabric.prefix, "beat": fabric.beat, "bus": "wishbone"}
-        super().__init__(fabric.program, width=fabric.width, **how)
 
-    def add_bus(self, build: CoreBuilder, bus: str) -> Interface:
-        """Put the registers behind Wishbone, and that behind APB4."""
-        interface = super().add_bus(build, bus)
+    def add(self) -> Built:
+        """Fill the netlist of the core."""
+        built, build = super().add(), self.core.build
         build.enclose()
-        bridge = partial(ApbBridge, interface.registers.address_bits, self._waits)
+        bridge = partial(ApbBridge, built.interface.registers.address_bits, self._waits)
         members = bridge().signature.members
         build.add_ports({"irq": Out(1)} | {name: members[name] for name in PORTS})
         build.declared |= PORTS
         add_single(build, "apb_bridge", Role.BUS, bridge)
-        return interface
+        return built
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,9 @@ class ApbSystem(System):
             raise InputError(f"Wait states must be from 0 to {MOST_WAITS}, not {self.waits}")
 
     @cached_property
-    def behind_apb(self) -> ApbFabric:
+    def behind_apb(self) -> Fabric:
         """The fabric behind APB4."""
-        return ApbFabric(self.fabric, self.waits)
+        return Fabric(ApbFront(self.fabric, self.waits), prefix=self.fabric.prefix)
 
     def facts(self) -> dict[str, Any]:
         """Return what is said of the bus, as plain data."""

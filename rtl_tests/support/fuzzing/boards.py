@@ -6,11 +6,11 @@ from typing import NamedTuple
 from unittest import mock
 
 import torusfabric as tf
+from torusfabric import Fabric
 from torusfabric.contract.registers import IDENTIFICATION
 from torusfabric.fpga.bridge import board, bus_access
 from torusfabric.fpga.bridge.bus_access import BusAccess
 from torusfabric.fpga.bridge.simulated import SimulatedPort
-from torusfabric.rtl.fabric import Fabric
 
 from .oracle import Fuzzer
 

@@ -12,8 +12,8 @@ from ...contract.interface import Interface
 from ...contract.ports import Protocol, grouped_ports
 from ...program import Program
 from ...program.timing import ADDRESS, LINK, SETTING
+from ...rtl.core.direct_port import is_direct
 from ...rtl.core_address_map import core_address_map
-from ...rtl.top import is_direct
 
 __all__ = ["ADDRESS_MAP", "BareInterface"]
 
@@ -56,14 +56,11 @@ class BareInterface(Interface):
 
     Parameters
     ----------
-    flits : int
-        Flits of a message.
     read_latency : int
         Edges from an address to its data; 0 without memories.
     """
 
     program: Program
-    flits: int
     read_latency: int
 
     ports = PORTS
@@ -93,7 +90,7 @@ class BareInterface(Interface):
             "receive": list(program.topology.port_names),
             "steps": program.schedule.round_count,
             "block_flits": program.block_flits,
-            "part_flits": self.flits,
+            "part_flits": program.flits,
             "tx_address_cycle": setup + ADDRESS,
             "inject_cycle": setup + SETTING,
             "receive_cycle": setup + LINK,
@@ -106,7 +103,7 @@ class BareInterface(Interface):
         return {
             "send_parts": layout.send_parts,
             "receive_parts": layout.recv_parts,
-            "part_flits": layout.part_flits(self.flits),
+            "part_flits": layout.part_flits(program.flits),
             "part_chunks": layout.part_chunks,
             "block_flits": program.block_flits,
             "write_banks": sum(memory.own for memory in program.memories),
@@ -120,11 +117,6 @@ class BareInterface(Interface):
         """Return the address map, on one long line."""
         del top, title
         return {ADDRESS_MAP: json.dumps(core_address_map(self.program)) + "\n"}
-
-    def bench(self) -> dict[str, str | Path]:
-        """Return what drives the ports."""
-        source = "direct.py" if self._direct else "memories.py"
-        return {"fabric_port.py": SOURCES / source, "direct_port.py": "direct_port.py"}
 
     def claims(self, fabric: Any, text: Any) -> Iterable[Any]:
         """Return the claim about the wires of ports to memories."""

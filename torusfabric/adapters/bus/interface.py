@@ -48,14 +48,21 @@ class BusInterface(Interface):
         ``read_latency`` and ``write_latency`` of the windows, in clock edges.
     behind : Interface
         The interface of the ports of nodes, which stay.
+    stride : int
+        Words from a block of a message to the next.
     """
 
     registers: RegisterMap
 
     def __init__(
-        self, bus: Bus, registers: RegisterMap, latencies: Mapping[str, int], behind: Interface
+        self,
+        bus: Bus,
+        registers: RegisterMap,
+        latencies: Mapping[str, int],
+        behind: Interface,
+        stride: int,
     ) -> None:
-        self.bus, self.registers = bus, registers
+        self.bus, self.registers, self._stride = bus, registers, stride
         self.latencies, self._behind = latencies, behind
         self.ports, self.delivers = behind.ports, behind.delivers
 
@@ -76,6 +83,7 @@ class BusInterface(Interface):
         bus, registers = self.bus, self.registers
         windows = {window.name: _facts(window) for window in registers.windows}
         return {
+            "stride": self._stride,
             **self._behind.facts(),
             "bus": {
                 "protocol": bus.value,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,6 @@ class HostProofs(Interface):
         return host_runs(fabric, machine)
 
 
-@dataclass(frozen=True)
 class HostInterface(HostProofs):
     """A port that serves all nodes.
 
@@ -62,10 +60,10 @@ class HostInterface(HostProofs):
         ``read_latency`` and ``write_latency``, in clock edges.
     """
 
-    layouts: Sequence[HostLayout]
-    latencies: Mapping[str, int]
-
     ports = PORTS
+
+    def __init__(self, layouts: Sequence[HostLayout], latencies: Mapping[str, int]) -> None:
+        self._layouts, self._latencies = layouts, latencies
 
     @property
     def access(self) -> Any:
@@ -76,14 +74,14 @@ class HostInterface(HostProofs):
 
     def facts(self) -> dict[str, Any]:
         """Return the addresses and latencies."""
-        layouts = self.layouts
+        layouts = self._layouts
         return {
             "stride": layouts[0].flits,
             "send_base": layouts[0].send_base,
             "send_words": max(layout.send_words for layout in layouts),
             "recv_base": layouts[0].recv_base,
             "recv_words": max(layout.recv_words for layout in layouts),
-            **self.latencies,
+            **self._latencies,
         }
 
     def bench(self) -> dict[str, str | Path]:

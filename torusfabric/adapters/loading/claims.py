@@ -14,7 +14,6 @@ from ...contract.claims import Claim
 from ...errors import InputError
 from ...proof.report import refuted
 from ...rtl.netlist import Role
-from ...rtl.top import Top
 from ...topology import BoolArray, IntArray
 from ..streams.claims.whole_runs import StreamAccess
 
@@ -32,7 +31,7 @@ APART = (Role.TABLE, Role.LOADER)
 
 def check_provable(fabric: Fabric) -> None:
     """Raise `InputError` if nothing is proved of a fabric."""
-    if fabric.top is Top.STREAM and fabric.program.any_root:
+    if fabric.core.concurrent and fabric.program.any_root:
         raise InputError("Root must be fixed for streams with loaded tables to be proved, not any")
 
 
@@ -74,7 +73,7 @@ def assumptions(fabric: Fabric) -> Iterator[str]:
     yield (
         "Nothing is loaded meanwhile; the loader has written the image into the tables as it says."
     )
-    if fabric.top is not Top.STREAM:
+    if fabric.shared_port:
         yield "The host port finds by the table of blocks what the address map says."
 
 

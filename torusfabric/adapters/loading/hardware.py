@@ -18,25 +18,22 @@ from ...rtl.core.room import SettingTable
 from ...rtl.core.run_port import RunPort
 from ...rtl.memories import address_width
 from ...rtl.netlist import Fixed, NetlistBuilder, Part, Parts, Role, add_single
-from ...rtl.top import Built
 from ...simulation.engines.edges import Access, Edges
 from ...toolchain.values import shown
 from ..host.finders import DirectFinder, HostLayout
-from ..host.hardware import NETS
+from ..host.front import NETS
 from ..host.port import Host, add_host_port
 from ..streams.hardware import LEAD
-from ..streams.run_port import add_run_port
 from .finder import BlockFinder, host_layout
 from .fitting import loadable_modes
 from .image import Image
 from .layout import TableLayout, TableSize
 from .loader import WORDS, ImageLoader
-from .requests import Requests, choices_by_command, choices_of
+from .requests import Requests, choices_of
 from .room import Room, room_for
-from .streams import LoadedStreams
 from .table import LoadedTable, part_bits
 
-__all__ = ["Loading", "make_tables"]
+__all__ = ["SHOWN", "Loading", "make_tables"]
 
 #: What is shown of what is loaded.
 SHOWN = ("loaded", "loaded_program", "modes")
@@ -51,7 +48,7 @@ STREAM_ADDRESSES = ("unload_key", "entry")
 
 
 def make_tables(
-    program: Program, tables: Room | Image | str, width: int, *, streams: bool, empty: bool
+    program: Program, tables: Room | Image | str, width: int, *, streams: bool, empty: bool = False
 ) -> Loading:
     """Return the tables of a fabric.
 
@@ -174,20 +171,16 @@ class Loading:
             ),
         )
 
-    def add_fabric(self, core: Core, **how: Any) -> Built:
-        """Fill the netlist of a core with what stands in front of it, and loads it."""
-        if self.room.streams:
-            built = LoadedStreams(self, core, **how).add()
-        else:
-            built = self._add_host(core)
-        for name in SHOWN:
-            core.build.add_output(name, core.build.nets[name])
-        if how.get("has_run_port"):
-            add_run_port(core.build, choices_by_command(self.room), (*WORDS, *SHOWN))
-        return built
+    def add_host(self, core: Core) -> tuple[list[tuple[str, int]], int]:
+        """Add a host port, and a port that takes images.
 
-    def _add_host(self, core: Core) -> Built:
-        """Add a host port, and a port that takes images."""
+        Returns
+        -------
+        routers : list of (str, int)
+            The modules of routers, and of how many nodes each is.
+        latency : int
+            Edges from an address to its data.
+        """
         build, layout = core.build, self.layout
         for name, bits in {"start": 1, **choices_of(self.room).inputs}.items():
             build.add_input(name, bits)
@@ -210,7 +203,7 @@ class Loading:
         routers = core.add(NETS, partial(self.add_node_tables, core))
         for name in ("busy", "done", "cycles", "error", "round"):
             build.add_output(name, build.nets[name])
-        return Built(routers, latency)
+        return routers, latency
 
     def add_node_tables(self, core: Core) -> None:
         """Add the tables of nodes: one module for those of equal contents."""

@@ -1,11 +1,14 @@
-"""What streams of a loaded fabric tell a proof."""
+"""The declarations of loaded fabrics for manifest, files, bench and proof."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..streams import interface
+from ...contract.interface import Interface
+from ...contract.ports import Protocol, grouped_ports
+from ..host.interface import HostInterface, HostProofs
+from ..streams.interface import StreamInterface
 from ..streams.sections import levels
 
 if TYPE_CHECKING:
@@ -14,11 +17,71 @@ if TYPE_CHECKING:
     from ...proof.runs import Runs
     from ...proof.solver import Harness
     from ...verilog.design import Design
+    from .hardware import Loading
 
-__all__ = ["StreamInterface"]
+__all__ = ["LoadedHost", "LoadedHostProofs", "LoadedStreams"]
+
+#: The purpose of each port that loads tables, or says what is loaded.
+PORTS = grouped_ports(
+    {
+        ("control", Protocol.PULSE): {
+            "load_we": "takes load_data as a word of an image",
+            "load_first": "with load_we, it is the first",
+            "load_data": "the word",
+        },
+        ("status", Protocol.LEVEL): {
+            "loaded": "an image is there, whole",
+            "loaded_program": "the digest of its program; 0 if none is",
+            "modes": "a bit for each mode that is there",
+        },
+    }
+)
 
 
-class StreamInterface(interface.StreamInterface):
+class Loaded(Interface):
+    """The ports of a fabric whose tables are loaded.
+
+    Parameters
+    ----------
+    loading : Loading
+        The tables.
+    *facts, **choices
+        Parameters of the interface of a fabric whose tables are fixed.
+    """
+
+    def __init__(self, loading: Loading, *facts: Any, **choices: Any) -> None:
+        super().__init__(*facts, **choices)
+        self._loading = loading
+        self.ports = {**self.ports, **PORTS}
+
+    def facts(self) -> dict[str, Any]:
+        """Return what may be loaded, and what is there at first."""
+        loading = self._loading
+        program, room = loading.program, loading.room
+        modes = [
+            [mode.collective.name, "any" if mode.any_root else mode.collective.root]
+            for mode in program.modes
+        ]
+        tables = {
+            "digest": f"{room.digest(loading.width):08x}",
+            "program": program.digest[:8],
+            "node_bits": -(-loading.layout.table_bits // room.nodes),
+            "load_cycles": len(loading.image.words),
+            "modes": modes,
+            "frame": room.to_json(),
+        }
+        return {**super().facts(), "tables": tables}
+
+
+class LoadedHostProofs(Loaded, HostProofs):
+    """The claims about a host port, whatever stands before it."""
+
+
+class LoadedHost(Loaded, HostInterface):
+    """A port that serves all nodes."""
+
+
+class LoadedStreams(Loaded, StreamInterface):
     """The ports of nodes with streams whose tables are loaded."""
 
     def harnesses(self, fabric: Any, design: Design) -> Iterable[Harness]:

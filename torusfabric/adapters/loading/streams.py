@@ -24,12 +24,12 @@ from ...rtl.core import Core
 from ...rtl.memories import address_width, fitting
 from ...rtl.modules import Leaf
 from ...rtl.netlist import Role
-from ...rtl.top import Clocks
 from ..streams.commands import CommandShape
 from ..streams.control import StreamControl
 from ..streams.engine import Engine, EngineShape
 from ..streams.hardware import NETS, StreamTop
 from ..streams.loader import Loader
+from ..streams.options import Clocks
 from ..streams.packets import OWN, Packets
 from ..streams.run_facts import RunFacts
 from ..streams.sections import Sections, levels
@@ -42,7 +42,7 @@ from .requests import choices_of, last_flit
 if TYPE_CHECKING:
     from .hardware import Loading
 
-__all__ = ["LoadedStreams"]
+__all__ = ["LoadedStreamTop"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,7 +332,7 @@ class LoadedControl(StreamControl):
         return last_flit(m, self._layout, form, self.value("last"), go)
 
 
-class LoadedStreams(StreamTop):
+class LoadedStreamTop(StreamTop):
     """Takes the parts of streams into the netlist of a core whose tables are loaded."""
 
     modules = LoadedLoader, LoadedUnloader

@@ -15,17 +15,16 @@ from ...program.mode import Range
 from ...program.timing import DISTRIBUTION
 from ...rtl.arrays import Numbers, Slice, Source
 from ...rtl.core import Core
-from ...rtl.core.run_port import RunPort
 from ...rtl.memories import address_width
 from ...rtl.modules import Leaf
 from ...rtl.netlist import Part, Parts, Role, add_single
 from ...rtl.run_choices import RunChoices
-from ...rtl.top import Built, Clocks
 from .commands import Commands, CommandShape
 from .control import StreamControl
 from .crossings import add_crossings
 from .engine import Engine, EngineShape
 from .loader import Loader
+from .options import Clocks
 from .own_block import OwnBlock
 from .packets import (
     OWN,
@@ -36,14 +35,13 @@ from .packets import (
 from .ports import COMMAND_NETS, needs_commands, stream_ports
 from .readiness import add_tree, add_watch
 from .run_facts import RunFacts
-from .run_port import add_run_port, run_choices
-from .sections import Sections, levels, sections_of
+from .sections import Sections, levels
 from .unloader import Unloader
 
 if TYPE_CHECKING:
     from ...rtl.core.core import CoreBuilder
 
-__all__ = ["add_fabric", "make_core"]
+__all__ = ["LEAD", "StreamTop"]
 
 #: Cycles before the last one of a run in which nodes are told of its end, so that they unload the
 #: first word as soon as the last has been stored: those on the way to them, and two in the unloader
@@ -52,33 +50,6 @@ LEAD = DISTRIBUTION + 1
 
 #: Nets of the run port whose names are not those of its members.
 NETS = {"entry": "mode", "last": "last_flit"}
-
-
-def make_core(program: Program, width: int, *, beat: int) -> Core:
-    """Return the core of a fabric with streams."""
-    sections = sections_of(program, beat).count
-    return Core(
-        program,
-        width,
-        beat=beat,
-        sections=sections,
-        concurrent=True,
-        run_port=RunPort(program, sections=sections, lead=LEAD, resets=False),
-    )
-
-
-def add_fabric(core: Core, *, clocks: Clocks, timeout: int, has_run_port: bool) -> Built:
-    """Fill the netlist of a core with streams at every node.
-
-    Parameters
-    ----------
-    has_run_port : bool
-        True if a run port takes the place of the streams of commands and statuses, if any.
-    """
-    built = StreamTop(core, clocks, timeout).add()
-    if has_run_port and needs_commands(core.program):
-        add_run_port(core.build, run_choices(core.program))
-    return built
 
 
 class StreamTop:
@@ -137,8 +108,8 @@ class StreamTop:
             sections=Sections({2: 2, 4: 3}[self._core.sections]),
         )
 
-    def add(self) -> Built:
-        """Add everything."""
+    def add(self) -> list[tuple[str, int]]:
+        """Add everything; return the modules of routers, and of how many nodes each is."""
         build = self._build
         self._add_ports()
         self._add_control()
@@ -156,7 +127,7 @@ class StreamTop:
             add_watch(build, self._timeout, self._asked(), apart=apart)  # type: ignore[arg-type]
         if apart:
             add_crossings(build, watched=self._timeout > 0)
-        return Built(routers)
+        return routers
 
     def _add_core(self) -> list[tuple[str, int]]:
         """Add the parts of the core."""

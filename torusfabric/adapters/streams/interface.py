@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ...contract.assertions import Assertion, handshake
 from ...contract.interface import Interface
 from ...contract.ports import Protocol, grouped_ports
-from ...rtl.top import Clocks
 from .members import connect_streams, stream_members
+from .options import Clocks
 from .ports import COMMAND, LOAD, STATUS, needs_commands, stream_ports
 
 if TYPE_CHECKING:

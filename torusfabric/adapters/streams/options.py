@@ -5,9 +5,19 @@ from collections.abc import Callable
 
 from ...contract.options import natural
 from ...errors import InputError
-from ...toolchain.values import real
+from ...toolchain.values import Choice, real
 
-__all__ = ["BARRIER", "MOST_STALL", "PORTS", "RUNS", "SETTINGS", "check_share"]
+__all__ = ["BARRIER", "Clocks", "MOST_STALL", "PORTS", "RUNS", "SETTINGS", "check_share"]
+
+
+class Clocks(Choice):
+    """The clocks of the streams of nodes."""
+
+    #: The one of the fabric.
+    ONE = "one"
+    #: Each node has one of its own.
+    PER_NODE = "per-node"
+
 
 PORTS = """
 --clocks: with --top stream, give the streams of each node a clock of their own, unrelated to all
@@ -59,7 +69,7 @@ def _reader(most: float) -> Callable[[str], float]:
 
 #: The values of the options.
 SETTINGS = {
-    "clocks": {"choices": ("one", "per-node"), "default": "one"},
+    "clocks": {"choices": tuple(map(str, Clocks)), "default": str(Clocks.ONE)},
     "timeout": (natural, 0),
     "stall": _reader(MOST_STALL),
     "faults": _reader(1),

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Member, Out
 
 from ...contract.ports import Port, Protocol
 from ...rtl.run_choices import ERROR_BITS
-from ...rtl.top import Clocks
+from .options import Clocks
 from .sections import number_bits
 
 if TYPE_CHECKING:

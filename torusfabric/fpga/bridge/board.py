@@ -226,7 +226,7 @@ class ConnectedBoard:
             self.access.write(start + BYTES * np.arange(len(image.words)), image.words)
         if self.loaded != wanted:
             raise WorkFailed(f"Board on {self.access.name} must take the image, not refuse it")
-        self.fabric = Fabric.holding(image)
+        self.fabric = self.fabric.holding(image)
         self.engine = BoardEngine(self.fabric, self.registers, self.access)
 
     def run(

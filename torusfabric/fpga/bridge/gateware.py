@@ -10,7 +10,6 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from ...errors import InputError
 from ...rtl.assembly import Assembly
-from ...rtl.top import Top
 from .uart_bone import UartBone
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def behind_bus(fabric: "Fabric") -> "Fabric":
     InputError
         If it does not have the host top.
     """
-    if fabric.top is not Top.HOST:
+    if not fabric.shared_port:
         raise InputError(f"Top must be host for a fabric behind a bridge, not {fabric.top}")
     there = fabric.bus == WISHBONE and fabric.beat == 1
     return fabric if there else fabric.behind(WISHBONE)

@@ -106,9 +106,7 @@ def _cost_of(
     fabric: Fabric, program: Program, report: SynthesisReport, progress: Progress | None
 ) -> dict[str, int]:
     """What a fabric like one that was synthesized costs with another program."""
-    names = ("width", "top", "bus", "clocks", "beat", "timeout")
-    same = {name: getattr(fabric, name) for name in names}
-    alone = Fabric(program, **same)
+    alone = fabric.with_program(program)
     found = synthesis.synthesize(alone, report.target, mapping=report.mapping, progress=progress)
     return _costs(alone, found)
 

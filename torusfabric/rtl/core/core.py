@@ -28,14 +28,13 @@ from ..netlist import Netlist, NetlistBuilder, Role
 from ..operator_unit import OperatorUnit
 from .direct_port import DirectPort
 from .families import Family
-from .kinds import NodeKinds
 from .memory_port import MemoryPort
 from .part import NodeInputs, NodeSettings
 from .places import BitPlacer, Columns, NodeTable
 from .room import RoomKinds, RoomRows, RoomShape
 from .room_sequencer import RoomSequencer
 from .router import Crossbar, Operators, Router, plan_all_crossbars
-from .rows import Rows
+from .rows import NodeKinds, Rows
 from .run_port import RunPort
 from .sequencer import RunControl, Sequencer, row_bits
 from .split import SplitRows

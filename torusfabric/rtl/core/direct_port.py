@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...program import Program
+from ...program.fields import Order
 from ...program.timing import ADDRESS, LINK
 from ..memories import address_width
 from .places import Columns
 
-__all__ = ["DirectPort"]
+__all__ = ["DirectPort", "is_direct"]
+
+
+def is_direct(program: Program) -> bool:
+    """Return True if nodes have ports for the words that they send and receive, and no memories."""
+    by_routes = program.form.receive_map.otherwise is not None
+    return by_routes and program.loop.order is Order.FLIT
 
 
 class DirectPort:

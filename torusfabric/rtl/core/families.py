@@ -14,8 +14,8 @@ import numpy as np
 
 from ...program.fields import Sources, Stage
 from ...topology import IntArray
-from .kinds import NodeKinds
 from .part import NEUTRAL_WORD, LocalWord
+from .rows import NodeKinds
 
 __all__ = ["Family", "Uses", "find_uses", "group_kinds", "pad_rows", "place_within"]
 

@@ -25,10 +25,9 @@ from ...program.fields import IDLE, Action, Loop, Sources, Stage, memories_of
 from ...program.timing import ADDRESS, MODE_SETUP, RUN_SETUP, SETTING
 from ...topology import IntArray, Topology
 from ..memories import address_width
-from .kinds import NodeKinds
 from .places import Bit, Columns, Place
 from .router import Crossbar, plan_all_crossbars
-from .rows import Delays, RowField, Rows
+from .rows import Delays, NodeKinds, RowField, Rows
 from .store_plan import Store, plan_stores
 
 if TYPE_CHECKING:

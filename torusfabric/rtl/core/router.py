@@ -18,7 +18,6 @@ from ..modules import Use
 from ..multiplexer import held_slices
 from ..operator_unit import add_pair
 from .families import Family, find_uses, group_kinds
-from .kinds import NodeKinds
 from .part import (
     NEUTRAL_WORD,
     Choice,
@@ -30,7 +29,7 @@ from .part import (
     plan_choice,
 )
 from .places import BitPlacer, Columns, MemberDelays
-from .rows import Rows
+from .rows import NodeKinds, Rows
 
 __all__ = ["Crossbar", "Operators", "Router", "plan_all_crossbars"]
 

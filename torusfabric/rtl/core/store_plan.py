@@ -28,10 +28,9 @@ from ...program.timing import ADDRESS, DISTRIBUTION, SETTING
 from ...topology import IntArray
 from ..flit_rows import FlitRows
 from .families import Family, find_uses, group_kinds, pad_rows, place_within
-from .kinds import NodeKinds
 from .part import NEUTRAL_WORD, Choice, LocalWord, plan_choice
 from .places import Bit, BitPlacer, Columns, MemberDelays
-from .rows import Delays, RowField, Rows, later
+from .rows import Delays, NodeKinds, RowField, Rows, later
 
 __all__ = ["Address", "Arrival", "Bank", "Copy", "Reader", "Store", "StoreShape", "plan_stores"]
 

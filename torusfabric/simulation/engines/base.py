@@ -9,7 +9,7 @@ import numpy as np
 
 from ...contract.traffic import Traffic
 from ...errors import InputError
-from ...rtl.fabric import Fabric, Top
+from ...rtl.fabric import Fabric
 
 __all__ = [
     "PATIENCE",
@@ -169,7 +169,7 @@ class Engine(ABC):
         WorkFailed
             If the fabric does not come to an end.
         """
-        if self.fabric.top is not Top.HOST:
+        if not self.fabric.shared_port:
             raise InputError(f"Top must be host for runs by a host port, not {self.fabric.top}")
         batches = list(batches)
         jobs = list(jobs) or [longest_job(self.fabric)] * len(batches)

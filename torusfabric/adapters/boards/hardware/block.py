@@ -10,11 +10,13 @@ from amaranth.hdl import ClockSignal, Module
 
 from ....errors import InputError
 from ....rtl.assembly import Assembly
-from ....rtl.fabric import Fabric, short_digest
-from ....rtl.top import Built
+from ....rtl.fabric import Fabric
+from ....rtl.front import Front, short_digest
+from ...bus.front import BusFront
+from ...bus.options import Bus
 from .alone import alone
 from .link_plan import LinkPlan
-from .system import BoardSystem, add_board, board_cut, link_port
+from .system import BoardFront, BoardSystem, link_port
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +33,25 @@ class Links(Protocol):
 
     def connect(self, m: Module, design: Assembly, platform: object) -> None:
         """Connect the link ports of a design, that of a board."""
+
+
+class BlockFront(BoardFront):
+    """The front of a block."""
+
+    withdraws = True
+
+    def __init__(self, block: Block, *, for_bus: bool) -> None:
+        super().__init__(block.system, block.number, plan=block.plan, for_bus=for_bus)
+        self._block = block
+
+    @property
+    def digest(self) -> int:
+        """A number of 32 bits by which software recognises the block of these boards."""
+        system, links = self._block.system, self._block.links
+        plan = system.plan
+        name = f"{system.boards} {self._block.number} {plan.ppm} {plan.retries} "
+        name += f"{plan.start_timeout}" + f" {system.phy.name}" * bool(links)
+        return short_digest(f"{super().digest} {name}")
 
 
 class Block(Fabric):
@@ -71,16 +92,16 @@ class Block(Fabric):
     ) -> None:
         self.system: BoardSystem = system
         self.number, self.links = board, links
-        self.cut = board_cut(system.boards, board)
         if system.plan.links > MOST_LINKS:
             raise InputError(
                 f"Link ports of a block must be at most {MOST_LINKS}, not {system.plan.links}"
             )
-        whole = system.fabric
-        super().__init__(whole.program, width=whole.width, bus=bus, beat=whole.beat)
+        front: Front = BlockFront(self, for_bus=bus is not None)
+        super().__init__(BusFront(Bus(bus), front) if bus else front)
 
     def __reduce__(self) -> Any:
-        return partial(Block, bus=self.bus, links=self.links), (self.system, self.number)
+        bus = self.front.bus
+        return partial(Block, bus=bus, links=self.links), (self.system, self.number)
 
     @property
     def runs_alone(self) -> bool:
@@ -97,11 +118,6 @@ class Block(Fabric):
         """Return the same block behind another bus, or none."""
         return Block(self.system, self.number, bus=bus, links=self.links)
 
-    def add_top(self, build: Any) -> Built:
-        """Fill the netlist."""
-        assert self.core is not None
-        return add_board(self.core, self.form_layouts, self.plan, withdraws=True)
-
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Say which board it is, and loop the link ports back, or connect them."""
         m.d.comb += design.net("board").eq(self.number)
@@ -113,14 +129,6 @@ class Block(Fabric):
             for what in ("word", "frame"):
                 came = design.net(link_port(link, f"rx_{what}"))
                 m.d.comb += came.eq(design.net(link_port(end.link, f"tx_{what}")))
-
-    @property
-    def digest(self) -> int:
-        """A number of 32 bits that tells which block of which boards it is."""
-        plan = self.system.plan
-        name = f"{self.system.boards} {self.number} {plan.ppm} {plan.retries} {plan.start_timeout}"
-        name += f" {self.system.phy.name}" * bool(self.links)
-        return short_digest(f"{super().digest} {name}")
 
     def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
         """Clock edges from the start to done, without the wait for all boards."""

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 from ....contract.adapter import System
 from ....contract.cut import Cut
 from ....errors import InputError
-from ....rtl.core import Core
-from ....rtl.fabric import Fabric, Top
+from ....rtl.fabric import Fabric
+from ....rtl.front import Built
 from ....rtl.netlist import Fixed, Leaf, Part, Parts, Role, add_single
 from ....rtl.run_choices import RunChoices
-from ....rtl.top import Built
 from ....toolchain.public import public_class
-from ...host import hardware as host
+from ...host.front import HostFront
 from ...host.interface import PORTS as HOST_PORTS
 from ..options import ADAPTER
 from .control import BoardControl
@@ -27,14 +26,13 @@ from .links import Buffer, Receiver, Transmitter
 from .ports import BOARD_PORTS, LINK_PORTS, REGISTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from ....rtl.core.core import CoreBuilder
     from ....rtl.netlist import Netlist
     from ....topology.boards import Boards
-    from ...host.finders import HostLayout
 
-__all__ = ["BoardSystem", "add_board", "board_cut", "link_port", "plan_links"]
+__all__ = ["BoardFront", "BoardSystem", "link_port", "plan_links"]
 
 #: What ends at the control of the board: a name of the fabric's own has this in front.
 RUN = "run_"
@@ -54,54 +52,68 @@ def link_port(link: int, name: str) -> str:
     return f"link_{link}_{name}"
 
 
-def board_cut(boards: Boards, board: int) -> Cut:
-    """The nodes of a board."""
-    return Cut(boards.nodes, board, boards.links)
-
-
-def add_board(
-    core: Core,
-    layouts: Sequence[HostLayout],
-    plan: LinkPlan,
-    *,
-    withdraws: bool = False,
-) -> Built:
-    """Put a fabric of the nodes of a board, with a host port, onto the board.
+class BoardFront(HostFront):
+    """The core of the nodes of a board with a host port, and the control of the board.
 
     Parameters
     ----------
-    core : Core
-        That of the nodes of the board.
-    withdraws : bool
-        Whether there is an input that takes back a start.
+    system : BoardSystem
+        The fabric on all boards.
+    board : int
+        The number of the board.
+    plan : LinkPlan, optional
+        The links of the board, by default those between boards.
     """
-    # Words may be written until the board is started; the run begins later, and may be repeated.
-    build, top = core.build, host.add_fabric(core, layouts, BOARD)
-    inputs, outputs = build.enclose(
-        {name: RUN + name for name in ("start", *plan.choices, *STATUS)}
-        | {BOARD + name: name for name in ("start", "busy")}
-        | {"block": "board"}
-    )
-    inputs["board"] = inputs.pop("block")
-    for name, width in (inputs | ({"withdraw": 1} if withdraws else {})).items():
-        build.add_input(name, width)
-    for name, width in outputs.items():
-        if name not in STATUS:
-            build.add_output(name, width)
-    build.outermost.add("board")
-    build.declared |= HOST_PORTS | BOARD_PORTS
-    build.registers += REGISTERS
-    make = partial(BoardControl, plan, error="error" in outputs, withdraws=withdraws)
-    heard: dict[str, Parts] = {}
-    for name in OF_LINKS:
-        bits = len(getattr(make(), name)) // plan.links
-        heard[name] = tuple(Part(f"{name}_{link}", 0, bits) for link in range(plan.links))
-    add_single(build, "board_control", Role.FAR_LINK, make, heard)
-    for name in (*STATUS, "failed", "attempts"):
-        build.add_output(name, build.nets[name])
-    for link in range(plan.links):
-        _add_link(build, plan, link)
-    return top
+
+    closed_by = BOARD
+
+    #: True if an input takes back a start.
+    withdraws = False
+
+    def __init__(
+        self,
+        system: BoardSystem,
+        board: int,
+        *,
+        plan: LinkPlan | None = None,
+        for_bus: bool = False,
+    ) -> None:
+        fabric, boards = system.fabric, system.boards
+        cut = Cut(boards.nodes, board, boards.links)
+        super().__init__(fabric.program, fabric.width, fabric.beat, for_bus=for_bus, cut=cut)
+        self._plan = plan or system.plan
+
+    def add(self) -> Built:
+        """Fill the netlist of the core.
+
+        Words may be written until the board is started; the run begins later, and may be repeated.
+        """
+        build, plan, built = self.core.build, self._plan, super().add()
+        inputs, outputs = build.enclose(
+            {name: RUN + name for name in ("start", *plan.choices, *STATUS)}
+            | {BOARD + name: name for name in ("start", "busy")}
+            | {"block": "board"}
+        )
+        inputs["board"] = inputs.pop("block")
+        for name, width in (inputs | ({"withdraw": 1} if self.withdraws else {})).items():
+            build.add_input(name, width)
+        for name, width in outputs.items():
+            if name not in STATUS:
+                build.add_output(name, width)
+        build.outermost.add("board")
+        build.declared |= HOST_PORTS | BOARD_PORTS
+        build.registers += REGISTERS
+        make = partial(BoardControl, plan, error="error" in outputs, withdraws=self.withdraws)
+        heard: dict[str, Parts] = {}
+        for name in OF_LINKS:
+            bits = len(getattr(make(), name)) // plan.links
+            heard[name] = tuple(Part(f"{name}_{link}", 0, bits) for link in range(plan.links))
+        add_single(build, "board_control", Role.FAR_LINK, make, heard)
+        for name in (*STATUS, "failed", "attempts"):
+            build.add_output(name, build.nets[name])
+        for link in range(plan.links):
+            _add_link(build, plan, link)
+        return built
 
 
 def _add_link(build: CoreBuilder, plan: LinkPlan, link: int) -> None:
@@ -199,7 +211,7 @@ class BoardSystem(System):
     start_timeout: int = START_TIMEOUT
 
     def __post_init__(self) -> None:
-        if self.fabric.top is not Top.HOST or self.fabric.bus:
+        if self.fabric.top != HostFront.top or self.fabric.bus:
             raise InputError(
                 f"Top must be host for several boards, not {self.fabric.bus or self.fabric.top}"
             )
@@ -265,7 +277,6 @@ class BoardSystem(System):
 
     def _netlist(self, board: int) -> Netlist:
         """The netlist of a board."""
-        fabric, cut = self.fabric, board_cut(self.boards, board)
-        core = host.make_core(fabric.program, fabric.width, beat=fabric.beat, cut=cut)
-        add_board(core, fabric.form_layouts, self.plan)
-        return core.build.done()
+        front = BoardFront(self, board)
+        front.add()
+        return front.core.build.done()

@@ -146,7 +146,7 @@ def host_runs(
         True if all words go through the host port.
     """
     port = HostPort(fabric, cells, progress=progress, runs=len(batches))
-    if fabric.empty:
+    if fabric.tables and fabric.tables.empty:
         yield from fabric.tables.load()
     runs = []
     for messages, job in zip(batches, jobs, strict=True):

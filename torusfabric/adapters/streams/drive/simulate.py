@@ -11,13 +11,12 @@ from itertools import chain
 from typing import Any
 
 from ....errors import InputError
-from ....rtl.fabric import Fabric, Top
-from ....rtl.top import Clocks
+from ....rtl.fabric import Fabric
 from ....simulation.comparison import totals
 from ....simulation.engines import AmaranthEngine, Engine, Job
 from ....simulation.jobs import default_jobs, is_barrier, random_jobs, ready_jobs
 from ....simulation.report import JobReport, Subject, facts_of
-from ..options import MOST_STALL, check_share
+from ..options import MOST_STALL, Clocks, check_share
 from ..ports import STATUS, needs_commands
 from ..sections import sections_of
 from .beats import STATUS_SINK, Log
@@ -81,7 +80,7 @@ def simulate_streams(
     WorkFailed
         If the fabric does not take and give all words.
     """
-    if fabric.top is not Top.STREAM:
+    if not fabric.core.concurrent:
         raise InputError(f"Fabric whose ports rest must have the top stream, not {fabric.top}")
     stall = check_share("Stall", stall, MOST_STALL)
     faults = check_share("Share of faults", faults, 1)

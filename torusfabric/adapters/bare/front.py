@@ -8,72 +8,86 @@ the last run delivered there: the lower one at the root. So an address is the sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
+from ...errors import InputError
 from ...program import Program
 from ...rtl.core import Core
 from ...rtl.core.core import CoreBuilder
-from ...rtl.core.direct_port import DirectPort
+from ...rtl.core.direct_port import DirectPort, is_direct
 from ...rtl.core.memory_port import MemoryPort
 from ...rtl.core.run_port import RunPort
+from ...rtl.flit_rows import AUTO, chosen_beat
+from ...rtl.front import Built, Front
 from ...rtl.netlist import Part, Role, add_single
 from ...rtl.run_choices import RunChoices
-from ...rtl.top import Built, is_direct
-from ..host.finders import HostLayout
+from ..host.finders import host_layouts
 from ..host.requests import Requests
 from .direct import DirectCount
+from .interface import BareInterface
 from .memory_port import BarePort
 
-__all__ = ["add_fabric", "make_core"]
+__all__ = ["BareFront"]
 
 #: Nets of the run port whose names are not those of its members, if there are requests.
 NETS = {"start": "accepted", "last_root": "sampled_root"}
 
 
-def make_core(program: Program, width: int, *, beat: int = 1) -> Core:
-    """Return the core of a fabric whose nodes have ports of their own.
+class BareFront(Front):
+    """A core whose nodes have ports of their own.
 
     Parameters
     ----------
-    beat : int
+    beat : int or "auto"
         Flits of a word of a memory port.
+
+    Raises
+    ------
+    InputError
+        If the beat is not 1 and nodes have no memories.
     """
-    port: MemoryPort | DirectPort = DirectPort(program, width)
-    if not is_direct(program):
-        depth, half = int(program.depth.max()), program.form.upper_half
-        port = BarePort(program.memories, depth, beat * width, half=half)
-    return Core(
-        program, width, beat=beat, run_port=RunPort(program, lead=0, resets=False), memory_port=port
-    )
 
+    top = "core"
 
-def add_fabric(core: Core, layouts: Sequence[HostLayout]) -> Built:
-    """Fill the netlist of a core whose ports are those of the fabric."""
-    del layouts  # the address map says where words lie
-    build, port = core.build, core.memory_port
-    assert isinstance(port, BarePort | DirectPort)
-    choices = RunChoices.of(core.program).inputs
-    for name, bits in {"start": 1, **choices}.items():
-        build.add_input(name, bits)
-    if choices:
-        add_single(build, "requests", Role.SEQUENCER, lambda: Requests(core.program))
-    for node in range(build.nodes):
-        for name, bits in port.outside.items():
-            build.add_input(name, bits, node=node)
-    routers = core.add(NETS if choices else {})
-    if isinstance(port, DirectPort):
-        _add_direct_outputs(build, port)
-    for node in range(build.nodes if isinstance(port, BarePort) else 0):
-        build.add_output("read_data", build.word, node=node)
-    if "upper" in port.inputs:
-        _add_halves(core)
-    for name in ("busy", "done", "cycles", "error"):
-        if name in build.nets:
-            build.add_output(name, build.nets[name])
-    return Built(routers, port.answer)
+    def __init__(self, program: Program, width: int, beat: int | str = AUTO) -> None:
+        if is_direct(program) and beat not in (1, AUTO):
+            what = "a core without memories, whose words are those of links"
+            raise InputError(f"Beat must be 1 for {what}, not {beat}")
+        beat, program = chosen_beat(program, width, beat)
+        port: MemoryPort | DirectPort = DirectPort(program, width)
+        if not is_direct(program):
+            depth, half = int(program.depth.max()), program.form.upper_half
+            port = BarePort(program.memories, depth, beat * width, half=half)
+        run_port = RunPort(program, lead=0, resets=False)
+        core = Core(program, width, beat=beat, run_port=run_port, memory_port=port)
+        super().__init__(core, host_layouts(program, beat=beat))
+
+    def add(self) -> Built:
+        """Fill the netlist of the core."""
+        core = self.core
+        build, program, port = core.build, core.program, core.memory_port
+        assert isinstance(port, BarePort | DirectPort)
+        choices = RunChoices.of(program).inputs
+        for name, bits in {"start": 1, **choices}.items():
+            build.add_input(name, bits)
+        if choices:
+            add_single(build, "requests", Role.SEQUENCER, lambda: Requests(program))
+        for node in range(build.nodes):
+            for name, bits in port.outside.items():
+                build.add_input(name, bits, node=node)
+        routers = core.add(NETS if choices else {})
+        if isinstance(port, DirectPort):
+            _add_direct_outputs(build, port)
+        for node in range(build.nodes if isinstance(port, BarePort) else 0):
+            build.add_output("read_data", build.word, node=node)
+        if "upper" in port.inputs:
+            _add_halves(core)
+        for name in ("busy", "done", "cycles", "error"):
+            if name in build.nets:
+                build.add_output(name, build.nets[name])
+        return Built(routers, BareInterface(program, port.answer), port.answer)
 
 
 def _add_halves(core: Core) -> None:

@@ -1,0 +1,84 @@
+"""The way of a fabric behind a bus: its ports become nets, and the bus has ports in their place.
+
+Ports of nodes stay.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ...errors import InputError
+from ...rtl.front import Built, Front
+from ...rtl.netlist import Role, add_single
+from .bridges import BRIDGES
+from .interface import BusInterface
+from .options import Bus
+from .ports import INTERRUPT, MOST_BEAT, burst_ports, members, word_ports
+from .register_map import register_map
+from .registers import Registers
+from .windows import Windows
+
+__all__ = ["BusFront"]
+
+
+class BusFront(Front):
+    """A bus before the ports of another front: these become nets, and ports of nodes stay.
+
+    Parameters
+    ----------
+    front : Front
+        The front that is made for a bus.
+    """
+
+    bus: Bus
+
+    def __init__(self, bus: Bus, front: Front) -> None:
+        super().__init__(front.core, front.layouts)
+        self.bus, self._front = bus, front
+        self.top, self.tables = front.top, front.tables
+
+    @property
+    def digest(self) -> int:
+        """The digest of the front."""
+        return self._front.digest
+
+    def add(self) -> Built:
+        """Fill the netlist of the core, and put it behind the bus."""
+        front, bus, net = self._front, self.bus, self.core.build
+        built = front.add()
+        latencies = {"read_latency": built.read_latency, "write_latency": self.write_latency}
+        inputs, outputs = net.enclose()
+        width, bursts = outputs.get("host_rdata", 0), bus.bursts and len(front.windows) > 0
+        if bus.bursts and width > MOST_BEAT:
+            raise InputError(f"Width behind {bus} must be at most {MOST_BEAT} bits, not {width}")
+        registers = register_map(
+            inputs | outputs,
+            front.windows,
+            width=width,
+            flits=self.core.program.flits,
+            digest=self.digest,
+            nodes=net.nodes,
+            declared=net.registers,
+            load_words=front.tables.layout.image_words if front.tables else 0,
+        )
+        bits = registers.address_bits
+        ports = word_ports(bus, bits) | {"irq": INTERRUPT}
+        if bursts:
+            # They have the host port, and the registers have the rest.
+            del outputs["host_rdata"]
+            inputs = {name: width for name, width in inputs.items() if not name.startswith("host_")}
+            ports |= burst_ports(bits, registers.flit_bytes)
+        net.declared |= ports
+        net.add_ports(members(ports))
+        modules = {
+            "bus_bridge": partial(BRIDGES[bus], bus, bits),
+            "bus_registers": partial(
+                Registers, registers, inputs=inputs, outputs=outputs, **latencies
+            ),
+            "bus_windows": partial(Windows, registers, width=width, **latencies),
+        }
+        for name, make in modules.items():
+            if bursts or name != "bus_windows":
+                add_single(net, name, Role.BUS, make)
+        behind, stride = built.interface, self.layouts[0].flits
+        return built._replace(interface=BusInterface(bus, registers, latencies, behind, stride))

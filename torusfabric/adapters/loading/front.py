@@ -1,0 +1,86 @@
+"""The front of a loaded fabric: a core with a host port or with streams, and what loads it."""
+
+from __future__ import annotations
+
+from ...contract.interface import Interface
+from ...errors import InputError
+from ...rtl.flit_rows import AUTO
+from ...rtl.front import Built, Front
+from ..host.finders import host_layouts
+from ..streams.options import Clocks
+from ..streams.run_port import add_run_port
+from .hardware import SHOWN, Loading
+from .interface import LoadedHost, LoadedHostProofs, LoadedStreams
+from .loader import WORDS
+from .requests import choices_by_command
+from .streams import LoadedStreamTop
+
+__all__ = ["LoadedFront"]
+
+
+class LoadedFront(Front):
+    """A core whose tables are loaded, with a host port or with streams.
+
+    Parameters
+    ----------
+    clocks, timeout, for_bus
+        As of `HostFront` and `StreamFront`.
+
+    Raises
+    ------
+    InputError
+        If the beat is not 1.
+    """
+
+    tables: Loading
+
+    def __init__(
+        self,
+        tables: Loading,
+        beat: int | str = AUTO,
+        *,
+        for_bus: bool = False,
+        clocks: Clocks = Clocks.ONE,
+        timeout: int = 0,
+    ) -> None:
+        if beat not in (1, AUTO):
+            raise InputError(f"Beat must be 1 for tables that are loaded, not {beat}")
+        program, streams = tables.program, tables.room.streams
+        layouts = host_layouts(program, program.topology.nodes * program.flits)
+        super().__init__(tables.make_core(resets=for_bus), layouts)
+        self.top, self.tables = "stream" if streams else "host", tables
+        self.windows = () if streams else tables.host_layouts()
+        self._clocks, self._timeout, self._for_bus = clocks, timeout, for_bus
+
+    @property
+    def digest(self) -> int:
+        """A number of 32 bits of the room and the width."""
+        return self.tables.room.digest(self.core.width)
+
+    def add(self) -> Built:
+        """Fill the netlist of the core."""
+        core, tables, for_bus = self.core, self.tables, self._for_bus
+        build, latency = core.build, 0
+        if tables.room.streams:
+            top = LoadedStreamTop(tables, core, self._clocks, self._timeout, has_run_port=for_bus)
+            routers = top.add()
+        else:
+            routers, latency = tables.add_host(core)
+        for name in SHOWN:
+            build.add_output(name, build.nets[name])
+        if tables.room.streams and for_bus:
+            add_run_port(build, choices_by_command(tables.room), (*WORDS, *SHOWN))
+        return Built(routers, self._interface(latency), latency)
+
+    def _interface(self, read_latency: int) -> Interface:
+        """Return the declarations of the ports."""
+        core, layouts, for_bus = self.core, self.layouts, self._for_bus
+        if self.tables.room.streams:
+            clocks = self._clocks, core.beat
+            facts = self.tables, core.program, core.width, *clocks
+            return LoadedStreams(*facts, has_run_port=for_bus)
+        if for_bus:
+            return LoadedHostProofs(self.tables)
+        of_modes = [layouts[mode.first] for mode in core.program.modes]
+        latencies = {"read_latency": read_latency, "write_latency": self.write_latency}
+        return LoadedHost(self.tables, of_modes, latencies)

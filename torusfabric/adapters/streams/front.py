@@ -1,0 +1,77 @@
+"""The front of a fabric with streams: a core, and what moves words between it and streams."""
+
+from __future__ import annotations
+
+from ...program import Program
+from ...rtl.core import Core
+from ...rtl.core.run_port import RunPort
+from ...rtl.flit_rows import AUTO, by_beats
+from ...rtl.front import Built, Front
+from ...toolchain.values import natural
+from ..host.finders import host_layouts
+from .hardware import LEAD, StreamTop
+from .interface import StreamInterface
+from .options import Clocks
+from .ports import needs_commands
+from .run_port import add_run_port, run_choices
+from .sections import least_beat, sections_of
+
+__all__ = ["StreamFront"]
+
+
+class StreamFront(Front):
+    """A core with streams at every node.
+
+    Parameters
+    ----------
+    beat : int or "auto"
+        Flits of a word of the streams of nodes; by default the least with which streams do not
+        limit the runs.
+    clocks : Clocks
+        The clocks of the streams of nodes.
+    timeout : int
+        Cycles after which a node for which others wait is named; 0 for never.
+    for_bus : bool
+        True if a run port takes the place of the streams of commands and statuses, if any.
+    """
+
+    top = "stream"
+
+    def __init__(
+        self,
+        program: Program,
+        width: int,
+        beat: int | str = AUTO,
+        *,
+        clocks: Clocks = Clocks.ONE,
+        timeout: int = 0,
+        for_bus: bool = False,
+    ) -> None:
+        if isinstance(beat, str) and beat == AUTO:
+            beat, program = least_beat(program, width)
+        else:
+            beat = natural("Beat", beat)
+            program = by_beats(program, width, beat)
+        sections = sections_of(program, beat).count
+        core = Core(
+            program,
+            width,
+            beat=beat,
+            sections=sections,
+            concurrent=True,
+            run_port=RunPort(program, sections=sections, lead=LEAD, resets=False),
+        )
+        # Nobody sees addresses, and words are counted as flits.
+        super().__init__(core, host_layouts(program))
+        self._clocks, self._timeout, self._for_bus = clocks, timeout, for_bus
+
+    def add(self) -> Built:
+        """Fill the netlist of the core."""
+        core, program = self.core, self.core.program
+        routers = StreamTop(core, self._clocks, self._timeout).add()
+        if self._for_bus and needs_commands(program):
+            add_run_port(core.build, run_choices(program))
+        interface = StreamInterface(
+            program, core.width, self._clocks, core.beat, has_run_port=self._for_bus
+        )
+        return Built(routers, interface)
