@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...errors import WorkFailed
 from ...rtl.amaranth_private import nir
 from .elaborated import Elaborated, Nets, Run, Store, runs_of
-from .expressions import NATIVE, Lines, Native, Part, Word, literal, mask, type_of
+from .expressions import NATIVE, Lines, Native, Part, Word, literal, mask
 
 __all__ = ["Leaf", "Text"]
 
@@ -321,17 +321,6 @@ class Text(Lines):
             self.known[key] = word
             return word
 
-        if width <= NATIVE and not isinstance(self.value(amount), int):
-            a, by = self._text(value), self._text(amount)
-            if name == "s>>":
-                text = f"(u64)((i64)((u64){a} << {64 - width}) >> ({by} < 63 ? {by} : 63))"
-                whole = self.variable(text, 64)
-                word = self.cut(whole, 64 - width, width, 64)
-            else:
-                sign = "<<" if left else ">>"
-                text = f"({by} < {width}u ? ({type_of(width)}){a} {sign} {by} : 0)"
-                word = self.wrapped(text, width)
-            return self.cut(word, run.low, run.width, width)
         return at(len(amount) - 1, run.low, run.width)
 
     # What is written.

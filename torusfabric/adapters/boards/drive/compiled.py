@@ -284,7 +284,7 @@ class CompiledBoards(HostPort):
 
     def read(self, which: PortWords) -> Access[NDArray[Any]]:
         """Read words through the ports of all boards."""
-        found = as_words(self._fabric, np.zeros(which.number, np.uint64))
+        found = np.zeros(which.number, object)
         for mine, own in self._by_board(which):
             found[mine] = yield from super().read(own)
         return found
