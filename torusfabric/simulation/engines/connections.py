@@ -242,7 +242,7 @@ class Connections:
     def _family(self, net: str) -> tuple[Family, int]:
         """What drives a net, and its number; the name may be that of one of many."""
         if "{}" in net and net not in self._families:
-            self._families[net] = self._inputs_of_nodes(net)
+            self._families[net] = self._named_alike(net)
         if net in self._families:
             return self._families[net], 0
         for found in re.finditer(r"(?<=_)\d+(?=_|$)", net):
@@ -252,14 +252,16 @@ class Connections:
                 return family, number
         raise KeyError(net)
 
-    def _inputs_of_nodes(self, net: str) -> Family:
-        """The inputs of the whole that are nets of a name with numbers."""
+    def _named_alike(self, net: str) -> Family:
+        """What drives nets that are there once each, and have a name with a number in common."""
         pattern = re.compile(re.escape(net).replace(r"\{\}", r"(\d+)"))
-        inputs = [found for found in map(pattern.fullmatch, self.netlist.inputs) if found]
-        numbers = [int(found[1]) for found in inputs]
-        which = np.full(max(numbers) + 1, -1)
-        which[numbers] = np.arange(len(numbers))
-        return Family([(INPUTS, found[0]) for found in inputs], which, np.zeros(len(which), int))
+        every = [found for found in map(pattern.fullmatch, self._families) if found]
+        family = Family([], *np.full((2, 1 + max(int(found[1]) for found in every)), -1))
+        for found in every:
+            one, number = self._families[found[0]], int(found[1])
+            family.which[number], family.row[number] = len(family.drivers), one.row[0]
+            family.drivers.append(one.drivers[one.which[0]])
+        return family
 
     def _number(self) -> None:
         """Number all pieces, once it is known what modules show."""
