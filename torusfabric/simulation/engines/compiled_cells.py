@@ -25,7 +25,7 @@ class CompiledCells(Cells):
 
     def __init__(self, session: Session, fabric: Fabric) -> None:
         super().__init__(fabric)
-        self._width = fabric.width
+        self._session = session
         #: Of each module and memory, where its words are: one list of parts for each copy.
         self._copies: dict[tuple[int, int], list[list[_Bits]]] = {}
         self._member = np.full(fabric.nodes, -1)
@@ -51,6 +51,7 @@ class CompiledCells(Cells):
             for parts in copies:
                 for part in parts:
                     part.put(self._instance[nodes[at]], address[at], words[at])
+        self._session.refresh()
 
     def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
         """Take words from memories."""
@@ -108,7 +109,9 @@ class _Bits(NamedTuple):
         if self.width < 8 * self.words.itemsize:
             bits = bits >> np.uint64(self.low) & np.uint64((1 << self.width) - 1)
         bits = bits.astype(kind, copy=False)
-        return bits << kind.type(self.at) if kind != np.dtype(object) else bits << self.at
+        if not self.at:
+            return bits
+        return bits << (self.at if kind == np.dtype(object) else np.uint64(self.at))
 
 
 def _bits_of(session: Session, member: Member, bank: CellBits, width: int) -> list[_Bits]:
