@@ -118,6 +118,11 @@ class BareInterface(Interface):
         del top, title
         return {ADDRESS_MAP: json.dumps(core_address_map(self.program)) + "\n"}
 
+    def bench(self) -> dict[str, str | Path]:
+        """Return what drives the ports."""
+        source = "direct.py" if self._direct else "memories.py"
+        return {"fabric_port.py": SOURCES / source, "direct_port.py": "direct_port.py"}
+
     def claims(self, fabric: Any, text: Any) -> Iterable[Any]:
         """Return the claim about the wires of ports to memories."""
         from .claims import port_claims  # when it is asked for
