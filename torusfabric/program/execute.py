@@ -159,7 +159,7 @@ class Machine:
         self.first = np.cumsum(depth) - depth
         memories, flits = np.ogrid[: len(program.memories), : self.loop.flits]
         #: By memory and flit, how far the flit lies from the first one of its block.
-        self.within = program.within_blocks(number, memories, flits)
+        self.within = program.within_blocks(self.number, memories, flits)
         # One word more, for what is read where nothing is.
         shape = (topology.nodes, int(depth.sum()) + 1)
         self.memory = np.zeros(shape, words.dtype)

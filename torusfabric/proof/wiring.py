@@ -17,7 +17,6 @@ from .units import registers_of_links
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.arrays import Instance
 
 __all__ = ["Wires", "check_arrivals", "check_words", "compared", "control_tree",
            "planned_wires"]  # fmt: skip
@@ -74,14 +73,16 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
         for name, bits in text.outputs.items()
         if name.startswith("receive_")
     ]
-    for instance in fabric.netlist.instances:
-        taking = instance.role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT)
-        # The last nodes of a tree have a router, or a combiner, of which nothing is read.
-        if taking and instance.name in text.instances:
-            assert instance.node is not None
-            pins = text.instances[instance.name].pins
-            words = _given_words(fabric, instance) or in_ports
-            takers.append((instance.name, instance.node, pins.get("rx", []), words))
+    for role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT):
+        for instance in fabric.netlist.having(role):
+            # The last nodes of a tree have a router, or a combiner, of which nothing is read.
+            if instance.name in text.instances:
+                assert instance.node is not None
+                words: Sequence[int] = in_ports
+                if role is not Role.COMBINER:
+                    words = fabric.core.stored_words(instance.module, instance.node)
+                pins = text.instances[instance.name].pins
+                takers.append((instance.name, instance.node, pins.get("rx", []), words))
     arriving = _arriving(fabric, text)
     for name, node, bits, words in takers:
         for found, source in zip(bits[::width], words, strict=False):
@@ -96,17 +97,6 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
                     raise refuted("wiring", f"{name}.rx[{source}]", message)
                 count += 1
     return count
-
-
-def _given_words(fabric: Fabric, instance: Instance) -> Sequence[int]:
-    """Return the source numbers of the words at the input `rx`; none for all in-ports in order."""
-    assert instance.node is not None
-    if fabric.core and instance.role is not Role.COMBINER:
-        return fabric.core.stored_words(instance.module, instance.node)
-    if fabric.core or instance.role is not Role.ENDPOINT:
-        return []
-    variant = fabric.variant_of[instance.node]
-    return [word for word, _ in fabric.placement.endpoints.wires[variant].words]
 
 
 def _arriving(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None]]]:
