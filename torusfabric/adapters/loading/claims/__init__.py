@@ -65,7 +65,7 @@ def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
     yield Claim("text", "comparison", says, partial(check_same, written, proved))
     says = "the loader writes all tables, each by its own number"
     yield wired("loading", says, text, loading_wires(written, text))
-    yield image_claim(written.image)
+    yield image_claim(written.tables.image)
 
 
 def harnesses(written: Fabric) -> Iterator[Harness]:
