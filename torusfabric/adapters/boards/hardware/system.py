@@ -106,7 +106,7 @@ class BoardFront(Front):
             if name not in STATUS:
                 build.add_output(name, width)
         build.outermost.add("board")
-        build.declared |= HOST_PORTS | BOARD_PORTS
+        build.declared |= {**HOST_PORTS, **built.interface.ports, **BOARD_PORTS}
         build.registers += REGISTERS
         make = partial(BoardControl, plan, error="error" in outputs, withdraws=self.withdraws)
         heard: dict[str, Parts] = {}
