@@ -235,7 +235,8 @@ def _whole(system: BoardSystem, kinds: list[BoardKind]) -> str:
     """The module of the bench that connects all boards; each has ports with its number.
 
     Registers hold any values at first, as they do in a chip: simulators would make a sum of words
-    unknown where one of them is, though nobody uses it. Only tables, and what loads them, have contents.
+    unknown where one of them is, though nobody uses it. Only tables, and what loads them, have
+    contents.
     """
     prefix = system.fabric.prefix
     heads, wires, parts, first = [], [], [], []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from ...proof.machine import Machine
     from ...proof.messages import Run
     from ...rtl.fabric import Fabric
+    from ...rtl.netlist import Netlist
     from ...verilog.design import Design
 
-__all__ = ["RoomAccess", "assumptions", "check_provable", "held", "same_claim"]
+__all__ = ["RoomAccess", "assumptions", "check_provable", "held", "held_netlist", "same_claim",
+           "same_texts"]  # fmt: skip
 
 #: Modules that hold what is loaded, or load it.
 APART = (Role.TABLE, Role.LOADER)
@@ -40,32 +42,43 @@ def held(fabric: Fabric) -> Fabric:
 
     All other modules are those of the fabric.
     """
-    netlist = fabric.netlist
+    found = copy(fabric)
+    found.netlist = held_netlist(fabric.netlist)
+    return found
+
+
+def held_netlist(netlist: Netlist) -> Netlist:
+    """Return a netlist with tables that stay as they are."""
     modules = {
         name: partial(cast("Any", make), written=False) if netlist.roles[name] in APART else make
         for name, make in netlist.modules.items()
     }
-    found = copy(fabric)
-    found.netlist = replace(netlist, modules=modules)
-    return found
+    return replace(netlist, modules=modules)
 
 
 def same_claim(written: Fabric, proved: Design) -> Claim:
     """Return the claim that all modules but tables and the loader are those that are written."""
-    says = "all modules but tables and the loader are the same whatever is loaded"
-    return Claim("text", "comparison", says, partial(check_same, written, proved))
-
-
-def check_same(fabric: Fabric, proved: Design) -> int:
-    """Check that all modules but tables and the loader are those of the fabric that is written."""
     from ...verilog import emit  # here, since simulations need no text
 
-    written, roles = emit(fabric).modules, fabric.netlist.roles
-    apart = {fabric.prefix + name for name, role in roles.items() if role in APART}
-    for name, text in written.items():
+    return same_texts(lambda: emit(written), proved, [written.netlist], written.prefix)
+
+
+def same_texts(
+    write: Callable[[], Design], proved: Design, netlists: Sequence[Netlist], prefix: str
+) -> Claim:
+    """Return the claim that modules but those of tables are those of a text that is written."""
+    says = "all modules but tables and the loader are the same whatever is loaded"
+    roles = {prefix + name: role for each in netlists for name, role in each.roles.items()}
+    return Claim("text", "comparison", says, lambda: check_same(write(), proved, roles))
+
+
+def check_same(written: Design, proved: Design, roles: Mapping[str, Role]) -> int:
+    """Check that all modules but tables and the loader are those of the text that is written."""
+    apart = {name for name, role in roles.items() if role in APART}
+    for name, text in written.modules.items():
         if name not in apart and proved.modules.get(name) != text:
             raise refuted("text", name, f"{name} must be the same whatever is loaded")
-    return len(written.keys() - apart)
+    return len(written.modules.keys() - apart)
 
 
 def assumptions(fabric: Fabric) -> Iterator[str]:

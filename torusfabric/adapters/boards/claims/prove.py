@@ -67,12 +67,18 @@ def prove_boards(
     and sequencers that start together. That they do is proved of what boards have besides.
     """
     check_provable(system.fabric)
-    proved = _steps(system, design or emit_boards(system), cache, progress)
+    held = system.held()
+    proved = _steps(held, design or emit_boards(held), cache, progress, written=system)
     return as_far_as_it_holds(proved, _assumptions(system), _conclusion(system))
 
 
 def _steps(
-    system: BoardSystem, design: Design, cache: Cache | None, progress: Progress
+    system: BoardSystem,
+    design: Design,
+    cache: Cache | None,
+    progress: Progress,
+    *,
+    written: BoardSystem,
 ) -> Iterator[ModuleProof]:
     """Everything, whole runs last."""
     fabric, kinds = system.fabric, board_kinds(system, MemoryRule.parse("auto"))
@@ -80,6 +86,10 @@ def _steps(
     parts = [on_board(system, kind, _text(system, kind, design, cache)) for kind in kinds]
     whole = united(system, [parts[kind] for kind in system.kind_of])
     yield steps.known(of_words(whole.fabric, whole.text))
+    if fabric.tables:
+        each, write = written.netlists, partial(emit_boards, written)
+        same = fabric.tables.proofs.same_texts(write, design, each, fabric.prefix)
+        yield steps.known(same)
     yield from map(steps.known, _of_boards(system, kinds, parts))
     yield from steps.solved([*_by_induction(system, parts, design)])
     (ports,) = whole.ports
@@ -146,6 +156,8 @@ def _assumptions(system: BoardSystem) -> Iterator[str]:
     """What is not proved."""
     plan, phy = system.plan, system.phy
     yield from ASSUMPTIONS
+    if system.fabric.tables:
+        yield from system.fabric.tables.proofs.assumptions(system.fabric)
     more = f", beyond {phy.least:g} to {phy.most:g} of {phy.name}" * (phy.most > 0)
     yield (
         f"Oscillators are within {plan.ppm:g} ppm, and what a cable takes is within "

@@ -5,6 +5,7 @@ cut arc, and what starts it.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -265,6 +266,18 @@ class BoardSystem(System):
             known.setdefault(repr((n.inputs, n.outputs, [*n.modules], [*n.instances])), n)
             for n in found
         )
+
+    def held(self) -> BoardSystem:
+        """Return the same boards with tables that hold what they have been loaded with, and stay.
+
+        Boards whose tables are fixed are the same.
+        """
+        if not self.fabric.tables:
+            return self
+        held, found = self.fabric.tables.proofs.held_netlist, copy(self)
+        netlists = {netlist: held(netlist) for netlist in self.netlists}
+        found.__dict__["netlists"] = tuple(netlists[each] for each in self.netlists)
+        return found
 
     @property
     def kind_of(self) -> tuple[int, ...]:
