@@ -221,6 +221,12 @@ class BoardSystem(System):
             raise InputError(
                 f"Top must be host for several boards, not {self.fabric.bus or self.fabric.top}"
             )
+        longest, taken = self.fabric.front.longest_run, self.fabric.predicted_cycles
+        if taken > longest:
+            raise InputError(
+                f"Runs must take at most {longest} cycles on these boards, as clocks drift apart, "
+                f"not {taken}"
+            )
         self.plan.check()
 
     @cached_property
