@@ -115,6 +115,10 @@ def run_simulate(arguments: Namespace) -> None:
     if arguments.fabric:
         fabric, system, facts = fabric_with_image(arguments)
         if system:
+            excluded = system.adapter.excluded["simulate"]
+            for attribute, option in arguments.parser.given(arguments):
+                if attribute in excluded:
+                    raise InputError(f"{option} must be left out for {system.adapter.title}")
             _run_system(system, arguments)
             return
     else:
