@@ -2,12 +2,12 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from amaranth.sim import Simulator
 from board_systems import board_system
 from helpers import few
-from loaded_port import give
 from make_bench import have_bench, run_bench
 
 import torusfabric as tf
@@ -68,21 +68,18 @@ def test_images(pair):
 def test_boards_that_hold_other_images_refuse_runs(pair, torn):
     """And so do those one of which holds none; then the same image serves again."""
     system, other = pair
-    fabric, first = system.fabric, system.fabric.image
+    fabric = system.fabric
     job = completed(fabric, tf.Job(length=3))
     sent = drawn_words(fabric, job, seed=1)
+    words = SimpleNamespace(words=other.words[:-1], settling=other.settling)
     with CompiledBoards(system, seed=1, link_errors=0) as boards:
         assert not any(boards.carry_out(sent, job).errors)
-        try:
-            give(fabric, other, other.words[:-1] if torn else other.words)
-            if torn:
-                with pytest.raises(WorkFailed, match="Image must be taken"):
-                    boards.load_board(1)
-            else:
-                boards.load_board(1)
-            assert boards.carry_out(sent, job).errors == [RunError.UNEQUAL_CHOICES] * 2
-        finally:
-            fabric.__dict__["image"] = first
+        if torn:
+            with pytest.raises(WorkFailed, match="Image must be taken"):
+                boards.load_board(1, replace(fabric.tables, image=words))
+        else:
+            boards.load_board(1, replace(fabric.tables, image=other))
+        assert boards.carry_out(sent, job).errors == [RunError.UNEQUAL_CHOICES] * 2
         boards.load_board(1)
         assert not any(boards.carry_out(sent, job).errors)
 

@@ -5,14 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .assertions import Assertion
-from .claims import Claim
-from .ports import Port
-from .registers import RegisterMap
+if TYPE_CHECKING:
+    from .assertions import Assertion
+    from .claims import Claim
+    from .ports import Port
+    from .registers import RegisterMap
 
-__all__ = ["Interface"]
+__all__ = ["Bench", "Interface"]
+
+
+class Bench(NamedTuple):
+    """The emitted bench of a top, beside the files that all benches have.
+
+    Parameters
+    ----------
+    files : mapping of str to (str or path)
+        The sources of further files by their names in the bench; a text is a path among the
+        sources of all benches.
+    top : str
+        The module that is driven.
+    verilog : mapping of str to str
+        The texts of Verilog files of the bench itself.
+    """
+
+    files: Mapping[str, str | Path]
+    top: str
+    verilog: Mapping[str, str] = MappingProxyType({})
 
 
 class Interface:
@@ -32,6 +52,9 @@ class Interface:
         The simulation of ports that engines do not know: ``draw_jobs(fabric, count, seed=..)``
         returns jobs, and ``simulate(fabric, jobs=.., seed=.., engine=.., progress=.., **choices)``
         a report.
+    access : function or None
+        Does runs by a host port: a generator of clock edges, as `Engine.run_many` asks for them,
+        given also the memories (`Cells`), and whether all words go through the port.
     kernel : Path or None
         The C++ file of the library that drives these ports of a compiled model.
     """
@@ -39,6 +62,7 @@ class Interface:
     delivers = "then holds what the collective brings it where the address map says"
     drive: Any = None
     kernel: Path | None = None
+    access: Any = None
     registers: RegisterMap | None = None
     ports: Mapping[str, Port] = MappingProxyType({})
 

@@ -6,9 +6,8 @@ for groups of nodes; the word of the node that is asked comes back by a tree.
 
 from __future__ import annotations
 
-from ...contract.cut import Cut
-from ...contract.interface import Interface
-from ...program import Program
+from typing import TYPE_CHECKING
+
 from ...rtl.arrays import NodeGroups
 from ...rtl.core import Core
 from ...rtl.core.memory_port import SharedPort, enable_numbers
@@ -21,6 +20,11 @@ from .finders import host_layouts
 from .interface import HostInterface, HostProofs
 from .port import add_host
 from .requests import Requests
+
+if TYPE_CHECKING:
+    from ...contract.cut import Cut
+    from ...contract.interface import Interface
+    from ...program import Program
 
 #: Nets of the run port whose names are not those of its members.
 NETS = {

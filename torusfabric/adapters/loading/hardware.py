@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 from ...contract.cut import Cut
-from ...errors import InputError
+from ...errors import InputError, WorkFailed
 from ...program import Program
 from ...rtl.arrays import NodeGroups
 from ...rtl.core import Core
@@ -21,6 +21,7 @@ from ...rtl.core.run_port import RunPort
 from ...rtl.flit_rows import AUTO, check_beat
 from ...rtl.memories import address_width
 from ...rtl.netlist import Fixed, NetlistBuilder, Part, Parts, Role, add_single
+from ...simulation.engines.edges import Access, Edges
 from ...toolchain.values import shown
 from ..host.finders import DirectFinder, HostLayout
 from ..host.front import NETS
@@ -130,6 +131,22 @@ class Loading:
         from . import claims  # when it is asked for
 
         return claims
+
+    def load(self) -> Access[None]:
+        """Load the image of a fabric into which nothing is built in.
+
+        Raises
+        ------
+        WorkFailed
+            If the fabric refuses it.
+        """
+        words, settling = self.image.words, self.image.settling
+        writes = [1] * len(words) + [0] * settling
+        inputs = {"load_we": writes, "load_first": [1, 0], "load_data": words}
+        yield Edges(len(writes), inputs)
+        passed = yield Edges(1, {}, ["loaded"])
+        if not passed.shown["loaded"][0]:
+            raise WorkFailed("Image must be taken by the fabric, not refused")
 
     def host_layouts(self) -> tuple[HostLayout, ...]:
         """Return where the host finds words, whatever is loaded."""

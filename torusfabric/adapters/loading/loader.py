@@ -116,7 +116,7 @@ class ImageLoader(Leaf):
         waits: bool = False,
         blocks: IntArray | None = None,
     ) -> None:
-        self._blocks = blocks
+        self.blocks = blocks
         self._digest, self._initial, self._written = digest, there, written
         self._bus = bus
         super().__init__(
@@ -139,8 +139,8 @@ class ImageLoader(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the steps through an image, and its check; a wrong word refuses it."""
         m = Module()
-        if self._blocks is not None:
-            for k, numbers in enumerate(self._blocks.T.tolist()):
+        if self.blocks is not None:
+            for k, numbers in enumerate(self.blocks.T.tolist()):
                 number = constant_at(numbers, self.value("block"))
                 m.d.comb += self.numbers.word_select(k, self._bus["load_table"]).eq(number)
         if not self._written:
@@ -160,7 +160,7 @@ class ImageLoader(Leaf):
             later = Signal(name="settles")
             m.d.sync += later.eq(whole & ~(taken & first))
             whole = later
-        program, image = Signal(32, name="program"), Signal(32, name="image")
+        program, image = Signal(32, name="program"), Signal(32, name="last_word")
         count = -(-len(self.entries) // PIECE)
         fills, alone = Signal(count * PIECE, name="fills"), Signal(name="alone")
         fill = Signal(range(max(count, 2)), name="fill")
@@ -170,7 +170,7 @@ class ImageLoader(Leaf):
         base = self._keep(m, begins | whole, left, Mux(whole, Cat(whole, program, image), 0))
         runs = self.value("busy") & fills.bit_select(self.value("last_entry"), 1)
         # A run may have begun while its mode was still there.
-        stops = runs | (self.value("busy") & alone) if self._blocks is None else self.value("busy")
+        stops = runs | (self.value("busy") & alone) if self.blocks is None else self.value("busy")
         stopped = (state >= State.TABLE) & stops
         now = Mux(first, Const(State.MAGIC, 4), Mux(stopped, State.OVER, state))
         with m.If(taken):
@@ -190,7 +190,7 @@ class ImageLoader(Leaf):
                     idle = Mux(bare, ~self.value("busy"), (word == base) & ~runs)
                     if "all_rest" in self.signature.members:
                         idle &= self.value("all_rest")
-                    if self._blocks is not None:
+                    if self.blocks is not None:
                         idle &= ~self.value("busy")
                     m.d.comb += begins.eq(idle)
                     m.d.sync += [alone.eq(bare), state.eq(Mux(idle, State.TABLE, State.OVER))]
@@ -242,7 +242,7 @@ class ImageLoader(Leaf):
             self.entries.eq(kept[:bits]), self.loaded.eq(kept[bits]),
             self.loaded_program.eq(kept[bits + 1 : bits + 33]),
         ]  # fmt: skip
-        if self._blocks is not None:
+        if self.blocks is not None:
             m.d.comb += getattr(self, IMAGE).eq(kept[bits + 33 :])
         return kept[bits + 33 :]
 

@@ -41,7 +41,6 @@ from ..multiplexer import (
     keeper,
     select_code,
 )
-from ..operator_unit import add_pair
 from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input
 from .places import Bit, Place
@@ -393,6 +392,8 @@ class StoreModule(NodePart):
         def combine(*pair: Value) -> Value:
             assert unit is not None
             name = f"{injection}_{next(names)}" if self.alone else None
+            from ..operator_unit import add_pair
+
             return add_pair(self.m, unit, pair, self.run_operator(), name=name)
 
         word = combine_in_tree(words, combine, lambda word: delayed(self.m, word, unit.latency))

@@ -87,11 +87,12 @@ def _steps(
     whole = united(system, [parts[kind] for kind in system.kind_of])
     yield steps.known(of_words(whole.fabric, whole.text))
     if fabric.tables:
-        each, write = written.netlists, partial(emit_boards, written)
-        same = fabric.tables.proofs.same_texts(write, design, each, fabric.prefix)
-        yield steps.known(same)
+        yield from map(steps.known, _of_tables(written, design, parts))
     yield from map(steps.known, _of_boards(system, kinds, parts))
-    yield from steps.solved([*_by_induction(system, parts, design)])
+    solved = [*_by_induction(system, parts, design)]
+    if fabric.tables:
+        solved += {harness.name: harness for harness in _writing(written)}.values()
+    yield from steps.solved(solved)
     (ports,) = whole.ports
     runs = partial(host_runs, ports=ports)
     yield steps.known(whole_runs(Whole(whole.fabric, whole.text, runs), progress))
@@ -121,6 +122,25 @@ def _of_boards(
                 known.add(lemma.name)
                 yield lemma
     yield Claim("CRC-32", *SUMS, partial(_sums, system, parts[0].text))
+
+
+def _of_tables(written: BoardSystem, design: Design, parts: Sequence[Subject]) -> Iterator[Claim]:
+    """What is proved without the solver of tables that are loaded."""
+    proofs, kinds = written.fabric.tables.proofs, board_kinds(written, MemoryRule.parse("auto"))
+    netlists = [kind.netlist for kind in kinds]
+    yield proofs.same_texts(partial(emit_boards, written), design, netlists)
+    for kind, part in zip(kinds, parts, strict=True):
+        of_kind = f" of {kind.top}" * (len(kinds) > 1)
+        claim = proofs.loading_claim(part.fabric, part.text)
+        yield claim._replace(name=claim.name + of_kind)
+    yield proofs.image_claim(written.fabric.image)
+
+
+def _writing(written: BoardSystem) -> Iterator[Harness]:
+    """What is proved by the solver of tables that are loaded, and what loads them."""
+    fabric, design = written.fabric, emit_boards(written)
+    for kind in board_kinds(written, MemoryRule.parse("auto")):
+        yield from fabric.tables.proofs.writing_harnesses(kind.netlist, design, fabric.digest)
 
 
 def _sums(system: BoardSystem, text: GateText) -> int:
