@@ -7,7 +7,7 @@ A finder divides an address, and looks up where the block lies.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -19,14 +19,13 @@ from typing_extensions import override
 from ...collective import Layout
 from ...program import AddressMap, Program
 from ...program.fields import number_equal
-from ...program.timing import chunk_cycles, part_cycles, table_digits
-from ...rtl.memories import Columns, address_width, constant_at, fitting, memories_of
+from ...rtl.memories import TABLE_BITS, Columns, address_width, constant_at, fitting, memories_of
 from ...rtl.modules import delayed
 from ...rtl.netlist import Leaf
 from ...topology import IntArray
 
-__all__ = ["ENTRY", "DirectFinder", "Finder", "HostLayout", "MapFinder", "divide", "finder_of",
-           "host_layouts"]  # fmt: skip
+__all__ = ["ENTRY", "DirectFinder", "Finder", "HostLayout", "MapFinder", "divide",
+           "division_cycles", "finder_of", "host_layouts", "sent_finders"]  # fmt: skip
 
 #: Cycles from a write to its leaving for the nodes, where its address needs no look-up.
 ENTRY = 1
@@ -106,12 +105,17 @@ class HostLayout:
 
     def part_cycles(self, parts: int) -> int:
         """Cycles to find out in which of so many parts it lies."""
-        return part_cycles(self._layout, parts, self.flits, any_length=self.in_turn)
+        if self.in_turn and self._layout.in_shares:
+            # Parts follow from chunks.
+            return division_cycles(self.chunks, self.part_chunks)
+        return division_cycles(parts * self.part_flits, self.part_flits)
 
     @property
     def chunk_cycles(self) -> int:
         """Cycles to find out in which chunk of a part it lies."""
-        return chunk_cycles(self._layout, self.flits, any_length=self.in_turn)
+        if self.in_turn:
+            return division_cycles(self.flits, self.chunks)
+        return division_cycles(self.part_chunks * self.block_flits, self.block_flits)
 
 
 def host_layouts(program: Program, words: int = 0, beat: int = 1) -> tuple[HostLayout, ...]:
@@ -244,6 +248,13 @@ def finder_of(layout: HostLayout, program: Program, form: int, *, received: bool
     if direct and not received:
         return DirectFinder(layout, by_chunk=sent.by_chunk)
     return MapFinder(layout, program, form, received=received)
+
+
+def sent_finders(program: Program, layouts: Sequence[HostLayout]) -> list[Finder]:
+    """Return the finder of what nodes send by each send map of a program."""
+    numbers = [form.layout for form in program.forms]
+    first = [numbers.index(layout) for layout in sorted({*numbers})]
+    return [finder_of(layouts[form], program, form, received=False) for form in first]
 
 
 class MapFinder(Finder):
@@ -415,6 +426,48 @@ class _Tables:
         """Add the ROMs, once all that is read from them is known."""
         for number, rom in enumerate(self._roms.values()):
             rom.build(self._m, f"{name}_{number}")
+
+
+def division_cycles(count: int, divisor: int) -> int:
+    """Cycles to divide one of so many numbers, from 0, by a constant.
+
+    None for a power of two, which divides the bits. Else one for each digit that a table finds, or
+    for each bit of the quotient by subtraction, whichever are fewer.
+
+    Examples
+    --------
+    >>> [division_cycles(64, divisor) for divisor in (4, 3, 25, 100)]
+    [0, 1, 1, 0]
+    >>> division_cycles(1024, 3), division_cycles(1024, 100)
+    (2, 4)
+    """
+    if count <= divisor or not divisor & (divisor - 1):
+        return 0
+    return len(table_digits(count, divisor)) or _quotient_bits(count, divisor)
+
+
+def table_digits(count: int, divisor: int) -> tuple[int, ...]:
+    """Bits of a number that each table takes, the upper ones first; none where subtraction does.
+
+    The key of a table is what the one before has left, and the bits that it takes.
+
+    Examples
+    --------
+    >>> table_digits(1024, 3), table_digits(48, 24)
+    ((6, 4), ())
+    """
+    bits, rest = (count - 1).bit_length(), (divisor - 1).bit_length()
+    if rest >= TABLE_BITS:
+        return ()
+    digits = [min(bits, TABLE_BITS)]
+    while sum(digits) < bits:
+        digits.append(min(bits - sum(digits), TABLE_BITS - rest))
+    return tuple(digits) if len(digits) < _quotient_bits(count, divisor) else ()
+
+
+def _quotient_bits(count: int, divisor: int) -> int:
+    """Bits of the largest quotient."""
+    return ((count - 1) // divisor).bit_length()
 
 
 def divide(m: Module, name: str, value: Value, divisor: int, *, count: int) -> tuple[Value, Value]:
