@@ -8,11 +8,11 @@ from helpers import fabric_of, few, plan, program_of, random_messages
 from host_driver import HostDriver
 
 import torusfabric as tf
+from torusfabric.adapters.host.drive.words import Words
 from torusfabric.collective import random_messages as draw_messages
 from torusfabric.errors import InputError
 from torusfabric.program.trace import arrivals, write_trace
 from torusfabric.simulation.engines import AmaranthEngine, Job
-from torusfabric.simulation.engines.words import Words
 
 CASES = [
     ("3x4", "allgather", "hamiltonian", 4),

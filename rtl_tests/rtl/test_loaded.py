@@ -152,7 +152,7 @@ def test_refused_start(room):
     """While no image is there a start is refused, with its number."""
     fabric = fabric_of(Image.of(room, WIDTH, wanted(planned("gather", room))), [])
     engine = CompiledEngine(fabric)
-    from torusfabric.simulation.engines.host_port import Edges
+    from torusfabric.simulation.engines.edges import Edges
     from torusfabric.simulation.engines.session import Session
 
     with Session(engine.model, fabric, vcd=None) as session:

@@ -9,10 +9,10 @@ from helpers import few, simulated
 from host_driver import HostDriver
 
 import torusfabric as tf
+from torusfabric.adapters.host.drive.words import Words
 from torusfabric.collective import random_messages
 from torusfabric.rtl.assembly import Assembly
 from torusfabric.simulation.engines import AmaranthEngine, Job
-from torusfabric.simulation.engines.words import Words
 
 WIDTH = 9
 

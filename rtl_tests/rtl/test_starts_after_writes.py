@@ -8,8 +8,8 @@ from fabrics import build_fabric, choose_jobs, draw_words
 from helpers import few
 from host_driver import HostDriver
 
+from torusfabric.adapters.host.drive.words import PortWords
 from torusfabric.simulation.engines import AmaranthEngine
-from torusfabric.simulation.engines.words import PortWords
 
 #: Fabrics with messages of a length and of any, whose addresses take no division, or some.
 FABRICS = [

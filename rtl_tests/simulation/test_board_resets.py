@@ -12,10 +12,10 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.adapters.boards.drive.compiled import CompiledBoards
+from torusfabric.adapters.host.drive.words import Words
 from torusfabric.errors import InputError
 from torusfabric.rtl.run_choices import RunError
-from torusfabric.simulation.engines.host_port import carry_out
-from torusfabric.simulation.engines.words import Words
+from torusfabric.simulation.engines.edges import carry_out
 
 #: Edges after which a board is not started.
 NEVER = 10**6

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In
 from helpers import fabric_of
 
 import torusfabric as tf
+from torusfabric.adapters.host.drive import HostPort
 from torusfabric.adapters.streams.drive.beats import STATUS_SINK, Beat, Log, Sink
 from torusfabric.adapters.streams.drive.comparison import Compared
 from torusfabric.adapters.streams.drive.messages import Exchange
@@ -19,7 +20,6 @@ from torusfabric.adapters.streams.ports import STATUS
 from torusfabric.adapters.streams.unloader import Unloader
 from torusfabric.errors import WorkFailed
 from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, Engine
-from torusfabric.simulation.engines.host_port import HostPort
 from torusfabric.toolchain import cxx
 
 needs_compiler = pytest.mark.skipif(not cxx.have_compiler(), reason="no C++ compiler")

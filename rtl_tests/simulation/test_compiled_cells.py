@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from helpers import simulated
 
 from torusfabric.rtl.netlist import Leaf, NetlistBuilder
-from torusfabric.simulation.engines.host_port import Edges
+from torusfabric.simulation.engines.edges import Edges
 from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.engines.session import Session
 from torusfabric.toolchain import cxx

@@ -23,11 +23,9 @@ from torusfabric.simulation.engines import (
     choose_engine,
     session,
 )
-from torusfabric.simulation.engines.calls import watched
 from torusfabric.simulation.engines.choice import estimate
 from torusfabric.simulation.engines.layout import Layout
 from torusfabric.simulation.engines.model import build_model
-from torusfabric.simulation.engines.session import CTask
 from torusfabric.simulation.report import throughput, throughput_bound
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx, processes
@@ -292,36 +290,15 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
+@needs_compiler
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("delay", [0.0, 0.02, 0.15])
-def test_interrupt_waits_for_the_library(delay):
-    """Memory that a library works in stays until it has stopped, also when interrupted twice."""
-    ended = []
-
-    def call(task):
-        main = threading.main_thread().ident
-        for _ in range(2):
-            time.sleep(delay)
-            signal.pthread_kill(main, signal.SIGINT)
-        while not task.stop:
-            time.sleep(0.001)
-        time.sleep(0.05)
-        ended.append(True)
-        return 3
-
+def test_an_interrupt_ends_runs_between_two_edges():
+    """Not only when all of them are over, which would take minutes."""
+    fabric = fabric_of("8x8", "allgather", flits=5000)
+    engine, words = CompiledEngine(fabric, threads=1), random_messages(fabric, 1)
+    timer = threading.Timer(1.0, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+    began = time.monotonic()
+    timer.start()
     with pytest.raises(KeyboardInterrupt):
-        watched(call, CTask(), None)
-    assert ended == [True]
-
-
-def test_progress_is_reported_however_soon_a_task_is_over(monkeypatch):
-    """The task is over before the thread that reports looks at it for the first time."""
-    monkeypatch.setattr(threading.Thread, "start", threading.Thread.run)
-    reported = []
-
-    def call(task):
-        task.done = 9
-        return 0
-
-    assert watched(call, CTask(), reported.append) == 0
-    assert reported == [9]
+        engine.run_many([words] * 200)
+    assert time.monotonic() - began < 20

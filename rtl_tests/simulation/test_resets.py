@@ -4,11 +4,12 @@ import pytest
 from helpers import few
 
 import torusfabric as tf
+from torusfabric.adapters.host.drive import HostPort
+from torusfabric.adapters.host.drive.words import Words
 from torusfabric.simulation.comparison import compare_run
 from torusfabric.simulation.engines import CompiledEngine
-from torusfabric.simulation.engines.host_port import Edges, HostPort, carry_out
+from torusfabric.simulation.engines.edges import Edges, carry_out
 from torusfabric.simulation.engines.session import Session
-from torusfabric.simulation.engines.words import Words
 from torusfabric.simulation.jobs import default_jobs, drawn_words
 from torusfabric.toolchain import cxx
 

@@ -10,7 +10,7 @@ from helpers import few, simulated
 
 import torusfabric as tf
 from torusfabric.adapters.boards.drive import simulate_boards
-from torusfabric.adapters.boards.drive.compiled import CBoardsRun, CompiledBoards
+from torusfabric.adapters.boards.drive.compiled import CompiledBoards
 from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.adapters.boards.hardware.link_plan import SPARE
 from torusfabric.adapters.boards.hardware.links import Frame, Receiver
@@ -64,9 +64,9 @@ def test_boards_that_differ_have_no_cycles_in_common(pair, monkeypatch):
     collect = CompiledBoards.collect
 
     def late(boards, job):
-        task = collect(boards, job)
+        run = yield from collect(boards, job)
         boards.cycles[1] += 1
-        return task
+        return run
 
     monkeypatch.setattr(CompiledBoards, "collect", late)
     report = simulate_boards(pair, jobs=1)
@@ -89,8 +89,8 @@ def step(boards, lengths, *, waits=(3, 40, 11, 25), edges=40_000):
     cycles, starts = np.zeros(len(boards.sessions), np.uint32), np.array(waits, np.uint64)
     for session, length in zip(boards.sessions, lengths, strict=True):
         session.choose(tf.Job(length=length))
-    run = CBoardsRun(starts.ctypes.data, edges, cycles.ctypes.data)
-    return boards.run_boards(run) == 0
+    failed, _ = boards.run_boards(starts, edges, cycles)
+    return not failed
 
 
 def test_boards_that_are_told_different_things_do_not_run(pair):

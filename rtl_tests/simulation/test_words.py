@@ -6,8 +6,9 @@ from fabrics import build_fabric
 from helpers import few
 
 import torusfabric as tf
-from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine, words
-from torusfabric.simulation.engines.words import Words
+from torusfabric.adapters.host.drive import words
+from torusfabric.adapters.host.drive.words import Words
+from torusfabric.simulation.engines import AmaranthEngine, CompiledEngine
 from torusfabric.simulation.jobs import completed, default_jobs, random_jobs
 from torusfabric.simulation.simulate import simulate
 from torusfabric.toolchain import cxx

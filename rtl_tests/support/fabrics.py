@@ -4,10 +4,10 @@ from core_bench import check_core
 from helpers import check_jobs
 
 import torusfabric as tf
+from torusfabric.adapters.host.drive.words import Words
 from torusfabric.collective import Collective, random_messages, split_names
 from torusfabric.schedule import Masked
 from torusfabric.simulation.engines import ENGINES
-from torusfabric.simulation.engines.words import Words
 
 __all__ = ["build_fabric", "check_fabric", "choose_jobs", "draw_words", "mask_schedule"]
 

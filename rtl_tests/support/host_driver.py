@@ -1,7 +1,7 @@
 """A driver of the host port of a fabric in Amaranth's simulator."""
 
+from torusfabric.adapters.host.drive import HostPort
 from torusfabric.simulation.engines.amaranth_engine import Bench
-from torusfabric.simulation.engines.host_port import HostPort
 
 __all__ = ["HostDriver"]
 

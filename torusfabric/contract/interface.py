@@ -52,6 +52,9 @@ class Interface:
         The simulation of ports that engines do not know: ``draw_jobs(fabric, count, seed=..)``
         returns jobs, and ``simulate(fabric, jobs=.., seed=.., engine=.., progress=.., **choices)``
         a report.
+    access : function or None
+        Does runs by a host port: a generator of clock edges, as `Engine.run_many` asks for them,
+        given also the memories (`Cells`), and whether all words go through the port.
     kernel : Path or None
         The C++ file of the library that drives these ports of a compiled model.
     """
@@ -59,6 +62,7 @@ class Interface:
     delivers = "then holds what the collective brings it where the address map says"
     drive: Any = None
     kernel: Path | None = None
+    access: Any = None
     registers: RegisterMap | None = None
     ports: Mapping[str, Port] = MappingProxyType({})
 

@@ -157,7 +157,9 @@ class Machine:
             self.variant = program.variant_at[groups.members[0, offset]]
         depth = program.depth.max(axis=0)
         self.first = np.cumsum(depth) - depth
-        self.pitch = np.array([self.loop.pitch_of(k) for k in range(len(program.memories))])
+        memories, flits = np.ogrid[: len(program.memories), : self.loop.flits]
+        #: By memory and flit, how far the flit lies from the first one of its block.
+        self.within = program.within_blocks(self.number, memories, flits)
         # One word more, for what is read where nothing is.
         shape = (topology.nodes, int(depth.sum()) + 1)
         self.memory = np.zeros(shape, words.dtype)
@@ -233,7 +235,7 @@ class Machine:
     def _address(self, slot: Slot, memory: IntArray, base: IntArray) -> IntArray:
         """Return where memories are read or written among all words; -1 for nowhere."""
         there = (base >= 0) & (memory >= 0) & (slot.block < self.loop.blocks[slot.row])
-        within = slot.block * self.loop.flits + slot.flit * self.pitch[memory]
+        within = slot.block * self.loop.flits + self.within[memory, slot.flit]
         return np.where(there, self.first[memory] + base + within, -1)
 
     def idle(self) -> Words:

@@ -55,8 +55,7 @@ def asked_addresses(
     chosen = slice(None) if nodes is None else np.asarray(nodes)
     memory, base = mapped.locate(groups.position[chosen, None], of_part, chunk)
     there = (base >= 0) & (groups.group[chosen, None] >= 0)
-    pitch = np.array([merged.loop.pitch_of(k) for k in range(len(program.memories))])
-    return memory, np.where(there, base + pitch[memory] * flit, -1)
+    return memory, np.where(there, base + program.within_blocks(form, memory, flit), -1)
 
 
 def word_addresses(

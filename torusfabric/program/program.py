@@ -226,6 +226,24 @@ class Program:
         """The memory layout of a node as the host addresses it."""
         return self.schedule.layout
 
+    def within_blocks(self, number: int, memory: IntArray, flit: IntArray) -> IntArray:
+        """Return how far flits lie from the first ones of their blocks in memories, elementwise.
+
+        Where blocks of a message take turns in what a node sends, they do so by beats.
+
+        Parameters
+        ----------
+        number : int
+            The number of the form.
+        """
+        form = self.forms[number]
+        pitch: IntArray = np.array([form.loop.pitch_of(k) for k in range(len(self.memories))])
+        if form.beat == 1 or pitch.max() == 1:
+            return flit * pitch[memory]
+        own = np.array([each.own for each in self.memories])
+        within = flit % np.where(own, form.beat, 1)[memory]
+        return (flit - within) * pitch[memory] + within
+
     @property
     def send_words(self) -> int:
         """Words that a node sends, as the host writes them."""

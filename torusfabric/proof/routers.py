@@ -53,30 +53,23 @@ class _Selection(NamedTuple):
 def check_routers(fabric: Fabric, text: GateText) -> int:
     """Check, and count, the words of out-ports of all routers."""
     count = 0
-    for name, selections in _selections(fabric):
+    for name, make in fabric.netlist.modules.items():
         module = text.modules.get(fabric.prefix + name)
-        if module is not None:  # a part of a fabric may have no such node
-            count += _check_selections(fabric, module, [*selections])
+        # A part of a fabric may have no such node.
+        if fabric.netlist.roles.get(name) is Role.ROUTER and module is not None:
+            router = make()
+            assert isinstance(router, Router)
+            count += _check_selections(fabric, module, [*_selections(router)])
     return count
 
 
-def _selections(fabric: Fabric) -> Iterator[tuple[str, Iterator[_Selection]]]:
-    """Yield the modules of routers, and what their out-ports can select."""
-    for name, make in fabric.netlist.modules.items():
-        if fabric.netlist.roles.get(name) is Role.ROUTER:
-            router = make()
-            assert isinstance(router, Router)
-            yield name, _of_core(router)
-
-
-def _of_core(router: Router) -> Iterator[_Selection]:
-    """Yield what the out-ports of a router of a core can select."""
+def _selections(router: Router) -> Iterator[_Selection]:
+    """Yield the words that the out-ports of a router can select."""
     ports = router.word_count("rx")
     for port, choice in enumerate(router.choices):
         if choice is None:
             continue
-        idle = (NEUTRAL_WORD,) * choice.idles
-        for number, chosen in enumerate(choice.words + idle):
+        for number, chosen in enumerate(choice.words + (NEUTRAL_WORD,) * choice.idles):
             bits = _bits_of_choice(choice, number)
             if bits is not None:
                 arrives = chosen.position < ports

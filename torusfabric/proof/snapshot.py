@@ -12,7 +12,7 @@ from ..topology import BoolArray, IntArray
 from .gate_program import State
 from .symbols import STANDS, UNKNOWN, joined, word
 
-__all__ = ["Snapshot", "arrays", "copied", "forgetful", "holds_words", "of_all", "picked",
+__all__ = ["Snapshot", "arrays", "changed_by", "forgetful", "of_all", "picked",
            "repeated", "same", "spread", "unchanged", "with_arrays", "with_either",
            "with_numbers", "without_moving_words"]  # fmt: skip
 
@@ -81,7 +81,7 @@ def forgetful(now: Snapshot) -> Snapshot:
     return now
 
 
-def _made(
+def changed_by(
     registers: Callable[..., IntArray],
     memories: Callable[..., IntArray],
     now: Snapshot,
@@ -97,32 +97,19 @@ def _made(
     return found
 
 
-def copied(now: Snapshot) -> Snapshot:
-    """A state whose memories can be changed while these stay."""
-    return _made(lambda values: values, np.copy, now)
-
-
-def holds_words(now: Snapshot, before: Snapshot) -> bool:
-    """Whether registers and memories hold what words they have held before."""
-    pairs = [*zip(arrays(before), arrays(now), strict=True)]
-    for module, state in before.states.items():
-        pairs += zip(state.rams, now.states[module].rams, strict=True)
-    return all(((old <= 1) | (old == new)).all() for old, new in pairs)
-
-
 def spread(rest: Snapshot, runs: int) -> Snapshot:
     """A state of one run as that of many; nothing is known of memories."""
 
     def unknown(words: IntArray) -> IntArray:
         return np.full((*words.shape[:2], words.shape[2] * runs), UNKNOWN, np.int32)
 
-    return _made(lambda values: np.repeat(values, runs, axis=-1), unknown, rest)
+    return changed_by(lambda values: np.repeat(values, runs, axis=-1), unknown, rest)
 
 
 def repeated(now: Snapshot, count: int) -> Snapshot:
     """A state of some runs as that of so many copies of each, which follow one another."""
     repeat = partial(np.repeat, repeats=count, axis=-1)
-    return _made(repeat, repeat, now)
+    return changed_by(repeat, repeat, now)
 
 
 def picked(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) -> Snapshot:
@@ -132,7 +119,7 @@ def picked(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) -> Snap
         shape = *new.shape[:-1], -1, runs
         return np.where(which, new.reshape(shape), old.reshape(shape)).reshape(new.shape)
 
-    return _made(pick, pick, now, before)
+    return changed_by(pick, pick, now, before)
 
 
 def unchanged(now: Snapshot, before: Snapshot) -> Snapshot:
@@ -140,7 +127,7 @@ def unchanged(now: Snapshot, before: Snapshot) -> Snapshot:
 
     Of memories only what has not changed is known.
     """
-    return _made(
+    return changed_by(
         lambda new, old: np.where((new > 1) & (new != old), UNKNOWN, new),
         lambda new, old: np.where(new == old, new, UNKNOWN),
         now,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..rtl.netlist import Role
+from ..rtl.netlist import Fixed, Part, Role
 from .gate_program import GateProgram
 from .gates import WORDS_IN, Bit, GateModule, GateText
 from .report import refuted
@@ -17,9 +17,9 @@ from .units import registers_of_links
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
-    from ..rtl.arrays import Instance
 
-__all__ = ["Wires", "check_arrivals", "check_words", "compared", "control_tree"]
+__all__ = ["Wires", "check_arrivals", "check_words", "compared", "control_tree",
+           "planned_wires"]  # fmt: skip
 
 #: Instances and ports, with what is wired to them and what should be.
 Wires: TypeAlias = Iterator[tuple[str, str, list[Bit | None], list[Bit]]]
@@ -73,14 +73,16 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
         for name, bits in text.outputs.items()
         if name.startswith("receive_")
     ]
-    for instance in fabric.netlist.instances:
-        taking = instance.role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT)
-        # The last nodes of a tree have a router, or a combiner, of which nothing is read.
-        if taking and instance.name in text.instances:
-            assert instance.node is not None
-            pins = text.instances[instance.name].pins
-            words = _given_words(fabric, instance) or in_ports
-            takers.append((instance.name, instance.node, pins.get("rx", []), words))
+    for role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT):
+        for instance in fabric.netlist.having(role):
+            # The last nodes of a tree have a router, or a combiner, of which nothing is read.
+            if instance.name in text.instances:
+                assert instance.node is not None
+                words: Sequence[int] = in_ports
+                if role is not Role.COMBINER:
+                    words = fabric.core.stored_words(instance.module, instance.node)
+                pins = text.instances[instance.name].pins
+                takers.append((instance.name, instance.node, pins.get("rx", []), words))
     arriving = _arriving(fabric, text)
     for name, node, bits, words in takers:
         for found, source in zip(bits[::width], words, strict=False):
@@ -95,17 +97,6 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
                     raise refuted("wiring", f"{name}.rx[{source}]", message)
                 count += 1
     return count
-
-
-def _given_words(fabric: Fabric, instance: Instance) -> Sequence[int]:
-    """Return the source numbers of the words at the input `rx`; none for all in-ports in order."""
-    assert instance.node is not None
-    if fabric.core and instance.role is not Role.COMBINER:
-        return fabric.core.stored_words(instance.module, instance.node)
-    if fabric.core or instance.role is not Role.ENDPOINT:
-        return []
-    variant = fabric.variant_of[instance.node]
-    return [word for word, _ in fabric.placement.endpoints.wires[variant].words]
 
 
 def _arriving(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None]]]:
@@ -153,6 +144,23 @@ def _named(text: GateText, bit: Bit | None) -> str:
         if bit in bits:
             return f"{name}[{bits.index(bit)}]"
     return "nothing" if bit is None else f"the constant {bit}"
+
+
+def planned_wires(fabric: Fabric, text: GateText, *roles: Role) -> Wires:
+    """Yield the wires to all instances of some roles, constants too, and those of the netlist."""
+
+    def planned(parts: Sequence[Part | Fixed]) -> Iterator[Bit]:
+        for part in parts:
+            if isinstance(part, Fixed):
+                yield from (str(part.value >> k & 1) for k in range(part.width))
+            else:
+                yield from text.nets[part.net][part.start : part.start + part.width]
+
+    for role in roles:
+        for instance in fabric.netlist.having(role):
+            pins = text.instances[instance.name].pins
+            for port, parts in instance.inputs.items():
+                yield instance.name, port, [*pins[port]], [*planned(parts)]
 
 
 def control_tree(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:

@@ -9,7 +9,7 @@ from core_runs import CoreDriver, CoreJob
 import torusfabric as tf
 from torusfabric.rtl.core import Core
 from torusfabric.simulation.engines.compiled_cells import CompiledCells
-from torusfabric.simulation.engines.host_port import Edges
+from torusfabric.simulation.engines.edges import Edges
 from torusfabric.simulation.engines.model import build_model
 from torusfabric.simulation.engines.session import Session
 

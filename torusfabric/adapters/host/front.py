@@ -57,12 +57,11 @@ class HostFront(Front):
         True if a bus stands before the port; then an input of the core ends a run early.
     cut : Cut, optional
         The nodes that are built, if they are not all.
+    closed_by : str
+        Prefix of the nets `start` and `busy` that close the port to writes.
     """
 
     top = "host"
-
-    #: Prefix of the nets `start` and `busy` that close the port to writes.
-    closed_by = ""
 
     def __init__(
         self,
@@ -72,6 +71,7 @@ class HostFront(Front):
         *,
         for_bus: bool = False,
         cut: Cut | None = None,
+        closed_by: str = "",
     ) -> None:
         beat, program = chosen_beat(program, width, beat)
         nodes = len(cut.here) if cut else program.topology.nodes
@@ -106,7 +106,14 @@ class HostFront(Front):
         super().__init__(core, layouts)
         # Addresses are the same in all forms of a mode.
         self.windows = tuple(self.layouts[mode.first] for mode in program.modes)
-        self._for_bus = for_bus
+        self._for_bus, self._closed_by = for_bus, closed_by
+
+    def part(self, cut: Cut, *, for_bus: bool, closed_by: str) -> HostFront:
+        """Return the front of some of the nodes."""
+        core = self.core
+        return HostFront(
+            core.program, core.width, core.beat, for_bus=for_bus, cut=cut, closed_by=closed_by
+        )
 
     def _hold_cycles(self, program: Program) -> int:
         """Return the cycles by which a run begins later that is started right after a write.
@@ -132,7 +139,7 @@ class HostFront(Front):
         if port.resets:
             build.add_input("reset_run")
         add_single(build, "requests", Role.SEQUENCER, lambda: Requests(program))
-        latency, finders = add_host(build, self.layouts, self.closed_by)
+        latency, finders = add_host(build, self.layouts, self._closed_by)
         routers = core.add(NETS)
         for name in ("busy", "done", "cycles", "error", "round"):
             if name in build.nets:

@@ -65,6 +65,13 @@ class HostInterface(HostProofs):
     def __init__(self, layouts: Sequence[HostLayout], latencies: Mapping[str, int]) -> None:
         self._layouts, self._latencies = layouts, latencies
 
+    @property
+    def access(self) -> Any:
+        """What does runs through the port."""
+        from .drive import host_runs  # when it is asked for
+
+        return host_runs
+
     def facts(self) -> dict[str, Any]:
         """Return the addresses and latencies."""
         layouts = self._layouts

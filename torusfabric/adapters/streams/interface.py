@@ -126,19 +126,19 @@ class StreamInterface(Interface):
         """Return the harnesses of the engines, the control, and what lies between nodes."""
         from .claims import stream_harnesses  # when it is asked for
 
-        return stream_harnesses(fabric, design) if fabric.core else ()
+        return stream_harnesses(fabric, design)
 
     def claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
         """Return the claims about packet tables, and about wires of nodes and of the control."""
         from .claims import stream_claims  # when it is asked for
 
-        return stream_claims(fabric, text) if fabric.core else ()
+        return stream_claims(fabric, text)
 
     def runs(self, fabric: Fabric, machine: Machine) -> Runs | None:
         """Return whole runs from loaders to unloaders."""
         from .claims.whole_runs import StreamAccess, StreamRuns  # when it is asked for
 
-        return StreamRuns(StreamAccess(fabric, machine)) if fabric.core else None
+        return StreamRuns(StreamAccess(fabric, machine))
 
     def assumptions(self) -> Iterator[str]:
         """Yield what is not proved."""

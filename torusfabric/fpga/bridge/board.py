@@ -14,7 +14,7 @@ from ...rtl.fabric import Fabric
 from ...rtl.run_choices import RunError
 from ...simulation.engines import Engine, EngineRun, Job
 from ...simulation.engines.base import PATIENCE, Messages, Progress
-from ...simulation.engines.words import as_words
+from ...simulation.engines.cells import as_words
 from ...simulation.jobs import check_jobs, completed
 from ...simulation.report import SimulationReport
 from ...simulation.simulate import report_of_runs, simulate

@@ -24,10 +24,10 @@ from ...rtl.fabric import Fabric
 from ...rtl.netlist import Role
 from ...topology import IntArray
 from .base import Engine, EngineRun, Job, Messages, Progress
+from .cells import Cells
+from .edges import Access, Edges, Passed
 from .gtkwave import wave_lines
-from .host_port import Access, Edges, Passed, host_runs
 from .waves import recording
-from .words import Cells
 
 __all__ = ["AmaranthEngine", "Bench", "Clock", "Testbench", "wide_values"]
 
@@ -193,8 +193,7 @@ class AmaranthEngine(Engine):
 
         async def testbench(ctx: SimulatorContext) -> None:
             bench = Bench(ctx, self.design, self.fabric)
-            access = host_runs(self.fabric, batches, jobs, cells=bench.cells,
-                               through_port=self._through_port, progress=progress)  # fmt: skip
+            access = self.runs(batches, jobs, bench.cells, progress)
             runs.extend(await bench.carry_out(access))
 
         self.simulate(testbench)

@@ -1,7 +1,7 @@
 """What an engine does: it runs a fabric, by its host port or by ports of nodes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,7 +18,6 @@ __all__ = [
     "Job",
     "Messages",
     "Progress",
-    "image_edges",
     "node_cycles",
 ]
 
@@ -102,7 +101,7 @@ class Engine(ABC):
         File that the waves of every run are written to; see `torusfabric.simulation.engines.waves`.
     through_port : bool
         Whether all words go through the host port, as they do where waves are written. Otherwise a
-        sample does; see `torusfabric.simulation.engines.words`.
+        sample does; see `torusfabric.adapters.host`.
     repeat : int
         About how many collectives it is made for: what is built for few is built quickly.
 
@@ -182,6 +181,18 @@ class Engine(ABC):
     ) -> list[EngineRun]:
         """What `run_many` does, with a job for each of the batches."""
 
+    def runs(
+        self,
+        batches: Sequence[Messages],
+        jobs: Sequence[Job],
+        cells: Any,
+        progress: Progress | None,
+    ) -> Any:
+        """Return the clock edges of runs by the host port; see `Interface.access`."""
+        access = self.fabric.interface.access
+        return access(self.fabric, batches, jobs, cells=cells,
+                      through_port=self._through_port, progress=progress)  # fmt: skip
+
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
         """Send all words of some traffic, and receive until nothing comes any more.
 
@@ -211,14 +222,6 @@ def longest_job(fabric: Fabric, mode: int = 0) -> Job:
         root=0 if of_mode.any_root else None,
         operation=0 if len(of_mode.operators) > 1 else None,
     )
-
-
-def image_edges(image: Any) -> Iterator[dict[str, int]]:
-    """The inputs by which a fabric is loaded with an image, edge by edge."""
-    for number, word in enumerate(image.words):
-        yield {"load_we": 1, "load_first": int(not number), "load_data": word}
-    for _ in range(image.settling):
-        yield {"load_we": 0, "load_first": 0}
 
 
 def node_cycles(fabric: Fabric, repeat: int) -> int:

@@ -1,24 +1,13 @@
-"""Calls of libraries in C: their structures, words as they have them, and how long calls are made.
+"""Calls of libraries in C: their structures, and words as they have them."""
 
-A call of a library may take long. It is made in a thread, so that the one that waits for it can
-report how far it is, and be interrupted.
-"""
-
-import contextlib
 import ctypes
-import threading
-from collections.abc import Callable
-from concurrent.futures import Future, wait
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from .base import Messages
 
-__all__ = ["fields", "from_chunks", "to_chunks", "watched"]
-
-#: A task of any library.
-_Task = TypeVar("_Task", bound=ctypes.Structure)
+__all__ = ["fields", "from_chunks", "to_chunks"]
 
 
 def fields(names: str) -> list[tuple[str, Any]]:
@@ -70,44 +59,3 @@ def from_chunks(chunks: np.ndarray, width: int) -> np.ndarray:
     flat = [int.from_bytes(raw[k : k + size], "little") for k in range(0, len(raw), size)]
     words.ravel()[:] = flat
     return words
-
-
-def watched(
-    call: Callable[[_Task], int], task: _Task, progress: Callable[[int], object] | None
-) -> int:
-    """Call from a thread, so that this one can report how far it is, and be interrupted.
-
-    The task has ``done``, a number that grows, and ``stop``, which asks it to end.
-    """
-    if progress is None and threading.current_thread() is not threading.main_thread():
-        return call(task)
-    outcome: Future[int] = Future()
-    try:
-        threading.Thread(target=_carry_out, args=(call, task, outcome)).start()
-        over = False
-        # Reported at least once, even if it is over before this thread looks for the first time.
-        while not over:
-            over = bool(wait([outcome], 0.1).done)
-            if progress:
-                progress(task.done)
-    finally:
-        # The task's memory may go only once nothing works in it any more, whatever comes meanwhile.
-        while not outcome.done():
-            with contextlib.suppress(KeyboardInterrupt):
-                task.stop = 1
-                outcome.cancel()  # where it has not begun
-                wait([outcome])
-    return outcome.result()
-
-
-def _carry_out(call: Callable[[_Task], int], task: _Task, outcome: "Future[int]") -> None:
-    """Call, and note the outcome: unlike the end of a thread, it is not taken for there too soon.
-
-    A `threading.Thread.join` that an interrupt ends may mark the thread as stopped.
-    """
-    if not outcome.set_running_or_notify_cancel():
-        return
-    try:
-        outcome.set_result(call(task))
-    except BaseException as error:
-        outcome.set_exception(error)

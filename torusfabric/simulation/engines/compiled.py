@@ -15,7 +15,7 @@ from ...errors import InputError
 from ...rtl.fabric import Fabric
 from .base import Engine, EngineRun, Job, Messages, Progress
 from .compiled_cells import CompiledCells
-from .host_port import carry_out, host_runs
+from .edges import carry_out
 from .model import HERE, build_model
 from .session import Session
 from .waves import recording
@@ -72,8 +72,7 @@ class CompiledEngine(Engine):
         """Run several collectives one after another; see `Engine.run_many`."""
         with self._session() as session:
             cells = CompiledCells(session, self.fabric)
-            access = host_runs(self.fabric, batches, jobs, cells=cells,
-                               through_port=self._through_port, progress=progress)  # fmt: skip
+            access = self.runs(batches, jobs, cells, progress)
             return carry_out(access, session.play)
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,10 @@ from ...rtl.core.store import CellBits
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Role
 from ...topology import IntArray
+from .cells import Cells, as_words
 from .connections import Member
 from .elaborated import runs_of
 from .session import Session
-from .words import Cells, as_words
 
 __all__ = ["CompiledCells"]
 
@@ -25,7 +25,7 @@ class CompiledCells(Cells):
 
     def __init__(self, session: Session, fabric: Fabric) -> None:
         super().__init__(fabric)
-        self._width = fabric.width
+        self._session = session
         #: Of each module and memory, where its words are: one list of parts for each copy.
         self._copies: dict[tuple[int, int], list[list[_Bits]]] = {}
         self._member = np.full(fabric.nodes, -1)
@@ -51,6 +51,7 @@ class CompiledCells(Cells):
             for parts in copies:
                 for part in parts:
                     part.put(self._instance[nodes[at]], address[at], words[at])
+        self._session.refresh()
 
     def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
         """Take words from memories."""
@@ -74,65 +75,67 @@ class CompiledCells(Cells):
             yield self._copies[int(member[at[0]]), int(memory[at[0]])], at
 
 
-class _Bits:
-    """Bits of a word, in the words of columns of a memory, or of registers."""
+class _Bits(NamedTuple):
+    """Bits of a word: in a column of a memory, or in a register, which has one word.
 
-    def __init__(self, arrays: list[np.ndarray], slot: np.ndarray | None, low: int, at: int,
-                 width: int) -> None:  # fmt: skip
-        self._arrays, self._slot = arrays, slot
-        self._low, self._at, self._width = low, at, width
+    Parameters
+    ----------
+    words : ndarray, shape (depth, instances)
+        The words that have them.
+    low, at : int
+        The lowest bit there, and in the word.
+    width : int
+        Number of bits.
+    """
+
+    words: NDArray[Any]
+    low: int
+    at: int
+    width: int
 
     def put(self, instance: IntArray, address: IntArray, words: NDArray[Any]) -> None:
         """Put the bits of words there."""
-        ones = (1 << self._width) - 1
-        for array in self._arrays:
-            kind, of = array.dtype.type, int if words.dtype == object else words.dtype.type
-            bits = (words >> of(self._at) & of(ones)).astype(kind)
-            where = (address, instance) if self._slot is None else (self._slot[instance],)
-            keep = kind(~(ones << self._low) & (1 << 8 * array.itemsize) - 1)
-            array[where] = (array[where] & keep) | (bits << kind(self._low))
+        ones, kind = (1 << self.width) - 1, self.words.dtype.type
+        of = int if words.dtype == object else words.dtype.type
+        bits = (words >> of(self.at) & of(ones)).astype(kind)
+        keep = kind(~(ones << self.low) & (1 << 8 * self.words.itemsize) - 1)
+        where = address, instance
+        self.words[where] = (self.words[where] & keep) | (bits << kind(self.low))
 
     def take(self, instance: IntArray, address: IntArray, kind: Any) -> NDArray[Any]:
         """The bits of words from there."""
-        array = self._arrays[0]
-        if self._slot is None:
-            bits = array.reshape(-1).take(address * array.shape[1] + instance).astype(np.uint64)
-        else:
-            bits = array[self._slot[instance]].astype(np.uint64)
-        if self._width < 8 * array.itemsize:
-            bits = bits >> np.uint64(self._low) & np.uint64((1 << self._width) - 1)
+        bits = self.words.reshape(-1).take(address * self.words.shape[1] + instance)
+        bits = bits.astype(np.uint64)
+        if self.width < 8 * self.words.itemsize:
+            bits = bits >> np.uint64(self.low) & np.uint64((1 << self.width) - 1)
         bits = bits.astype(kind, copy=False)
-        return (
-            bits << (self._at if kind == np.dtype(object) else np.uint64(self._at))
-            if self._at
-            else bits
-        )
+        if not self.at:
+            return bits
+        return bits << (self.at if kind == np.dtype(object) else np.uint64(self.at))
 
 
 def _bits_of(session: Session, member: Member, bank: CellBits, width: int) -> list[_Bits]:
     """Where a word of a bank is; nothing if it cannot be reached."""
     connections, layout, module = session.model.connections, session.model.layout, member.module
-    found = []
     for store in module.stores.values():
         if (store.name, store.width, store.depth) == (bank.name, bank.width, bank.depth):
+            found = []
             for k, column in enumerate(store.columns):
-                low, high = (max(bank.low, column.low),
-                             min(bank.low + width, column.low + column.width))  # fmt: skip
-                if low < high:
-                    number = connections.memory(member, store.cell, k)
-                    found.append(_Bits([session.memories[number]], None, low - column.low,
-                                       low - bank.low, high - low))  # fmt: skip
-            return found
+                low = max(bank.low, column.low)
+                size = min(bank.low + width, column.low + column.width) - low
+                words = session.memories[connections.memory(member, store.cell, k)]
+                found.append(_Bits(words, low - column.low, low - bank.low, size))
+            return [bits for bits in found if bits.width > 0]
     nets = module.signals.get(bank.name, ())
     if bank.depth > 1 or len(nets) != bank.width:
         return []
-    at = 0
+    at, found = 0, []
     for run in runs_of(nets[bank.low : bank.low + width]):
         if run.cell not in module.pieces_of:
             return []
         for k, low, size in module.split(run):
-            number = member.first_piece + k
-            arrays = [layout.words(each, number) for each in (session.now, session.next)]
-            found.append(_Bits(arrays, layout.slot[number], low, at, size))
+            # Each instance has a word of its own, as of all registers of banks.
+            words = layout.words(session.now, member.first_piece + k)[None]
+            found.append(_Bits(words, low, at, size))
             at += size
     return found

@@ -27,41 +27,40 @@ INPUTS = "inputs"
 RESET = "rst"
 
 
-class Rom:
-    """The ROMs of one width whose addresses have as many bits; contents are data."""
+class Data:
+    """A module that is data: its ports show pieces that no logic works out.
+
+    Attributes
+    ----------
+    inputs : dict of str to (int, int)
+        As of `Elaborated`.
+    pieces : list of Piece
+    """
+
+    def __init__(self, name: str, cell: int, ports: dict[str, int]) -> None:
+        self.name = name
+        self.inputs: dict[str, tuple[int, int]] = {}
+        self.stores: dict[int, Store] = {}
+        self.pieces: list[Piece] = []
+        self._shown: dict[str, list[tuple[int, int, int]]] = {}
+        for port, width in ports.items():
+            cuts = cut(width, set(), 0)
+            first = len(self.pieces)
+            self._shown[port] = [(first + k, 0, size) for k, (_, size) in enumerate(cuts)]
+            self.pieces += [Piece(cell, low, size, 0) for low, size in cuts]
+
+    def shown(self, port: str) -> list[tuple[int, int, int]]:
+        """The pieces of a port, as of `Elaborated`."""
+        return self._shown[port]
+
+
+class Rom(Data):
+    """The ROMs of one width whose addresses have as many bits; contents are those of instances."""
 
     def __init__(self, width: int, address: int) -> None:
-        self.stores: dict[int, Store] = {}
-        self.name = f"{ROM} {width} {address}"
+        super().__init__(f"{ROM} {width} {address}", 0, {"data": width})
         self.inputs = {"address": (2, address)}
-        self.pieces = [Piece(0, low, size, 0) for low, size in cut(width, set(), 0)]
         self.address = address
-
-    def shown(self, port: str) -> list[tuple[int | None, int, int]]:
-        """The pieces of the row."""
-        return [(number, 0, piece.width) for number, piece in enumerate(self.pieces)]
-
-
-class Given:
-    """The inputs of the whole, as registers that nobody but the driver of the model changes."""
-
-    name = INPUTS
-
-    def __init__(self, inputs: dict[str, int]) -> None:
-        self.stores: dict[int, Store] = {}
-        self.inputs: dict[str, tuple[int, int]] = {}
-        self.pieces: list[Piece] = []
-        self._shown: dict[str, list[tuple[int | None, int, int]]] = {}
-        for port, width in inputs.items():
-            parts: list[tuple[int | None, int, int]] = []
-            for low, size in cut(width, set(), 0):
-                parts.append((len(self.pieces), 0, size))
-                self.pieces.append(Piece(-2, low, size, 0))
-            self._shown[port] = parts
-
-    def shown(self, port: str) -> list[tuple[int | None, int, int]]:
-        """The pieces of an input."""
-        return self._shown[port]
 
 
 class Sub(NamedTuple):
@@ -147,7 +146,7 @@ class Column(NamedTuple):
 
 
 class Family(NamedTuple):
-    """What drives nets that there are many of, by their numbers.
+    """What drives nets of one name, by their numbers; a net that is there once has the number 0.
 
     Parameters
     ----------
@@ -182,11 +181,10 @@ class Connections:
         self.netlist = netlist
         self.members: dict[str, Member] = {}
         self._shapes: dict[tuple[Any, ...], int] = {}
-        self._drivers: dict[str, tuple[tuple[str, int], str]] = {}
         self._families: dict[str, Family] = {}
         self._gather(word)
         for name in (*netlist.inputs, RESET):
-            self._drivers[name] = (INPUTS, 0), name
+            self._add_driver(name, (INPUTS, name), np.array([0]), 0)
         self._number()
         for member in self.members.values():
             for port, (_, width) in member.module.inputs.items():
@@ -197,7 +195,7 @@ class Connections:
 
     def _gather(self, word: int) -> None:
         """Find the modules, and the instances of each."""
-        self.members[INPUTS] = Member(Given(self.netlist.inputs | {RESET: 1}), count=1)
+        self.members[INPUTS] = Member(Data(INPUTS, -2, self.netlist.inputs | {RESET: 1}), count=1)
         for array in self.netlist.arrays:
             name = array.module
             if array.roms is not None:
@@ -226,34 +224,47 @@ class Connections:
     def _drive(self, name: str, first: int, array: Array) -> None:
         """Note what the instances of an array drive."""
         for port, (net, _) in array.outputs.items():
-            if "{}" not in net:
-                self._drivers[net] = (name, first), port
-                continue
-            size = 1 + int(array.index.max())
-            family = self._families.get(net, Family([], np.zeros(0, int), np.zeros(0, int)))
-            which, row = (
-                np.pad(each, (0, max(size - len(each), 0)), constant_values=-1)
-                for each in family[1:]
+            self._add_driver(
+                net, (name, port), array.index if "{}" in net else np.array([0]), first
             )
-            which[array.index] = len(family.drivers)
-            row[array.index] = first + np.arange(len(array))
-            self._families[net] = Family([*family.drivers, (name, port)], which, row)
 
-    def _driver(self, net: str) -> tuple[tuple[str, int], str]:
-        """The module and the instance that drive a net, and the port."""
-        if net not in self._drivers:
-            for found in re.finditer(r"(?<=_)\d+(?=_|$)", net):
-                family = self._families.get(f"{net[: found.start()]}{{}}{net[found.end() :]}")
-                number = int(found[0])
-                if family and number < len(family.which) and family.which[number] >= 0:
-                    name, port = family.drivers[family.which[number]]
-                    return (name, int(family.row[number])), port
-        return self._drivers[net]
+    def _add_driver(self, net: str, driver: tuple[str, str], index: IntArray, first: int) -> None:
+        """Note that a port of instances, from one on, drives the nets of some numbers."""
+        size = 1 + int(index.max())
+        family = self._families.get(net, Family([], np.zeros(0, int), np.zeros(0, int)))
+        which, row = (
+            np.pad(each, (0, max(size - len(each), 0)), constant_values=-1) for each in family[1:]
+        )
+        which[index] = len(family.drivers)
+        row[index] = first + np.arange(len(index))
+        self._families[net] = Family([*family.drivers, driver], which, row)
+
+    def _family(self, net: str) -> tuple[Family, int]:
+        """What drives a net, and its number; the name may be that of one of many."""
+        if "{}" in net and net not in self._families:
+            self._families[net] = self._named_alike(net)
+        if net in self._families:
+            return self._families[net], 0
+        for found in re.finditer(r"(?<=_)\d+(?=_|$)", net):
+            family = self._families.get(f"{net[: found.start()]}{{}}{net[found.end() :]}")
+            number = int(found[0])
+            if family and number < len(family.which) and family.which[number] >= 0:
+                return family, number
+        raise KeyError(net)
+
+    def _named_alike(self, net: str) -> Family:
+        """What drives nets that are there once each, and have a name with a number in common."""
+        pattern = re.compile(re.escape(net).replace(r"\{\}", r"(\d+)"))
+        every = [found for found in map(pattern.fullmatch, self._families) if found]
+        family = Family([], *np.full((2, 1 + max(int(found[1]) for found in every)), -1))
+        for found in every:
+            one, number = self._families[found[0]], int(found[1])
+            family.which[number], family.row[number] = len(family.drivers), one.row[0]
+            family.drivers.append(one.drivers[one.which[0]])
+        return family
 
     def _number(self) -> None:
         """Number all pieces, once it is known what modules show."""
-        for (name, _), port in self._drivers.values():
-            self.members[name].module.shown(port)
         for family in self._families.values():
             for name, port in family.drivers:
                 self.members[name].module.shown(port)
@@ -295,8 +306,9 @@ class Connections:
                     found += self.resolved(inner)
                 place += piece.width
             return found
-        (name, instance), port = self._driver(part.net)
-        return [((name, port), part.start, part.width, instance)]
+        family, number = self._family(part.net)
+        driver = family.drivers[family.which[number]]
+        return [(driver, part.start, part.width, int(family.row[number]))]
 
     def parts_of(
         self, driver: tuple[str, str], start: int, width: int
@@ -316,7 +328,8 @@ class Connections:
     def _connect_port(self, member: Member, port: str, width: int) -> None:
         """Find where each bit of an input comes from, in each instance."""
         missing: Source = Slice(RESET, None, 0, 1) if port == RESET else Fixed(0, width)
-        found: list[tuple[np.ndarray, list[Column], list[Any]]] = []
+        # Bits of the port in some instances: where they are, and where they come from.
+        found: list[tuple[int, int, int | None, int, IntArray, Any]] = []
         for first, array in member.arrays:
             columns = [column for part in array.inputs.get(port, (missing,))
                        for column in self._columns(part, len(array))]  # fmt: skip
@@ -324,27 +337,33 @@ class Connections:
             different, alike = np.unique(shapes, axis=1, return_inverse=True)
             every = [*self._shapes]
             for number, each in enumerate(different.T.tolist()):
-                rows = np.flatnonzero(alike.ravel() == number)
-                pieces = [*self._pieces_of(tuple(every[k] for k in each))]
-                some = [Column(c.shape, c.row[rows], c.value if isinstance(c.value, int)
-                               else c.value[rows]) for c in columns]  # fmt: skip
-                found.append((first + rows, some, pieces))
-        cuts = {at for *_, pieces in found for at, *_ in pieces}
-        for low, size in cut(width, cuts, 0):
+                rows, at = np.flatnonzero(alike.ravel() == number), 0
+                for column, shape in zip(columns, each, strict=True):
+                    driver, low, size = every[shape]
+                    there = first + rows
+                    if driver is None:
+                        value = np.broadcast_to(column.value, len(array))[rows]
+                        found.append((at, size, None, 0, there, value))
+                        at += size
+                        continue
+                    for source, start, bits in self.parts_of(driver, low, size):
+                        what = start if source is None else column.row[rows]
+                        found.append(
+                            (at, bits, source, 0 if source is None else start, there, what)
+                        )
+                        at += bits
+        for low, size in cut(width, {at for at, *_ in found}, 0):
             count = member.count
             sub = Sub(low, size, np.full(count, -1), np.zeros(count, np.int64),
                       np.zeros(count, np.int64), np.zeros(count, np.uint64))  # fmt: skip
-            for here, columns, pieces in found:
-                for at, bits, source, first, part in pieces:
-                    if not at <= low < at + bits:
-                        continue
-                    if source is None:
-                        sub.value[here] = (first + columns[part].value >> low - at) & (
-                            (1 << size) - 1
-                        )
-                    else:
-                        sub.source[here], sub.shift[here] = source, first + low - at
-                        sub.instance[here] = columns[part].row
+            for at, bits, source, start, here, what in found:
+                if not at <= low < at + bits:
+                    continue
+                if source is None:
+                    sub.value[here] = what >> low - at & (1 << size) - 1
+                else:
+                    sub.source[here], sub.shift[here] = source, start + low - at
+                    sub.instance[here] = what
             member.parts[port].append(len(member.subs))
             member.subs.append(sub)
 
@@ -365,18 +384,10 @@ class Connections:
         shape, row = np.empty(count, int), np.empty(count, int)
         every = part.each() if isinstance(part, OneOf) else [(np.arange(count), part)]
         for rows, each in every:
-            starts = np.broadcast_to(each.start, len(rows))
-            family = self._families.get(each.net)
-            if family is None or each.number is None:
-                nets = [next(iter(each.of(np.array([k])).parts(1))).net for k in range(len(rows))]
-                drivers = [self._driver(net) for net in nets]
-                row[rows] = [row for (_, row), _ in drivers]
-                known = [(name, port) for (name, _), port in drivers]
-                shape[rows] = [self._shape(driver, int(start), each.width)
-                               for driver, start in zip(known, starts, strict=True)]  # fmt: skip
-                continue
-            row[rows], which = family.row[each.number], family.which[each.number]
-            key = which * (1 << 32) + starts
+            family, one = self._family(each.net)
+            number = np.full(len(rows), one) if each.number is None else each.number
+            row[rows] = family.row[number]
+            key = family.which[number] * (1 << 32) + each.start
             used, alike = np.unique(key, return_inverse=True)
             numbers = [self._shape(family.drivers[k >> 32], k & 0xFFFFFFFF, each.width)
                        for k in used.tolist()]  # fmt: skip
@@ -392,19 +403,6 @@ class Connections:
     ) -> Column:
         """What comes from one driver in all instances."""
         return Column(np.full_like(row, self._shape(driver, low, size)), row, value)
-
-    def _pieces_of(self, shape: tuple[Any, ...]) -> Iterator[tuple[int, int, int | None, int, int]]:
-        """An input as pieces: lowest bit, width, piece or None, its lowest bit or value, part."""
-        at = 0
-        for part, (driver, low, size) in enumerate(shape):
-            if driver is None:
-                yield at, size, None, 0, part
-            else:
-                inner = at
-                for source, first, bits in self.parts_of(driver, low, size):
-                    yield inner, bits, source, first, part
-                    inner += bits
-            at += size
 
     def text(self, number: int) -> Text:
         """What a piece becomes, alone."""

@@ -114,20 +114,6 @@ def cut(width: int, cuts: set[int], word: int) -> list[tuple[int, int]]:
     return found
 
 
-def _plain(value: Any) -> Any:
-    """Values of a cell as tuples of integers, which are read and kept faster than Amaranth's."""
-    if isinstance(value, nir.Value):
-        return tuple(map(int, value))
-    if isinstance(value, nir.Net):
-        return int(value)
-    if isinstance(value, tuple | list):
-        return tuple(map(_plain, value))
-    if isinstance(value, nir.Cell | nir.Assignment):
-        for name, each in vars(value).items():
-            setattr(value, name, None if name == "src_loc" else _plain(each))
-    return value
-
-
 class Elaborated:
     """A module of a netlist, elaborated.
 
@@ -165,12 +151,12 @@ class Elaborated:
             if ports is inputs and len(path) == 1:
                 leaf.bind(str(path[0]), [value])
         netlist = make_netlist(leaf, inputs, outputs)
-        self.cells: list[Any] = [None, *map(_plain, netlist.cells[1:])]
+        self.cells: list[Any] = [None, *netlist.cells[1:]]
         self.inputs = dict(netlist.top.ports_i)
-        self.outputs = {port: _plain(nets) for port, nets in netlist.top.ports_o.items()}
+        self.outputs = dict(netlist.top.ports_o)
         self.banks: dict[int, list[CellBits]] = getattr(leaf, "banks", {})
         names = {bank.name for copies in self.banks.values() for bank in copies}
-        self.signals = {signal.name: _plain(nets) for signal, nets in netlist.signals.items()
+        self.signals = {signal.name: nets for signal, nets in netlist.signals.items()
                         if signal.name in names}  # fmt: skip
         self.bank_cells = {net >> 16 for nets in self.signals.values() for net in nets}
         # A memory has a column for all bits that are written by the same enable.

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...rtl.arrays import OneOf, Slice
 from ...rtl.fabric import Fabric
-from ...rtl.netlist import Fixed, Instance, Netlist, Part, Role
+from ...rtl.netlist import Instance, Netlist, Part, Role
 from ...toolchain.quoting import visible
 from ...topology import Topology
 
@@ -76,18 +75,12 @@ def _port_lines(instance: Instance, netlist: Netlist, fabric: Fabric) -> Iterato
     if instance.role is not Role.ROUTER:
         return
     sent = netlist.words(instance.outputs["tx"], fabric.width)
-    came: Sequence[Part | Fixed] = instance.inputs.get("rx", ())
-    if fabric.core:  # whose routers have only the words that they pass on
-        came = [*map(_first_part, fabric.core.build.arriving(np.array([instance.node])))]
-    for kind, parts in (("out", sent), ("in", came)):
+    # Routers are given only the words that they pass on.
+    arriving = fabric.core.build.arriving(np.array([instance.node]))
+    for kind, parts in (("out", sent), ("in", [next(each.parts(1)) for each in arriving])):
         for name, part in zip(fabric.program.topology.port_names, parts, strict=False):
-            if not isinstance(part, Fixed) and part.net in netlist.nets:
+            if part.net in netlist.nets:
                 yield WaveLine(instance.node, f"{kind}_{name}", part)
-
-
-def _first_part(words: Slice | OneOf) -> Part:
-    """Return the word of the first instance."""
-    return next(words.parts(1))
 
 
 def _other_lines(instance: Instance, netlist: Netlist) -> Iterator[WaveLine]:

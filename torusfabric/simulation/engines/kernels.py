@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...errors import WorkFailed
 from ...rtl.amaranth_private import nir
 from .elaborated import Elaborated, Nets, Run, Store, runs_of
-from .expressions import NATIVE, Lines, Native, Part, Word, literal, mask, type_of
+from .expressions import NATIVE, Lines, Native, Part, Word, literal, mask
 
 __all__ = ["Leaf", "Text"]
 
@@ -93,8 +93,8 @@ class Text(Lines):
         if isinstance(cell, nir.Matches):
             return self._matches(cell)
         if isinstance(cell, nir.PriorityMatch):
-            bits = [Part(k, 1, self._first(run.cell, cell, run.low + k)) for k in range(run.width)]
-            return self.joined(bits, run.width)
+            some = self._first(cell)[run.low : run.low + run.width]
+            return self.joined([Part(k, 1, bit) for k, bit in enumerate(some)], run.width)
         if isinstance(cell, nir.Part):
             return self._part(cell, run)
         if isinstance(cell, nir.AsyncReadPort):
@@ -212,21 +212,14 @@ class Text(Lines):
             return 0
         return self.variable("(u32)(" + " | ".join(f"({text})" for text in found) + ")", 1)
 
-    def _first(self, number: int, cell: nir.PriorityMatch, bit: int) -> Word:
-        """Whether a bit is the first one."""
-        left, word = self._left(number, cell, bit), self.value((cell.inputs[bit],))
-        return self.binary("&", left, word, 1)
-
-    def _left(self, number: int, cell: nir.PriorityMatch, bit: int) -> Word:
-        """Whether none of the bits before one is set."""
-        key = "left", number, bit
-        if key not in self.known:
-            word = self.value((cell.en,))
-            if bit:
-                unset = self.binary("^", self.value((cell.inputs[bit - 1],)), 1, 1)
-                word = self.binary("&", self._left(number, cell, bit - 1), unset, 1)
-            self.known[key] = word
-        return self.known[key]
+    def _first(self, cell: nir.PriorityMatch) -> list[Word]:
+        """Of each bit, whether it is the first one that is set."""
+        left, found = self.value((cell.en,)), list[Word]()
+        for net in cell.inputs:
+            word = self.value((net,))
+            found.append(self.binary("&", left, word, 1))
+            left = self.binary("&", left, self.binary("^", word, 1, 1), 1)
+        return found
 
     def _part(self, cell: nir.Part, run: Run) -> Word:
         """Bits at an offset: a choice among all that there are."""
@@ -321,17 +314,6 @@ class Text(Lines):
             self.known[key] = word
             return word
 
-        if width <= NATIVE and not isinstance(self.value(amount), int):
-            a, by = self._text(value), self._text(amount)
-            if name == "s>>":
-                text = f"(u64)((i64)((u64){a} << {64 - width}) >> ({by} < 63 ? {by} : 63))"
-                whole = self.variable(text, 64)
-                word = self.cut(whole, 64 - width, width, 64)
-            else:
-                sign = "<<" if left else ">>"
-                text = f"({by} < {width}u ? ({type_of(width)}){a} {sign} {by} : 0)"
-                word = self.wrapped(text, width)
-            return self.cut(word, run.low, run.width, width)
         return at(len(amount) - 1, run.low, run.width)
 
     # What is written.

@@ -69,22 +69,20 @@ class Layout:
                     readers[source].append(number)
         waiting = {*leaves}
         while waiting:
-            for number in sorted(leaves):
-                if number not in waiting:
-                    continue
-                waiting.remove(number)
-                member, mixed = self.connections.pieces[number][0], _mixed(classes[number])
-                for k, leaf in enumerate(leaves[number]):
-                    of_leaf = self._class_of(member, leaf, classes)
-                    mixed = _mixed(mixed + of_leaf * np.uint64(2 * k + 3))
-                kept, found = np.unique(mixed, return_inverse=True)
-                if len(kept) != counts[number]:
-                    counts[number] = len(kept)
-                    classes[number] = found.reshape(-1).astype(np.int64) | number << 32
-                    waiting.update(readers[number])
-                if counts[number] == member.count:
-                    del leaves[number]
-            waiting &= {*leaves}
+            number = min(waiting)
+            waiting.remove(number)
+            member, mixed = self.connections.pieces[number][0], _mixed(classes[number])
+            for k, leaf in enumerate(leaves[number]):
+                of_leaf = self._class_of(member, leaf, classes)
+                mixed = _mixed(mixed + of_leaf * np.uint64(2 * k + 3))
+            kept, found = np.unique(mixed, return_inverse=True)
+            if len(kept) != counts[number]:
+                counts[number] = len(kept)
+                classes[number] = found.reshape(-1).astype(np.int64) | number << 32
+                waiting.update(readers[number])
+            if counts[number] == member.count:
+                del leaves[number]
+            waiting &= leaves.keys()
         return classes
 
     def _begun_alike(self) -> list[np.ndarray]:

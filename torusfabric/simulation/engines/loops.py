@@ -18,7 +18,7 @@ from .elaborated import Store
 from .expressions import size_of, type_of
 from .kernels import Text
 from .layout import Layout
-from .reads import Loop, Reads, Span, function_text
+from .reads import Frame, Loop, Reads, Span
 
 __all__ = ["Loops"]
 
@@ -122,45 +122,29 @@ class Loops:
     def _loop(self, numbers: list[int], rows: np.ndarray) -> Loop:
         """The loop of some pieces over some instances."""
         member = self._connections.pieces[numbers[0]][0]
-        text = self._connections.new_text(member)
-        heads: list[str] = []
-        data: list[Any] = []
-        ends = []
+        text, frame, ends = self._connections.new_text(member), Frame(), []
         for number in numbers:
             k = self._connections.pieces[number][1]
-            width = self._connections.piece(number).width
-            if isinstance(member.module, Rom):
-                word: str | int = self._row(member, k, rows, text, heads, data)
-            else:
-                word = text.becomes(k)
-            kind = type_of(width)
-            heads.append(f"{kind} *__restrict o{k} = ({kind} *)(next + T[{len(data)}]);")
-            data.append(self._start(number, rows))
+            kind = type_of(self._connections.piece(number).width)
+            of_rom = isinstance(member.module, Rom)
+            word = self._row(member, k, rows, text, frame) if of_rom else text.becomes(k)
+            frame.add_pointer(kind, f"o{k}", self._start(number, rows), "next + ")
             ends.append(f"o{k}[k] = ({kind}){word};")
-        reads = self._heads(member, text, rows, heads, data)
-        function = self._reads.function(function_text(heads, text.lines + ends, "0", len(rows)))
+        reads = self._add_reads(member, text, rows, frame)
+        function = self._reads.function(frame.text(text.lines + ends, "0", len(rows)))
         spans = [Span(number, self._start(number, rows), self.layout.size[number])
                  for number in numbers]  # fmt: skip
-        return Loop(function, len(rows), spans, reads, data)
+        return Loop(function, len(rows), spans, reads, frame.data)
 
     def _start(self, number: int, rows: np.ndarray) -> int:
         slots = self.layout.slot[number][rows]
         assert (np.diff(slots) == 1).all(), "slots must be adjacent"
         return self.layout.base[number] + self.layout.size[number] * int(slots[0])
 
-    def _row(
-        self,
-        member: Member,
-        k: int,
-        rows: IntArray,
-        text: Text,
-        heads: list[str],
-        data: list[Any],
-    ) -> str:
+    def _row(self, member: Member, k: int, rows: IntArray, text: Text, frame: Frame) -> str:
         """The row of a ROM."""
         assert member.roms is not None
         piece = member.module.pieces[k]
-        kind = type_of(piece.width)
         words: list[int] = []
         starts, depths = np.zeros((2, len(member.contents)), np.uint32)
         numbers, ones = member.roms[rows], (1 << piece.width) - 1
@@ -168,40 +152,31 @@ class Loops:
             starts[number], depths[number] = len(words), len(member.contents[number])
             words += [row >> piece.low & ones for row in member.contents[number]]
         address = text.value(range(2, 2 + member.module.address))
-        for name, array in (("start", starts[numbers]), ("depth", depths[numbers])):
-            heads.append(f"const u32 *__restrict {name}{k} = (const u32 *)T[{len(data)}];")
-            data.append(array)
-        heads.append(f"const {kind} *__restrict rows{k} = (const {kind} *)T[{len(data)}];")
-        data.append(np.array(words, f"u{size_of(piece.width)}"))
+        frame.add_pointer("const u32", f"start{k}", starts[numbers])
+        frame.add_pointer("const u32", f"depth{k}", depths[numbers])
+        kind = f"const {type_of(piece.width)}"
+        frame.add_pointer(kind, f"rows{k}", np.array(words, f"u{size_of(piece.width)}"))
         row = f"({address} < depth{k}[k] ? {address} : depth{k}[k] - 1)"
         return f"rows{k}[start{k}[k] + {row}]"
 
     def _writes(self, member: Member, store: Store) -> Loop:
         """The loop that writes into a memory."""
-        text = self._connections.new_text(member)
-        heads: list[str] = []
-        data: list[Any] = []
+        text, frame, rows = self._connections.new_text(member), Frame(), np.arange(member.count)
         ends = text.write(store)
-        rows = np.arange(member.count)
-        reads = self._heads(member, text, rows, heads, data)
-        text_of = function_text(heads, text.lines + ends, "any", len(rows))
-        function = self._reads.function(text_of)
+        reads = self._add_reads(member, text, rows, frame)
+        function = self._reads.function(frame.text(text.lines + ends, "any", len(rows)))
         number = self._connections.memory(member, store.cell, 0)
-        return Loop(function, len(rows), [], reads, data, memory=number)
+        return Loop(function, len(rows), [], reads, frame.data, memory=number)
 
-    def _heads(
-        self, member: Member, text: Text, rows: IntArray, heads: list[str], data: list[Any]
-    ) -> set[int]:
+    def _add_reads(self, member: Member, text: Text, rows: IntArray, frame: Frame) -> set[int]:
         """Declare what a loop reads; returns the pieces and memories behind."""
         reads: set[int] = set()
         loads = []
         for leaf, width in text.leaves.items():
             if leaf.origin == "memory":
                 number = self._connections.memory(member, leaf.number, leaf.part)
-                kind = type_of(width)
                 name = f"memory_{leaf.number}_{leaf.part}"
-                heads.append(f"{kind} *__restrict {name} = ({kind} *)T[{len(data)}];")
-                data.append(("memory", number))
+                frame.add_pointer(type_of(width), name, ("memory", number))
                 if member.module.stores[leaf.number].writers:
                     reads.add(-1 - self._connections.memory(member, leaf.number, 0))
                 continue
@@ -213,11 +188,10 @@ class Loops:
                 low, width, *each = member.subs[leaf.number]
                 sub = Sub(low, width, *(every[rows] for every in each))
             name = f"{leaf.origin}_{leaf.number}_{leaf.part}"
-            load, behind = self._reads.read(name, sub, heads, data)
+            load, behind = self._reads.read(name, sub, frame)
             loads.append(load)
             reads |= behind
         if any(leaf.origin == "memory" for leaf in text.leaves):
-            heads.append(f"const size_t memory_step = T[{len(data)}], memory_own = 1;")
-            data.append(member.count)
+            frame.add("const size_t memory_step = $, memory_own = 1;", member.count)
         text.lines[:0] = [load for load in loads if load]
         return reads

@@ -54,12 +54,10 @@ struct Value {
     u64 chunks;
 };
 
-enum Outcome { DONE, STOPPED };
-
 // Clock edges: what inputs are at each, as rows of chunks, of which the last one stays; and what
 // outputs show before each, as rows, too.
 struct Task {
-    u64 count, rows;
+    u64 rows;  // those that are left
     const Value *inputs;
     u64 input_count;
     const u32 *given;
@@ -67,30 +65,27 @@ struct Task {
     u64 output_count;
     u32 *shown;
     const u32 *busy;  // where there is one, edges end as soon as it is 0
-    volatile u64 done;
-    volatile u64 stop;
 };
 
-// A machine has tick() for a clock edge, and failed() says whether to go no further.
+// Let some more edges pass; returns how many have. A machine has tick() for a clock edge, and
+// failed() says whether to go no further.
 template <class Machine>
-int play(Machine &machine, Task &task) {
-    const u32 *given = task.given;
-    u32 *shown = task.shown;
-    for (task.done = 0; task.done < task.count && !(task.busy && !*task.busy);) {
-        for (u64 k = 0; k < task.input_count && task.done < task.rows; k++) {
-            std::memcpy(task.inputs[k].place, given, task.inputs[k].chunks * sizeof(u32));
-            given += task.inputs[k].chunks;
+u64 play(Machine &machine, Task &task, u64 count) {
+    for (u64 edge = 0; edge < count; edge++) {
+        if ((task.busy && !*task.busy) || machine.failed())
+            return edge;
+        for (u64 k = 0; k < task.input_count && task.rows; k++) {
+            std::memcpy(task.inputs[k].place, task.given, task.inputs[k].chunks * sizeof(u32));
+            task.given += task.inputs[k].chunks;
         }
+        task.rows -= task.rows > 0;
         for (u64 k = 0; k < task.output_count; k++) {
-            std::memcpy(shown, task.outputs[k].place, task.outputs[k].chunks * sizeof(u32));
-            shown += task.outputs[k].chunks;
+            std::memcpy(task.shown, task.outputs[k].place, task.outputs[k].chunks * sizeof(u32));
+            task.shown += task.outputs[k].chunks;
         }
         machine.tick();
-        task.done = task.done + 1;
-        if (task.stop || machine.failed())
-            return STOPPED;
     }
-    return DONE;
+    return count;
 }
 
 // Bits of a value that has 32 bits a chunk.
@@ -135,15 +130,14 @@ public:
         *design_.reset = 0;
     }
 
-    int run(Task &task) {
-        refresh();
+    u64 run(Task &task, u64 count) {
         crew_.reset(new Crew(task.busy ? design_.threads : 1));
-        int const outcome = play(*this, task);
+        u64 const edges = play(*this, task, count);
         crew_.reset();
-        return outcome;
+        return edges;
     }
 
-    // Work out everything anew: memories may have been changed meanwhile.
+    // Work out everything anew, after memories have been changed.
     void refresh() { dirty_.assign(design_.loop_count, 1); }
 
     void watch(const Tap *taps, u64 count) {
@@ -310,7 +304,11 @@ private:
 
 EXPORT void *model_open(const Design *design) { return new Model(*design); }
 
-EXPORT int model_play(void *model, Task *task) { return static_cast<Model *>(model)->run(*task); }
+EXPORT u64 model_play(void *model, Task *task, u64 count) {
+    return static_cast<Model *>(model)->run(*task, count);
+}
+
+EXPORT void model_refresh(void *model) { static_cast<Model *>(model)->refresh(); }
 
 // Let taps show what they show from now on.
 EXPORT void model_watch(void *model, const Tap *taps, uint64_t count) {

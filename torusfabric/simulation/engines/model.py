@@ -19,19 +19,12 @@ __all__ = ["Model", "build_model"]
 
 HERE = Path(__file__).parent
 
-#: Compiling units of so much text keeps several of them busy side by side.
-UNIT = 100_000
-
 #: Fewer cycles of nodes than these take less time than the compiler would to make them quick, and
 #: fewer than those less than it would to make vectors.
 FEW_NODE_CYCLES, SOME_NODE_CYCLES = 2e6, 1e7
 
 #: Loops over fewer instances than these are no quicker for being vectors.
 FEW_INSTANCES = 16
-
-HEAD = """\
-#include "model.h"
-"""
 
 
 class Model(NamedTuple):
@@ -86,7 +79,12 @@ def build_model(
             tuned = ("-O0",)
         elif short or node_cycles < SOME_NODE_CYCLES:
             tuned = ("-O1",)
-        loops = _build("loops.so", _units(stepped.functions), tuned)
+        text = [f"static int loop_{k}{text}" for k, text in enumerate(stepped.functions)]
+        names = ", ".join(f"loop_{k}" for k in range(len(text)))
+        table = f"EXPORT const Function loops[] = {{{names}}};\n"
+        loops = _build(
+            "loops.so", {"loops.cc": "\n".join(['#include "model.h"', *text, table])}, tuned
+        )
         return Model(library(), loops, netlist, connections, layout, stepped)
 
 
@@ -101,23 +99,3 @@ def _build(name: str, sources: dict[str, str], flags: tuple[str, ...]) -> Path:
         link=("-shared",),
         what="the simulator",
     )
-
-
-def _units(functions: list[str]) -> dict[str, str]:
-    """The texts to compile: functions, and a table of them."""
-    units: list[list[str]] = [[]]
-    size = 0
-    for number, text in enumerate(functions):
-        if size > UNIT:
-            units.append([])
-            size = 0
-        units[-1].append(f"int loop_{number}{text}\n")
-        size += len(text)
-    names = [f"loop_{number}" for number in range(len(functions))]
-    table = [
-        HEAD,
-        *(f"int {name}(LOOP_ARGUMENTS);\n" for name in names),
-        f"EXPORT const Function loops[] = {{{', '.join(names)}}};\n",
-    ]
-    found = {f"loops_{k}.cc": HEAD + "".join(unit) for k, unit in enumerate(units)}
-    return found | {"table.cc": "".join(table)}

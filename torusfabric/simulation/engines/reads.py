@@ -15,7 +15,7 @@ from .connections import Sub
 from .expressions import mask, size_of, type_of
 from .layout import Layout
 
-__all__ = ["Loop", "Reads", "Span", "function_text"]
+__all__ = ["Frame", "Loop", "Reads", "Span"]
 
 #: What names are made for: those of a function are numbered anew, so that modules share functions.
 NAME = re.compile(r"\b(?:x?(?:piece|input|memory)_\d+_\d+|(?:[otv]|start|depth|rows)\d+)\b")
@@ -55,6 +55,45 @@ class Loop:
     reads: set[int]
     data: list[Any]
     memory: int = -1
+
+
+class Frame:
+    """What is declared before a loop, and the data that goes with it.
+
+    Attributes
+    ----------
+    heads : list of str
+        The declarations, in C++.
+    data : list
+        As of a `Loop`.
+    """
+
+    def __init__(self) -> None:
+        self.heads: list[str] = []
+        self.data: list[Any] = []
+
+    def add(self, declaration: str, value: Any) -> None:
+        """Declare something, with ``$`` where the value of the data stands."""
+        self.heads.append(declaration.replace("$", f"T[{len(self.data)}]"))
+        self.data.append(value)
+
+    def add_pointer(self, kind: str, name: str, value: Any, base: str = "") -> None:
+        """Declare a pointer to data, or to what lies at an offset from a base."""
+        self.add(f"{kind} *__restrict {name} = ({kind} *)({base}$);", value)
+
+    def text(self, lines: list[str], outcome: str, count: int) -> str:
+        """A loop as a function; of a single instance it is none."""
+        loop = "const size_t k = 0; {" if count == 1 else "for (size_t k = first; k < end; k++) {"
+        return "\n".join([
+            "(LOOP_ARGUMENTS) {",
+            *(f"    {head}" for head in self.heads),
+            "    int any = 0;",
+            f"    {loop}",
+            *(f"        {line}" for line in lines),
+            "    }",
+            f"    return {outcome};",
+            "}",
+        ])  # fmt: skip
 
 
 class Reads:
@@ -101,7 +140,7 @@ class Reads:
             self.end = at + size
         return self.constants[key]
 
-    def read(self, name: str, sub: Sub, heads: list[str], data: list[Any]) -> tuple[str, set[int]]:
+    def read(self, name: str, sub: Sub, frame: Frame) -> tuple[str, set[int]]:
         """Declare how a leaf is read.
 
         Returns the statement in the loop, if there is one, and the numbers of what is read.
@@ -124,13 +163,11 @@ class Reads:
         if step not in (0, size) or (np.diff(at) != step).any() or (shift != low).any():
             made = self._gather(at, shift, (width, of, size), behind)
             start, low, size, of, step, behind = made.start, 0, made.size, width, 1, {made.number}
-        kind, from_kind, there = type_of(width), f"u{8 * size}", f"now + T[{len(data)}]"
-        data.append(start)
-        cut = _cut(low, width, of)
+        kind, from_kind, cut = type_of(width), f"const u{8 * size}", _cut(low, width, of)
         if not step:
-            heads.append(f"const {kind} {name} = ({kind})(*(const {from_kind} *)({there}){cut});")
+            frame.add(f"const {kind} {name} = ({kind})(*({from_kind} *)(now + $){cut});", start)
             return "", behind
-        heads.append(f"const {from_kind} *__restrict x{name} = (const {from_kind} *)({there});")
+        frame.add_pointer(from_kind, f"x{name}", start, "now + ")
         return f"const {kind} {name} = ({kind})(x{name}[k]{cut});", behind
 
     def _gather(
@@ -144,42 +181,25 @@ class Reads:
         key = at.tobytes(), shift.tobytes(), form
         if key in self._gathered:
             return self._gathered[key]
-        kind, from_kind = type_of(width), f"u{8 * size}"
-        heads = [f"{kind} *__restrict o = ({kind} *)(next + T[0]);",
-                 "const u32 *__restrict i = (const u32 *)T[1];"]  # fmt: skip
+        kind, frame = type_of(width), Frame()
         start = -(-self.end // 64) * 64
         self.end = start + len(at) * size_of(width)
-        data: list[Any] = [start]
+        frame.add_pointer(kind, "o", start, "next + ")
         if (at % size == 0).all() and (shift == shift[0]).all():
-            heads.append(f"const {from_kind} *__restrict x = (const {from_kind} *)now;")
-            data.append((at // size).astype(np.uint32))
+            frame.heads.append(f"const u{8 * size} *x = (const u{8 * size} *)now;")
+            frame.add_pointer("const u32", "i", (at // size).astype(np.uint32))
             word = f"x[i[k]]{_cut(int(shift[0]), width, of)}"
         else:
-            heads.append("const u8 *__restrict s = (const u8 *)T[2];")
-            data += [at.astype(np.uint32), shift.astype(np.uint8)]
+            frame.add_pointer("const u32", "i", at.astype(np.uint32))
+            frame.add_pointer("const u8", "s", shift.astype(np.uint8))
             word = f"any_word(now + i[k]) >> s[k] & {mask(width):#x}ull"
-        text = function_text(heads, [f"o[k] = ({kind})({word});"], "0", len(at))
+        text = frame.text([f"o[k] = ({kind})({word});"], "0", len(at))
         number = len(self._layout.connections.pieces) + len(self._gathered)
         made = self._gathered[key] = Span(number, start, size_of(width))
-        self._loops.append(Loop(self.function(text), len(at), [made], behind, data))
+        self._loops.append(Loop(self.function(text), len(at), [made], behind, frame.data))
         return made
 
 
 def _cut(low: int, width: int, of: int) -> str:
     """Bits of a word of so many."""
     return (f" >> {low}" if low else "") + (f" & {mask(width):#x}ull" if low + width < of else "")
-
-
-def function_text(heads: list[str], lines: list[str], outcome: str, count: int) -> str:
-    """A loop as a function; of a single instance it is none."""
-    loop = "const size_t k = 0; {" if count == 1 else "for (size_t k = first; k < end; k++) {"
-    return "\n".join([
-        "(LOOP_ARGUMENTS) {",
-        *(f"    {head}" for head in heads),
-        "    int any = 0;",
-        f"    {loop}",
-        *(f"        {line}" for line in lines),
-        "    }",
-        f"    return {outcome};",
-        "}",
-    ])  # fmt: skip

@@ -7,6 +7,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, TextIO
 
 import numpy as np
@@ -15,11 +16,11 @@ from numpy.typing import NDArray
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Part
 from .base import Job
-from .calls import fields, from_chunks, to_chunks, watched
+from .calls import fields, from_chunks, to_chunks
 from .connections import RESET
+from .edges import Edges, Passed
 from .expressions import size_of
 from .gtkwave import wave_lines
-from .host_port import Edges, Passed
 from .model import Model
 from .reads import Loop
 from .waves import WaveRecorder
@@ -31,6 +32,9 @@ MANY = 1 << 16
 
 #: Instances of a loop that a thread works out at a time.
 BLOCK = 1 << 13
+
+#: Edges that pass in the first turn, and seconds after which a turn is long.
+FEW_EDGES, TURN = 64, 0.1
 
 #: More threads than this wait for each other more than they do.
 MOST_THREADS = 8
@@ -56,9 +60,7 @@ class CDesign(ctypes.Structure):
 class CTask(ctypes.Structure):
     """The struct `Task` of ``model.cc``."""
 
-    _fields_ = fields(
-        "count rows inputs* input_count given* outputs* output_count shown* busy* done stop"
-    )
+    _fields_ = fields("rows inputs* input_count given* outputs* output_count shown* busy*")
 
 
 #: What is called before and after each edge, to record waves: with the number of the edge, and
@@ -68,7 +70,7 @@ RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_int)
 #: What the functions of the library are given: a model, and what else.
 ARGUMENTS = {
     "model_open": (ctypes.POINTER(CDesign),),
-    **dict.fromkeys(("model_begin", "model_close"), (ctypes.c_void_p,)),
+    **dict.fromkeys(("model_begin", "model_close", "model_refresh"), (ctypes.c_void_p,)),
     "model_watch": (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64),
 }
 
@@ -259,37 +261,59 @@ class Session:
         given, shown = np.hstack(columns), np.zeros((edges.most, ends[-1]), np.uint32)
         tables = [np.array(each, np.uint64) for each in (places, outputs)]
         task = CTask(
-            count=edges.most, rows=rows, inputs=tables[0].ctypes.data, input_count=len(places),
+            rows=rows, inputs=tables[0].ctypes.data, input_count=len(places),
             given=given.ctypes.data, outputs=tables[1].ctypes.data, output_count=len(outputs),
             shown=shown.ctypes.data, busy=self.address(edges.busy) if edges.busy else None,
         )  # fmt: skip
-        given_models = models or (ctypes.c_void_p(self.handle),)
-        seconds = 0.0
-
-        def timed(task: Any) -> int:
-            """Play, and note the processor time, which others on the machine do not lengthen."""
-            nonlocal seconds
-            began = time.thread_time()
-            outcome = int(getattr(self.library, name)(*given_models, task))
-            seconds = time.thread_time() - began
-            return outcome
-
-        self.call(timed, task, edges.report)
-        found = {net: from_chunks(shown[: task.done, first:end], self._widths[net])
+        which = models or (ctypes.c_void_p(self.handle),)
+        play = partial(getattr(self.library, name), *which, ctypes.byref(task))
+        began = time.thread_time()
+        passed = self.pass_edges(play, edges.most, report=edges.report)
+        seconds = time.thread_time() - began
+        found = {net: from_chunks(shown[:passed, first:end], self._widths[net])
                  for net, first, end in zip(edges.shows, ends, ends[1:], strict=False)}  # fmt: skip
-        return Passed(task.done, found, seconds)
+        return Passed(passed, found, seconds)
 
-    def call(
+    def pass_edges(
         self,
-        function: Callable[..., int],
-        task: ctypes.Structure,
-        report: Callable[[int], object] | None,
+        call: Callable[[ctypes.c_uint64], int],
+        most: int | None = None,
+        *,
+        report: Callable[[int], object] | None = None,
     ) -> int:
-        """Call a function that works on a task; raises `OSError` if waves cannot be written."""
-        outcome = watched(lambda task: int(function(ctypes.byref(task))), task, report)
-        if self._recorder:
-            self._recorder.check()
-        return outcome
+        """Let edges pass, some at a time, so that an interrupt waits for few of them.
+
+        Parameters
+        ----------
+        call : function of int -> int
+            Lets some edges pass, and returns their number, which is smaller at the end.
+        most : int, optional
+            Number of edges after which to end.
+        report : function of int, optional
+            Called now and then with the number of edges that have passed.
+
+        Raises
+        ------
+        OSError
+            If the waves cannot be written.
+        """
+        passed, some = 0, FEW_EDGES
+        while True:
+            asked = some if most is None else min(some, most - passed)
+            began = time.perf_counter()
+            done = call(ctypes.c_uint64(asked))
+            passed += done
+            if self._recorder:
+                self._recorder.check()
+            if report:
+                report(passed)
+            if done < asked or passed == most:
+                return passed
+            some = max(some // 2, 1) if time.perf_counter() - began > TURN else 2 * some
+
+    def refresh(self) -> None:
+        """Work out everything anew, after memories have been changed."""
+        self.library.model_refresh(self.handle)
 
     def address(self, net: str) -> int:
         """Return the address at which the value of a net is shown."""

@@ -13,7 +13,7 @@ from ....fpga.bridge.board import ConnectedBoard, taken
 from ....fpga.bridge.bus_access import BusAccess
 from ....simulation.engines import EngineRun, Job
 from ....simulation.engines.base import Messages
-from ....simulation.engines.words import as_words
+from ....simulation.engines.cells import as_words
 from ..drive import Outcome, SystemReport, jobs_of, run_jobs
 from ..hardware import Block
 

@@ -46,10 +46,7 @@ struct BoardsRun {
 
 class Boards {
 public:
-    explicit Boards(System &system) : system_(system) {
-        for (uint64_t k = 0; k < system.boards; k++)
-            model(k).refresh();
-    }
+    explicit Boards(System &system) : system_(system) {}
 
     Model &model(uint64_t board) { return *static_cast<Model *>(system_.models[board]); }
 
@@ -137,7 +134,7 @@ private:
     uint64_t board_;
 };
 
-// Start all boards, and wait until none is busy.
+// Start all boards, and wait until none is busy; returns 0 if that comes.
 int run_boards(Boards &boards, uint64_t count, BoardsRun &run) {
     std::vector<uint64_t> edges(count, 0), ended(count, 0);
     uint64_t left = count;
@@ -152,17 +149,17 @@ int run_boards(Boards &boards, uint64_t count, BoardsRun &run) {
             left--;
         }
         if (edges[board] == run.patience)
-            return STOPPED;
+            return 1;
     }
-    return DONE;
+    return 0;
 }
 
 }  // namespace
 
-EXPORT int model_play_board(System *system, uint64_t board, Task *task) {
+EXPORT u64 model_play_board(System *system, uint64_t board, Task *task, u64 count) {
     Boards boards(*system);
     BoardMachine machine(boards, board);
-    return play(machine, *task);
+    return play(machine, *task, count);
 }
 
 EXPORT int model_run_boards(System *system, BoardsRun *run) {

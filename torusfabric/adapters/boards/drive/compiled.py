@@ -19,12 +19,13 @@ from ....rtl.netlist import Netlist, Part, Role
 from ....simulation.engines import Job
 from ....simulation.engines.base import EngineRun, Messages, Progress, node_cycles
 from ....simulation.engines.calls import fields
+from ....simulation.engines.cells import Cells, as_words
 from ....simulation.engines.compiled_cells import CompiledCells
-from ....simulation.engines.host_port import Access, Edges, HostPort, Passed, carry_out
+from ....simulation.engines.edges import Access, Edges, Passed, carry_out
 from ....simulation.engines.model import build_model
 from ....simulation.engines.session import Session
-from ....simulation.engines.words import Cells, PortWords, Words, as_words
 from ....topology import IntArray
+from ...host.drive import HostPort, PortWords, Words
 from ..hardware import BoardSystem
 from ..hardware.link_plan import SILENCE
 from ..hardware.links import FRAME_BITS
@@ -219,6 +220,10 @@ class CompiledBoards(HostPort):
             random=seed,
         )
         self.cycles = list[int]()
+        tables = system.fabric.tables
+        for board in range(len(self.sessions) if tables and tables.empty else 0):
+            self._board = board
+            carry_out(tables.load(), self.play)
 
     def play(self, edges: Edges) -> Passed:
         """Let edges of the board pass whose turn it is, while time passes for all."""
@@ -283,7 +288,7 @@ class CompiledBoards(HostPort):
 
     def read(self, which: PortWords) -> Access[NDArray[Any]]:
         """Read words through the ports of all boards."""
-        found = as_words(self._fabric, np.zeros(which.number, np.uint64))
+        found = np.zeros(which.number, object)
         for mine, own in self._by_board(which):
             found[mine] = yield from super().read(own)
         return found

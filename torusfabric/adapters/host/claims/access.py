@@ -12,7 +12,7 @@ from ....program.timing import WRITE
 from ....proof.accesses import Access, Steps
 from ....proof.messages import Run
 from ....proof.report import refuted
-from ....proof.snapshot import Snapshot, copied, holds_words, spread
+from ....proof.snapshot import Snapshot, arrays, changed_by, spread
 from ....proof.symbols import UNKNOWN, word
 from ....rtl.arrays import NodeGroups
 from ....rtl.core.memory_port import suffix
@@ -141,7 +141,7 @@ class HostAccess(Access):
         nodes = len(self._ports.nodes)
         if nodes == 1:
             return
-        machine, now = self.machine, copied(begin)
+        machine, now = self.machine, _copied(begin)
         machine.settle(now, self.given())
         machine.forget_words()
         for position in [*range(NodeGroups(nodes).place_bits), None]:
@@ -155,7 +155,7 @@ class HostAccess(Access):
             for _ in range(WRITE):
                 machine.settle(now, self.given(), written, only=self.nodes)
                 now = machine.after(now)
-        _require("a node", holds_words(now, begin), "keep its words when others are written")
+        _require("a node", _holds_words(now, begin), "keep its words when others are written")
 
     def _others(self, module: str, port: str, position: int | None) -> IntArray:
         """All numbers that differ from a node's own at one bit of them, or any number."""
@@ -164,6 +164,19 @@ class HostAccess(Access):
         if len(own) and position is not None:
             others[position] = 1 - own[position]
         return others
+
+
+def _copied(now: Snapshot) -> Snapshot:
+    """A state whose memories can be changed while these stay."""
+    return changed_by(lambda values: values, np.copy, now)
+
+
+def _holds_words(now: Snapshot, before: Snapshot) -> bool:
+    """Whether registers and memories hold what words they have held before."""
+    pairs = [*zip(arrays(before), arrays(now), strict=True)]
+    for module, state in before.states.items():
+        pairs += zip(state.rams, now.states[module].rams, strict=True)
+    return all(((old <= 1) | (old == new)).all() for old, new in pairs)
 
 
 def _require(signal: str, holds: object, what: str) -> None:

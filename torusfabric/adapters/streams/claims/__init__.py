@@ -59,7 +59,6 @@ def between_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
 
 def stream_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     """Yield the claims about packet tables and about wires."""
-    assert fabric.core
     for name in ("loader", "unloader"):
         says = f"each {name} finds all words of its node where they lie at the memory port"
         shape = fabric.netlist.modules[name]().shape

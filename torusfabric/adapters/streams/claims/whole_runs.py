@@ -58,7 +58,6 @@ class StreamAccess(Access):
 
     def __init__(self, fabric: Fabric, machine: Machine) -> None:
         super().__init__(fabric, machine)
-        assert fabric.core
         self._core = fabric.core
         self._outlets: dict[str, list[int]] = {
             module: [int(name.rsplit("_", 1)[1]) for name in group.names]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....errors import WorkFailed
 from ....simulation.engines.calls import fields, from_chunks, to_chunks
 from .beats import SIGNALS, Beat, Log, Sink, Source
 
@@ -39,7 +38,7 @@ class CStreamTask(ctypes.Structure):
     _fields_ = fields(
         "sources* source_count sinks* sink_count busy* cycles* runs* run_capacity run_count "
         "error* errors* error_capacity error_count beats patience settling seed clocks "
-        "unsteady done stop"
+        "unsteady done"
     )
 
 
@@ -112,10 +111,16 @@ def run_compiled(
         beats=traffic.beats, patience=traffic.patience, settling=traffic.settling,
         seed=traffic.seed,
     )  # fmt: skip
-    report = (lambda done: progress(done, traffic.beats)) if progress else None
-    call = partial(session.library.model_run_streams, ctypes.c_void_p(session.handle))
-    if session.call(call, task, report):
-        raise WorkFailed("Fabric must come to an end, not be stopped")
+    library, report = session.library, None
+    if progress:
+        report = lambda _: progress(task.done, traffic.beats)
+    library.streams_open.restype = ctypes.c_void_p
+    opened = ctypes.c_void_p(library.streams_open(ctypes.c_void_p(session.handle),
+                                                  ctypes.byref(task)))  # fmt: skip
+    try:
+        session.pass_edges(partial(library.streams_run, opened), report=report)
+    finally:
+        library.streams_close(opened)
     log = Log(clocks=task.clocks)
     log.runs = [tuple(run) for run in runs[: task.run_count].tolist()]
     log.errors = errors[: task.error_count].tolist()

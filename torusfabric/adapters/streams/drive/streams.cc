@@ -59,8 +59,7 @@ struct StreamTask {
     uint64_t patience, settling, seed;
     uint64_t clocks;
     uint64_t unsteady;  // the number of a sink, from 1, at which a word did not wait; 0 for none
-    volatile uint64_t done;
-    volatile uint64_t stop;
+    uint64_t done;
 };
 
 class Driver {
@@ -133,53 +132,75 @@ private:
     bool waits_ = false;
 };
 
-// Until nothing happens any more.
-int drive_streams(Model &model, StreamTask &task) {
-    Random random(task.seed);
-    std::vector<Driver> drivers(task.sources, task.sources + task.source_count);
-    std::vector<Taker> takers(task.sinks, task.sinks + task.sink_count);
-    uint64_t left = task.beats, quiet = 0;
-    bool was_busy = false;
-    uint32_t last_error = 0;
-    int outcome = DONE;
-    while (outcome == DONE && quiet < (left ? task.patience : task.settling)) {
-        for (Driver &driver : drivers)
-            driver.offer(random);
-        for (Taker &taker : takers)
-            taker.offer(random);
-        model.evaluate();
-        uint64_t passed = 0;
-        for (Driver &driver : drivers)
-            passed += driver.look();
-        for (uint64_t k = 0; k < takers.size(); k++) {
-            bool steady = true;
-            passed += takers[k].look(task.clocks, steady);
-            if (!steady)
-                task.unsteady = k + 1;
+// All that goes on at the streams of a model.
+class Traffic {
+public:
+    Traffic(Model &model, StreamTask &task)
+        : model_(model), task_(task), random_(task.seed),
+          drivers_(task.sources, task.sources + task.source_count),
+          takers_(task.sinks, task.sinks + task.sink_count), left_(task.beats) {}
+
+    // Let some edges pass; returns how many have until nothing happens any more.
+    u64 run(u64 count) {
+        for (u64 edge = 0; edge < count; edge++) {
+            if (quiet_ >= (left_ ? task_.patience : task_.settling) || model_.failed())
+                return edge;
+            pass();
         }
-        bool const busy = *task.busy;
-        if (was_busy && !busy && task.run_count < task.run_capacity) {
-            task.runs[2 * task.run_count] = (uint32_t)task.clocks;
-            task.runs[2 * task.run_count++ + 1] = *task.cycles;
-        }
-        was_busy = busy;
-        if (*task.error != last_error && task.error_count < task.error_capacity)
-            task.errors[task.error_count++] = *task.error;
-        last_error = *task.error;
-        model.finish();
-        task.clocks++;
-        // What comes beyond what must may come for ever.
-        quiet = passed && left ? 0 : quiet + 1;
-        left -= passed < left ? passed : left;
-        task.done = task.done + passed;
-        if (task.stop || model.failed())
-            outcome = STOPPED;
+        return count;
     }
-    return outcome;
-}
+
+private:
+    void pass() {
+        for (Driver &driver : drivers_)
+            driver.offer(random_);
+        for (Taker &taker : takers_)
+            taker.offer(random_);
+        model_.evaluate();
+        uint64_t passed = 0;
+        for (Driver &driver : drivers_)
+            passed += driver.look();
+        for (uint64_t k = 0; k < takers_.size(); k++) {
+            bool steady = true;
+            passed += takers_[k].look(task_.clocks, steady);
+            if (!steady)
+                task_.unsteady = k + 1;
+        }
+        bool const busy = *task_.busy;
+        if (was_busy_ && !busy && task_.run_count < task_.run_capacity) {
+            task_.runs[2 * task_.run_count] = (uint32_t)task_.clocks;
+            task_.runs[2 * task_.run_count++ + 1] = *task_.cycles;
+        }
+        was_busy_ = busy;
+        if (*task_.error != last_error_ && task_.error_count < task_.error_capacity)
+            task_.errors[task_.error_count++] = *task_.error;
+        last_error_ = *task_.error;
+        model_.finish();
+        task_.clocks++;
+        // What comes beyond what must may come for ever.
+        quiet_ = passed && left_ ? 0 : quiet_ + 1;
+        left_ -= passed < left_ ? passed : left_;
+        task_.done += passed;
+    }
+
+    Model &model_;
+    StreamTask &task_;
+    Random random_;
+    std::vector<Driver> drivers_;
+    std::vector<Taker> takers_;
+    uint64_t left_, quiet_ = 0;
+    bool was_busy_ = false;
+    uint32_t last_error_ = 0;
+};
 
 }  // namespace
 
-EXPORT int model_run_streams(void *model, StreamTask *task) {
-    return drive_streams(*static_cast<Model *>(model), *task);
+EXPORT void *streams_open(void *model, StreamTask *task) {
+    return new Traffic(*static_cast<Model *>(model), *task);
 }
+
+EXPORT u64 streams_run(void *traffic, u64 count) {
+    return static_cast<Traffic *>(traffic)->run(count);
+}
+
+EXPORT void streams_close(void *traffic) { delete static_cast<Traffic *>(traffic); }

@@ -5,53 +5,27 @@ as well, and what is in no memory that can be reached; all others are put where 
 put them, and taken from where it would find them.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
-from ...program.host_words import word_addresses
-from ...rtl.fabric import Fabric
-from ...rtl.flit_rows import FlitRows, received_pitch
-from ...topology import IntArray
-from .base import SAMPLE, Job, Messages
+from ....errors import InputError
+from ....program.host_words import word_addresses
+from ....rtl.fabric import Fabric
+from ....rtl.flit_rows import FlitRows, received_pitch
+from ....simulation.engines.base import SAMPLE, Job, Messages
+from ....simulation.engines.cells import Cells, as_words
+from ....topology import IntArray
 
-__all__ = ["Cells", "PortWords", "Words", "as_words"]
+__all__ = ["PortWords", "Words"]
 
 #: Whether something is so of words.
 _Flags: TypeAlias = NDArray[np.bool_]
 
 #: Words whose places are worked out at a time, few enough for the caches of a processor.
 AT_ONCE = 1 << 17
-
-
-class Cells(ABC):
-    """The words of memories as a simulator holds them.
-
-    Attributes
-    ----------
-    exists, reached : ndarray of bool, shape (nodes, memories)
-        Whether a node has a memory, and whether its words can be reached. Where rows have several
-        flits, each of them counts as a memory; see `torusfabric.rtl.core.store.StoreModule`.
-    """
-
-    def __init__(self, fabric: Fabric) -> None:
-        memories = len(fabric.program.memories) * fabric.beat
-        self._fabric, shape = fabric, (fabric.nodes, memories)
-        self.exists, self.reached = np.zeros(shape, bool), np.zeros(shape, bool)
-
-    @abstractmethod
-    def put(
-        self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
-    ) -> None:
-        """Put words into memories, in all copies of these; all arrays have one dimension."""
-
-    @abstractmethod
-    def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
-        """Take words from memories."""
 
 
 class PortWords(NamedTuple):
@@ -241,8 +215,3 @@ class Words:
         sent, received = (FlitRows(self._beat, pitch).split(address) for pitch in pitches)
         row, flit = (np.where(own[memory], *each) for each in zip(sent, received, strict=True))
         return memory * self._beat + flit, np.where(address >= 0, row, -1)
-
-
-def as_words(fabric: Fabric, words: Messages | Sequence[int]) -> NDArray[Any]:
-    """Words as an array: of uint64, or of Python integers if they are wider."""
-    return np.asarray(words, np.uint64 if fabric.width <= 64 else object)

@@ -1,81 +1,19 @@
-"""The host port, edge by edge: words are written, a run is started, and words are read.
-
-Each access is a sequence of `Edges`. A generator yields them, an engine lets them pass and answers
-with what it has seen (`Passed`), so that all engines drive the port alike.
-"""
+"""The host port, edge by edge: words are written, a run is started, and words are read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...errors import WorkFailed
-from ...rtl.fabric import Fabric
-from .base import PATIENCE, EngineRun, Job, Messages, Progress, image_edges, words_moved
-from .words import Cells, PortWords, Words
+from ....errors import WorkFailed
+from ....rtl.fabric import Fabric
+from ....simulation.engines.base import PATIENCE, EngineRun, Job, Messages, Progress, words_moved
+from ....simulation.engines.cells import Cells
+from ....simulation.engines.edges import Access, Edges, Passed
+from .words import PortWords, Words
 
-__all__ = ["Access", "Edges", "HostPort", "Passed", "carry_out", "host_runs"]
-
-_Result = TypeVar("_Result")
-
-
-class Edges(NamedTuple):
-    """Clock edges that an engine lets pass.
-
-    Parameters
-    ----------
-    most : int
-        Number of edges, unless they end before.
-    inputs : mapping of str to (sequence of int)
-        Values of inputs of the whole, a value an edge; the last value stays.
-    shows : sequence of str
-        Outputs whose values before each edge are wanted.
-    busy : str
-        An output; edges end as soon as it is low.
-    report : function of int, optional
-        Called now and then with the number of edges that have passed.
-    """
-
-    most: int
-    inputs: Mapping[str, Any] = {}
-    shows: Sequence[str] = ()
-    busy: str = ""
-    report: Callable[[int], object] | None = None
-
-
-class Passed(NamedTuple):
-    """What an engine has seen.
-
-    Parameters
-    ----------
-    edges : int
-        Number of edges that have passed.
-    shown : dict of str to ndarray, shape (edges,)
-        Values of the outputs that were asked for.
-    seconds : float
-        Processor time.
-    """
-
-    edges: int
-    shown: dict[str, np.ndarray]
-    seconds: float
-
-
-#: What is done at a port, and what comes of it.
-Access: TypeAlias = Generator[Edges, Passed, _Result]
-
-
-def carry_out(access: Access[_Result], play: Callable[[Edges], Passed]) -> _Result:
-    """Let all edges of an access pass, by a function; returns what comes of the access."""
-    try:
-        edges = next(access)
-        while True:
-            edges = access.send(play(edges))
-    except StopIteration as end:
-        result: _Result = end.value
-        return result
+__all__ = ["HostPort", "host_runs"]
 
 
 class HostPort:
@@ -129,23 +67,6 @@ class HostPort:
         """Load a message into every node."""
         written = words.put(self._cells)
         yield from self.write(written, words.beats(written))
-
-    def load_image(self) -> Access[None]:
-        """Load the image of a fabric into which nothing is built in.
-
-        Raises
-        ------
-        WorkFailed
-            If the fabric refuses it.
-        """
-        if not self._fabric.empty:
-            return
-        each = [*image_edges(self._fabric.image)]
-        inputs = {name: [edge.get(name, 0) for edge in each] for name in each[0]}
-        yield from self._pass(Edges(len(each), inputs))
-        passed = yield from self._pass(Edges(1, {}, ["loaded"]))
-        if not passed.shown["loaded"][0]:
-            raise WorkFailed("Image must be taken by the fabric, not refused")
 
     def take(self, words: Words) -> Access[None]:
         """Take what every node has received."""
@@ -225,7 +146,8 @@ def host_runs(
         True if all words go through the host port.
     """
     port = HostPort(fabric, cells, progress=progress, runs=len(batches))
-    yield from port.load_image()
+    if fabric.tables and fabric.tables.empty:
+        yield from fabric.tables.load()
     runs = []
     for messages, job in zip(batches, jobs, strict=True):
         words = Words(fabric, messages, job, through_port=through_port)

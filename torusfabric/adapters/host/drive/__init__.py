@@ -1,0 +1,6 @@
+"""Runs through the host port, in any engine."""
+
+from .port import HostPort, host_runs
+from .words import PortWords, Words
+
+__all__ = ["HostPort", "PortWords", "Words", "host_runs"]
