@@ -163,8 +163,8 @@ class Fabric(rtl.Fabric):
     def _front(self) -> Front:
         """Return the front that the choices ask for."""
         given, program = self._given, self._given_program
-        width, top, tables = given["width"], Top(given["top"]), given["tables"]
-        require_width(width, program.operators)
+        top, tables = Top(given["top"]), given["tables"]
+        width = require_width(given["width"], program.operators)
         bus = None if given["bus"] is None else adapter_object("bus")(given["bus"])
         _check_top(program, top, bus=bus is not None, clocks=self.clocks, timeout=self.timeout)
         how: dict[str, Any] = {} if top is Top.CORE else {"for_bus": bus is not None}

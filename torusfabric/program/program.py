@@ -145,9 +145,8 @@ class Program:
         """Return the program of one form, with its timing among the other forms."""
         if not self.several:
             return self
-        part, merged = self.part(form), self.forms[form]
-        timed = replace(part.form, chosen=merged.chosen, write_delay=merged.write_delay)
-        return replace(part, forms=(timed,))
+        part = self.part(form)
+        return replace(part, forms=(replace(part.form, chosen=self.forms[form].chosen),))
 
     @property
     def several(self) -> bool:
@@ -475,7 +474,7 @@ class Program:
         _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
         _update(digest, (self.served, self.roots))
         for form in self.forms:
-            facts = (form.any_root, form.by_offset, form.beat, form.write_delay, form.loop)
+            facts = (form.any_root, form.by_offset, form.beat, form.loop)
             _update(digest, (*facts, tuple(map(str, form.operators))))
             _update(digest, form.schedule.collective.to_json())
         return digest.hexdigest()

@@ -90,7 +90,7 @@ class Front(ABC):
     @property
     def write_latency(self) -> int:
         """Clock edges from a write at the host port to the memory, that of the memory included."""
-        return WRITE + self.core.program.form.write_delay
+        return WRITE
 
     @property
     def choices(self) -> Mapping[str, int]:
