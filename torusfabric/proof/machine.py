@@ -66,6 +66,8 @@ class Machine:
         How many runs are carried out at once.
     nets : ndarray of int, shape (bits, runs)
         All nets of the top.
+    numbers : dict of Bit to int
+        The number of each bit of the top among the nets.
     watch : function of (nets) or None
         Is shown them in every cycle.
     """
@@ -75,7 +77,7 @@ class Machine:
         self._width = fabric.width
         self.positions = [positions[0] for positions in bit_classes(fabric)]
         self._code: IntArray | None = None
-        self._number: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
+        self.numbers: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
         self.sums = sums
         roles = fabric.netlist.roles
         left_out = {fabric.prefix + name for name, role in roles.items() if role in APART}
@@ -100,15 +102,10 @@ class Machine:
         self.watch: Callable[[IntArray], None] | None = None
         self.prepare(1)
 
-    @property
-    def numbers(self) -> dict[Bit, int]:
-        """The number of each bit of the top among the nets."""
-        return dict(self._number)
-
     def prepare(self, runs: int) -> None:
         """Get ready to carry out so many runs at once."""
         self.runs = runs
-        self.nets: IntArray = np.full((len(set(self._number.values())), runs), UNKNOWN, np.int32)
+        self.nets: IntArray = np.full((len(set(self.numbers.values())), runs), UNKNOWN, np.int32)
         self.nets[0], self.nets[1] = 0, 1
         self._code = self.sums.neutral = None
 
@@ -121,7 +118,7 @@ class Machine:
 
     def _net(self, bit: Bit) -> int:
         """The number of a bit of the top."""
-        return self._number.setdefault(bit, len(self._number) - 1)
+        return self.numbers.setdefault(bit, len(self.numbers) - 1)
 
     def _add_group(self, module: str, names: list[str]) -> None:
         """Add the instances of a module; of the words that it gives away few bits matter."""
@@ -219,7 +216,7 @@ class Machine:
         nets[3:] = UNKNOWN
         for name, value in driven.items():
             bits = self.text.nets[name]
-            known = [(k, self._number[bit]) for k, bit in enumerate(bits) if bit in self._number]
+            known = [(k, self.numbers[bit]) for k, bit in enumerate(bits) if bit in self.numbers]
             if known:
                 at, to = zip(*known, strict=True)
                 nets[list(to)] = np.broadcast_to(value, (len(bits), self.runs))[list(at)]
@@ -275,11 +272,7 @@ class Machine:
 
     def shown(self, name: str) -> IntArray:
         """A net of the top, shape (bits, runs)."""
-        return self.nets[self.numbers_of(name)]
-
-    def numbers_of(self, name: str) -> list[int]:
-        """The numbers of the bits of a net of the top among all."""
-        return [self._number.get(bit, 2) for bit in self.text.nets[name]]
+        return self.nets[[self.numbers.get(bit, 2) for bit in self.text.nets[name]]]
 
     def output(self, module: str, port: str) -> IntArray:
         """An output of all instances of a module, shape (bits that matter, instances, runs)."""
