@@ -37,7 +37,7 @@ def test_a_beat_is_taken_and_refused_as_the_page_says(row, tmp_path, capsys):
 
 
 def test_every_limit_of_beats_is_on_the_page():
-    assert len(rows_of_beats()) == 7
+    assert len(rows_of_beats()) == 6
 
 
 def test_the_words_of_an_image_end_where_the_page_finds_them(tmp_path):

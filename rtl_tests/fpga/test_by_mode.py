@@ -8,8 +8,9 @@ import torusfabric as tf
 from torusfabric import verilog
 from torusfabric.cli import main
 from torusfabric.fpga.synthesis import synthesize as synthesis
+from torusfabric.fpga.synthesis.by_mode import count_words
 from torusfabric.fpga.synthesis.report import SynthesisReport
-from torusfabric.program.counts import count_inputs, count_words
+from torusfabric.program.counts import count_inputs
 from torusfabric.rtl.inventory import take_inventory
 from torusfabric.rtl.netlist import Role
 from torusfabric.verilog import text as text_module

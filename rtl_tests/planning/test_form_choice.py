@@ -8,8 +8,8 @@ from helpers import few
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.planning import plan_any_root, plan_selection, resolve, resolve_forms, select
+from torusfabric.planning.forms import ONE_FORM, SEVERAL_FORMS, worth_their_luts
 from torusfabric.program.counts import estimated_luts, hardware_parts, joint_luts
-from torusfabric.program.serving import ONE_FORM, SEVERAL_FORMS, worth_their_luts
 from torusfabric.schedule import Lifted
 
 

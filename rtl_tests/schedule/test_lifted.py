@@ -119,7 +119,8 @@ def test_any_groups(data):
     program = tf.compile(tf.plan(tf.Torus(sides), collective))
     count = program.topology.nodes * program.send_words
     words = np.arange(count, dtype=np.uint64).reshape(-1, program.send_words)
-    expected, receives = expected_words(program.layout, words, operator=program.form.operator_of())
+    (mode,) = program.modes
+    expected, receives = expected_words(program.layout, words, operator=mode.operator_of())
     assert (program.execute(words)[receives] == expected[receives]).all()
 
 

@@ -145,7 +145,7 @@ def expected_words(program, messages, root=None, operation=None, width=64):
     return collectives.expected_words(
         program.layout,
         messages,
-        operator=program.form.operator_of(operation),
+        operator=program.modes[0].operator_of(operation),
         width=width,
         root=root,
     )

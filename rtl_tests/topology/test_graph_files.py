@@ -118,7 +118,7 @@ def test_one_way_links(read):
             "edges[1].key must differ from those of other edges between its nodes, not 0",
         ),
         (node_link(TRIANGLE, weights=[1, 2, 3]), "it must have no keys but directed, multigraph,"),
-        ('{"nodes": [], "edges": [], "edges": []}', 'the outermost object has the key "edges" twi'),
+        ('{"nodes": [], "edges": [], "edges": []}', 'an object has the key "edges" twi'),
         ('{"nodes": [{"id": NaN}], "edges": []}', "NaN is no number"),
         ('{"nodes": [{"id": "\\ud800"}], "edges": []}', "half of a surrogate pair stands alone"),
         ({"nodes": [{"id": 0}, {"id": 0}], "edges": []}, "nodes must have different ids, not 0 tw"),

@@ -5,14 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .assertions import Assertion
-from .claims import Claim
-from .ports import Port
-from .registers import RegisterMap
+if TYPE_CHECKING:
+    from .assertions import Assertion
+    from .claims import Claim
+    from .ports import Port
+    from .registers import RegisterMap
 
-__all__ = ["Interface"]
+__all__ = ["Bench", "Interface"]
+
+
+class Bench(NamedTuple):
+    """The emitted bench of a top, beside the files that all benches have.
+
+    Parameters
+    ----------
+    files : mapping of str to (str or path)
+        The sources of further files by their names in the bench; a text is a path among the
+        sources of all benches.
+    top : str
+        The module that is driven.
+    verilog : mapping of str to str
+        The texts of Verilog files of the bench itself.
+    """
+
+    files: Mapping[str, str | Path]
+    top: str
+    verilog: Mapping[str, str] = MappingProxyType({})
 
 
 class Interface:

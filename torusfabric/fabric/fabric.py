@@ -178,9 +178,9 @@ class Fabric(rtl.Fabric):
             if top is Top.CORE:
                 raise InputError(f"Tables must be rom for a fabric with the top {top}, not ram")
             loading = adapter_object("tables")(
-                program, tables, width, streams=top is Top.STREAM, empty=self.empty
+                program, tables, width, given["beat"], streams=top is Top.STREAM, empty=self.empty
             )
-            front = adapter_object("loaded")(loading, given["beat"], **how)
+            front = adapter_object("loaded")(loading, **how)
         whole: Front = adapter_object("behind a bus")(bus, front) if bus else front
         return whole
 

@@ -218,19 +218,22 @@ def _compile_fabric(
 
 def _room_of(spec: FabricSpec, program: Program) -> Room:
     """Return the limits of images for a fabric that is built with a program."""
-    from ..adapters.loading.fitting import loadable_form, loadable_modes
+    from ..adapters.loading.fitting import choose_beat, loadable_form, loadable_modes
     from ..adapters.loading.room import room_for
 
+    streams = spec.top == "stream"
+    beat = choose_beat(program, spec.width, spec.beat, streams=streams)
     others: list[Program] | None = None
     if spec.inputs != "all":
         flits = program.flits
         listed = spec.replace(collective=spec.inputs, plan=None, root=None)
         every = choose_schedules(listed, PlanFor(flits, any_length=True)) if spec.inputs else ()
-        others = [loadable_form(one.schedule, flits, program.operators).program for one in every]
+        forms = (loadable_form(one.schedule, flits, program.operators, beat=beat) for one in every)
+        others = [form.program for form in forms]
     return room_for(
-        loadable_modes(program),
+        loadable_modes(program, beat=beat),
         inputs=others,
-        streams=spec.top == "stream",
+        streams=streams,
         rows=spec.rows,
         depth=spec.depth,
     )

@@ -13,7 +13,7 @@ says which forms it takes, and what those that it leaves out would save and cost
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -177,15 +177,82 @@ def resolve_forms(
     return chosen[:1] if forms is FormChoice.SHORT else chosen
 
 
+class Exchange(NamedTuple):
+    """How many look-up tables cycles are worth.
+
+    Parameters
+    ----------
+    rate : float
+        Percent of look-up tables of a node that one percent of the cycles is worth.
+    beside : int
+        Look-up tables of a node besides those of the forms, which count to the whole.
+    """
+
+    rate: float
+    beside: int = 0
+
+    def price(self, cycles: float, luts: int) -> float:
+        """Return what is to be as little as possible, for relative cycles and look-up tables."""
+        return self.rate * float(np.log(cycles)) + float(np.log(self.beside + luts))
+
+
+#: Among forms of which only one is built, and to build several.
+ONE_FORM, SEVERAL_FORMS = Exchange(1, beside=1000), Exchange(20)
+
+
+def worth_their_luts(
+    mean_cycles: Callable[[Sequence[int]], float],
+    luts: Callable[[Sequence[int]], int],
+    count: int,
+    exchange: Exchange = SEVERAL_FORMS,
+    *,
+    most: int | None = None,
+) -> list[int]:
+    """Choose forms: the best one alone, then each that saves more cycles than it costs in tables.
+
+    Parameters
+    ----------
+    mean_cycles : function of (forms) -> float
+        Cycles with these forms relative to the fewest, the mean over all lengths.
+    luts : function of (forms) -> int
+        Look-up tables of a node with these forms.
+    count : int
+        Number of forms to choose from.
+    most : int, optional
+        The most forms to choose.
+
+    Examples
+    --------
+    The second form halves the cycles for twice the tables; the third saves a percent for as much
+    as both together, and is left out.
+
+    >>> cycles = {(0,): 2.0, (1,): 3.0, (2,): 4.0, (0, 1): 1.01, (0, 2): 1.9, (0, 1, 2): 1.0}
+    >>> tables = [100, 100, 200]
+    >>> worth_their_luts(
+    ...     lambda forms: cycles[tuple(forms)], lambda forms: sum(tables[k] for k in forms), 3
+    ... )
+    [0, 1]
+    """
+    chosen, least = list[int](), float("inf")
+    while len(chosen) < (most or count):
+        rest = [sorted({*chosen, form}) for form in range(count) if form not in chosen]
+        prices = [exchange.price(mean_cycles(forms), luts(forms)) for forms in rest]
+        if not rest or min(prices) >= least:
+            break
+        chosen, least = rest[int(np.argmin(prices))], min(prices)
+    return chosen
+
+
 class _Offers:
     """The schedules that can be forms, each with the versions of it that it needs."""
 
     def __init__(self, tried: list[_Candidate], most: int) -> None:
         from ..program.counts import hardware_parts
-        from ..program.serving import compared_lengths, length_weights
+        from ..program.serving import compared_lengths
 
         self._most, self._lengths = most, compared_lengths(most)
-        self._weights = length_weights(self._lengths, most)
+        # The share of all lengths that each compared length stands for.
+        self._weights = np.diff(np.append(self._lengths, most + 1)) / most
         self._parts = [hardware_parts(candidate.program) for candidate in tried]
         of_schedule: dict[int, list[int]] = {}
         for number, candidate in enumerate(tried):
@@ -226,8 +293,6 @@ class _Offers:
 
     def chosen(self) -> tuple[Selection, ...]:
         """The forms that are worth their tables, with what is said of the choice."""
-        from ..program.serving import ONE_FORM, SEVERAL_FORMS, worth_their_luts
-
         one = self._most < SEVERAL_FROM
         count, exchange = len(self._versions), ONE_FORM if one else SEVERAL_FORMS
         forms = worth_their_luts(

@@ -1,4 +1,8 @@
-"""`compile`: the program of a schedule."""
+"""`compile`: the program of a schedule.
+
+Modules that only some programs need are imported where they are used: a small program is compiled
+in less time than they take.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +26,15 @@ from ..schedule import (
     SumTable,
     Table,
 )
-from ..schedule.sum_trees import SumTrees, sum_trees
 from ..toolchain.public import public
 from ..toolchain.values import flag, is_several, natural, shown
 from ..topology import Faulty, require_alike, shared_network
-from .counts import estimated_luts
 from .fields import Order
-from .lift import lift
 from .mode import Range
 from .moves import Moves, Request, program_of
-from .operator_demands import obey_operators
-from .serving import compared_lengths, cycles_at, ranges_of, spared
 
 if TYPE_CHECKING:
+    from ..schedule.sum_trees import SumTrees
     from .program import Program
 
 __all__ = ["compile", "versions"]
@@ -51,7 +51,6 @@ def compile(
     operators: Operator | str | Sequence[Operator | str] = (),
     root: str | None = None,
     barrier: bool = False,
-    **others: object,
 ) -> Program:
     """The program that carries out a schedule.
 
@@ -76,8 +75,6 @@ def compile(
     barrier : bool
         Whether there is a mode more, without data, after those of the schedules: a run of it ends
         when all nodes have come. It takes messages of any length, and hardware with streams.
-    **others
-        Nothing at present.
 
     Raises
     ------
@@ -101,76 +98,80 @@ def compile(
     >>> program.modes[0].starts, program.cycles(1, mode=0), program.cycles(64, mode=0)
     ((1, 53), 16, 41)
     """
-    for name in others:
-        raise InputError(f"Option {name} of compile must be left out, it is not supported yet")
-    length = _Length(
+    demands = _Demands(
         None if flits is None else natural("Flits", flits),
         None if max_flits is None else natural("Max flits", max_flits),
+        operators=parse_operators(operators),
+        any_root=root is not None,
     )
-    if length.flits is not None and length.most is not None:
-        raise InputError(f"Flits must be left out with max_flits, not {length.flits}")
+    if demands.flits is not None and demands.most is not None:
+        raise InputError(f"Flits must be left out with max_flits, not {demands.flits}")
     if root is not None and (not isinstance(root, str) or root != "any"):
         raise InputError(f"Root must be any, or left to the schedule, not {shown(root)}")
-    chosen, with_barrier = parse_operators(operators), flag("Barrier", barrier)
-    again = partial(_carried_out, schedule, length, chosen, root, barrier=with_barrier)
+    again = partial(_compile_for_beats, schedule, demands, barrier=flag("Barrier", barrier))
     return replace(again(), of_beats=again)
 
 
-class _Length(NamedTuple):
-    """The flits of a message, or the most of them; and how many go to a chunk together then."""
+class _Demands(NamedTuple):
+    """The demands on a program besides its schedules.
+
+    Parameters
+    ----------
+    flits, most : int or None
+        Flits of a message, or the most of them where each run chooses.
+    beat, operators, short, fixed, any_root
+        As of `Request`.
+    """
 
     flits: int | None
     most: int | None
     beat: int = 1
+    operators: tuple[Operator, ...] = ()
+    short: bool = False
+    fixed: bool = True
+    any_root: bool = False
 
 
-def _carried_out(
-    schedule: _Schedules,
-    length: _Length,
-    operators: Sequence[Operator | str],
-    root: str | None,
-    *,
-    barrier: bool,
-    beat: int = 1,
+def _compile_for_beats(
+    schedule: _Schedules, demands: _Demands, *, barrier: bool, beat: int = 1
 ) -> Program:
-    """The program, whose messages go to their chunks by beats."""
-    program = _compile(schedule, length._replace(beat=beat), operators, root)
+    """Return the program of schedules whose messages go to their chunks by beats."""
+    program = _compile(schedule, demands._replace(beat=beat))
     if barrier and not program.any_length:
         raise InputError("Length must be left to each run, by max_flits, for a barrier")
     # Each form is a mode while it is seen to that nodes agree.
     modes, program = program.served, replace(program, barrier=barrier, served=())
     if program.operators:
+        from .operator_demands import obey_operators
+
         program = obey_operators(program)
     program = replace(program, served=modes)
-    served = (ranges_of(mode.forms, program.flits) for mode in program.modes if modes)
-    return replace(program, served=tuple(served))
+    if not modes:
+        return program
+    from .serving import ranges_of
+
+    served = tuple(ranges_of(mode.forms, program.flits) for mode in program.modes)
+    return replace(program, served=served)
 
 
-def _compile(
-    schedule: _Schedules,
-    length: _Length,
-    operators: Sequence[Operator | str],
-    root: str | None,
-    *,
-    short: bool = False,
-    fixed: bool = True,
-) -> Program:
-    """The program, as if operators took no cycles in front of injection ports."""
+def _compile(schedule: _Schedules, demands: _Demands) -> Program:
+    """Return the program, as if operators took no cycles in front of injection ports."""
     if not isinstance(schedule, Schedule):
-        return _compile_all(schedule, length, operators, root)
+        return _compile_all(schedule, demands)
     if schedule.topology.nodes == 1 or not schedule.round_count:
         raise InputError(
             f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
         )
     if isinstance(schedule, Lifted):
-        part = _compile(schedule.part, length, operators, root, short=short, fixed=fixed)
-        return lift(part, schedule)
+        from .lift import lift
+
+        return lift(_compile(schedule.part, demands), schedule)
     if schedule.collective.axes is not None:
         raise InputError(
             f"Schedule of {schedule.collective.name} must be the same in every group for hardware, "
             "not differ between groups"
         )
-    chosen, collective = parse_operators(operators), schedule.collective
+    chosen, collective = demands.operators, schedule.collective
     if chosen and not collective.reducing:
         raise InputError(
             f"Operators must be left out for {collective.kind}, which combines nothing, "
@@ -179,15 +180,16 @@ def _compile(
     for operator in chosen:
         if chosen.count(operator) > 1:
             raise InputError(f"Operators must be different, not {operator} more than once")
+    lengths = (demands.most, demands.flits, schedule.chunks)
     request = Request(
         schedule,
-        next(n for n in (length.most, length.flits, schedule.chunks) if n is not None),
+        next(flits for flits in lengths if flits is not None),
         chosen or (ADD,) * collective.reducing,
-        any_length=length.most is not None,
-        beat=length.beat if length.most is not None else 1,
-        short=short,
-        fixed=fixed,
-        any_root=root == "any",
+        any_length=demands.most is not None,
+        beat=1 if demands.most is None else demands.beat,
+        short=demands.short,
+        fixed=demands.fixed,
+        any_root=demands.any_root,
     )
     return _compile_one(request)
 
@@ -210,18 +212,24 @@ def versions(
     >>> [(each.cycles(1), each.cycles(64)) for each in versions(schedule, 64)]
     [(48, 48), (23, 74)]
     """
-    operators = operators if schedule.collective.reducing else ()
-    root = root if schedule.collective.rooted else None
-    length = _Length(None, most, beat)
-    usual = _compile(schedule, length, operators, root, fixed=fixed)
+    collective = schedule.collective
+    demands = _Demands(
+        None,
+        most,
+        beat,
+        parse_operators(operators) if collective.reducing else (),
+        fixed=fixed,
+        any_root=root is not None and collective.rooted,
+    )
+    usual = _compile(schedule, demands)
     by_flit = usual.loop.order is Order.FLIT and not usual.loop.padded
-    waits = schedule.collective.reducing or schedule.topology.longest_link > 1
+    waits = collective.reducing or schedule.topology.longest_link > 1
     if by_flit or not waits:
         return [usual]
     kernel = schedule.part if isinstance(schedule, Lifted) else schedule
     if not isinstance(kernel, Table | Masked):
         return [usual]
-    return [usual, _compile(schedule, length, operators, root, short=True, fixed=fixed)]
+    return [usual, _compile(schedule, demands._replace(short=True))]
 
 
 def _compile_one(request: Request) -> Program:
@@ -253,17 +261,20 @@ def _compile_one(request: Request) -> Program:
             from ..analysis.check import check  # a schedule may have been checked for others
 
             check(schedule)
-        trees = sum_trees(schedule)
+        if request.operators:
+            from ..schedule.sum_trees import sum_trees
+
+            trees = sum_trees(schedule)
     return program_of(request, _plan_moves(request, trees))
 
 
 def _plan_moves(request: Request, trees: SumTrees | None) -> Moves:
     """Plan the moves by the form of the schedule; a planner is imported when it is needed."""
     schedule, sums = request.schedule, bool(request.operators)
-    if trees is not None or (isinstance(schedule, Pattern) and schedule.streams):
-        from .stream_moves import stream_moves
+    if trees is not None:
+        from .tree_moves import tree_moves
 
-        return stream_moves(request, trees)
+        return tree_moves(request, trees)
     if isinstance(schedule, Table | SumTable):
         if sums:
             from .sum_planner import plan_sums
@@ -277,7 +288,7 @@ def _plan_moves(request: Request, trees: SumTrees | None) -> Moves:
 
         return sum_moves(request)
     slow = isinstance(schedule.topology, Faulty) and schedule.topology.slow_links
-    if isinstance(schedule, Pattern) and not (sums or slow or request.any_root):
+    if isinstance(schedule, Pattern) and not (schedule.streams or sums or slow or request.any_root):
         from .block_moves import block_moves
 
         return block_moves(request)
@@ -286,23 +297,23 @@ def _plan_moves(request: Request, trees: SumTrees | None) -> Moves:
     return round_moves(request)
 
 
-def _compile_all(
-    schedules: Sequence[Schedule | Sequence[Schedule]],
-    length: _Length,
-    operators: Sequence[Operator | str],
-    root: str | None,
-) -> Program:
+def _compile_all(schedules: Sequence[Schedule | Sequence[Schedule]], demands: _Demands) -> Program:
     """The program of several schedules, which are modes, or forms of modes."""
     modes = _each_mode(schedules)
-    given = (length.most, length.flits, max(schedule.chunks for mode in modes for schedule in mode))
-    most = next(number for number in given if number is not None)
-    if len(modes) == 1 and isinstance(modes[0], _One) and length.most is None:
+    chunks = max(schedule.chunks for mode in modes for schedule in mode)
+    lengths = (demands.most, demands.flits, chunks)
+    most = next(flits for flits in lengths if flits is not None)
+    if len(modes) == 1 and isinstance(modes[0], _One) and demands.most is None:
         # A list of one is built as that schedule is: of any length only if that is asked for.
         (schedule,) = modes[0]
-        return _compile(schedule, _Length(most, None), operators, root)
+        return _compile(schedule, demands._replace(flits=most))
+    root = "any" if demands.any_root else None
     kept: list[list[Program]] = []
     for mode in modes:
-        each = [versions(schedule, most, operators, root, beat=length.beat) for schedule in mode]
+        each = [
+            versions(schedule, most, demands.operators, root, beat=demands.beat)
+            for schedule in mode
+        ]
         kept.append(each[0][:1] if isinstance(mode, _One) else _needed(each, most))
     forms = [program for of_mode in kept for program in of_mode]
     if len(forms) == 1:
@@ -347,6 +358,9 @@ def _needed(each: Sequence[Sequence[Program]], most: int) -> list[Program]:
 
     Those for the shortest lengths come first.
     """
+    from .counts import estimated_luts
+    from .serving import compared_lengths, cycles_at, ranges_of, spared
+
     programs = [program for one in each for program in one]
     if len(programs) > len(each):
         lengths, ends = compared_lengths(most), np.cumsum([0, *map(len, each)]).tolist()

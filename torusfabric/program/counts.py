@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .mode import Form
     from .program import Program
 
-__all__ = ["CrossbarInputs", "HardwareParts", "StoredWords", "count_inputs", "count_words",
+__all__ = ["CrossbarInputs", "HardwareParts", "count_inputs", 
            "estimated_luts", "hardware_parts", "joint_luts"]  # fmt: skip
 
 #: Bits that a look-up table holds.
@@ -24,44 +24,6 @@ LUT_BITS = 16
 
 #: Bits of a row of a ROM for each reader: the memory, where in it, and whether it reads.
 READER_BITS = 3
-
-
-class StoredWords(NamedTuple):
-    """Words of memory, counted over all nodes.
-
-    Parameters
-    ----------
-    received : int
-        Of what arrives or is computed; forms share them, as deep as the deepest needs.
-    sent : int
-        Of what the host writes, and nodes send.
-    send_maps : int
-        How many different ways forms have to lay out what is sent. Each has memories of its own,
-        for the host writes before it is known which form will read.
-    """
-
-    received: int
-    sent: int
-    send_maps: int
-
-
-def count_words(program: Program) -> StoredWords:
-    """Count the words of all memories.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall")]
-    >>> count_words(tf.compile(plans, max_flits=2))
-    StoredWords(received=180, sent=180, send_maps=2)
-    """
-    own = np.array([memory.own for memory in program.memories])
-    depth = program.depth[program.variant_of]
-    return StoredWords(
-        received=int(depth[:, ~own].sum()),
-        sent=int(depth[:, own].sum()),
-        send_maps=len({memory.layout for memory in program.memories if memory.own}),
-    )
 
 
 class CrossbarInputs(NamedTuple):

@@ -7,7 +7,7 @@ a word goes and when follows from the rows of the program and from `Timing` alon
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..collective import combine_in_tree
 from ..topology import IntArray, cayley
-from .fields import Action, Loop, Order
+from .fields import IDLE, Action, Loop, Order
 from .host_words import word_addresses
 from .timing import PASS, starts
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..collective import Operator
     from .program import Program
 
-__all__ = ["Hold", "Holder", "Machine", "Run", "carry_out"]
+__all__ = ["Hold", "Holder", "Machine", "Run"]
 
 Words = np.ndarray
 
@@ -42,25 +42,6 @@ class Holder(Enum):
 #: What some holders have after an edge, elementwise, given them, the cycle, the words that come to
 #: them, and the node and the number of each.
 Hold: TypeAlias = Callable[[Holder, int, Words, IntArray, IntArray], Words]
-
-
-def carry_out(program: Program, mode: int, sent: Words, run: Run, width: int) -> Words:
-    """What the host reads at each node after a run, given what nodes send.
-
-    Of what is loaded, with any root each node does what is done at its offset from it.
-    """
-    if program.loaded and not program.loop.of(Action.LAG):
-        part = program.part(program.form_of(mode, run.length, run.root))
-        groups, layout = part.form.groups, part.layout
-        if program.modes[mode].roots:
-            back = int(cayley(groups.torus).subtract(0, run.root))
-            sent = groups.moved(sent, back, layout.send_parts)
-            received = carry_out(part, 0, sent, run._replace(root=0), width)
-            return groups.moved(received, run.root, layout.recv_parts)
-        program, mode = part, 0
-    machine = Machine(program, mode, sent, run, width)
-    machine.run()
-    return machine.received()
 
 
 #: The cycle before the first slot.
@@ -96,22 +77,40 @@ def _slots(loop: Loop, flits: int) -> list[Slot]:
 
 
 class _Group(NamedTuple):
-    """The control points of an action that act at once, and their values by row and variant."""
+    """Control points that act at once: out-ports, operators, readers or memories.
+
+    Parameters
+    ----------
+    numbers : ndarray of int, shape (points,)
+    values : tuple of (ndarray of int, shape (rows, variants, points))
+        Values of the actions of these points.
+    late : list of int
+        The values of the last action, in cycles by which points act later than the group.
+    """
 
     delay: int
     numbers: IntArray
-    values: IntArray
+    values: tuple[IntArray, ...]
+    late: list[int]
 
 
-def _groups(loop: Loop, action: Action) -> list[_Group]:
-    """The fields of an action, by their delays."""
-    fields = loop.of(action)
-    groups = []
+def _groups(loop: Loop, *actions: Action) -> list[_Group]:
+    """Return the points of some actions, by their delays; every point has the first action."""
+    fields, groups = loop.of(actions[0]), []
     for delay in sorted({field.delay for field in fields}):
-        chosen = [field for field in fields if field.delay == delay]
-        numbers = np.array([field.point.number for field in chosen])
-        groups.append(_Group(delay, numbers, np.stack([f.values for f in chosen], axis=-1)))
+        numbers = [field.point.number for field in fields if field.delay == delay]
+        values = tuple(
+            np.stack([loop.values(action, number) for number in numbers], axis=-1)
+            for action in actions
+        )
+        late = np.unique(np.maximum(values[-1], 0)).tolist() if len(actions) > 1 else [0]
+        groups.append(_Group(delay, np.array(numbers), values, late))
     return groups
+
+
+#: A moment at which points act: what the slot presents, the cycles by which they act later than
+#: others, their numbers, and their values by node.
+_Acting: TypeAlias = tuple[Slot, int, IntArray, list[IntArray]]
 
 
 class Machine:
@@ -137,17 +136,18 @@ class Machine:
     ) -> None:
         self.hold = hold
         # What the host sees is that of the form alone; memories and sources are the common ones.
-        number = program.form_of(mode, run.length, run.root)
-        self.part, self.form, self.mode = program.part(number), program.forms[number], mode
+        self.number = program.form_of(mode, run.length, run.root)
+        self.part, self.form = program.part(self.number), program.forms[self.number]
         self.program, self.width = program, width
         self.length, self.root, operator = run
         # Words that change nothing pass the operators of other forms.
         self.operator = operator or next(iter(program.operators), None)
         self.loop, self.having = self.form.loop, self.form.loop.sources
         self.slots = _slots(self.loop, self.part.form.block_of(run.length))
-        self.fields = {action: _groups(self.loop, action) for action in Action}
-        lags = [group.values.ravel() for group in self.fields[Action.LAG]]
-        self.lags: list[int] = np.unique(np.concatenate([[0], *lags])).tolist()
+        self.selecting = _groups(self.loop, Action.SELECT)
+        self.combined = _groups(self.loop, Action.OPERAND)
+        self.reading = _groups(self.loop, Action.READ, Action.MEMORY, Action.LAG)
+        self.storing = _groups(self.loop, Action.WRITE, Action.SOURCE, Action.TAP)
         topology = program.topology
         self.nodes = np.arange(topology.nodes)
         self.variant = program.variant_of
@@ -157,7 +157,9 @@ class Machine:
             self.variant = program.variant_at[groups.members[0, offset]]
         depth = program.depth.max(axis=0)
         self.first = np.cumsum(depth) - depth
-        self.pitch = np.array([self.loop.pitch_of(k) for k in range(len(program.memories))])
+        memories, flits = np.ogrid[: len(program.memories), : self.loop.flits]
+        #: By memory and flit, how far the flit lies from the first one of its block.
+        self.within = program.within_blocks(self.number, memories, flits)
         # One word more, for what is read where nothing is.
         shape = (topology.nodes, int(depth.sum()) + 1)
         self.memory = np.zeros(shape, words.dtype)
@@ -168,7 +170,8 @@ class Machine:
         self.link = self.idle()
         # What is on links behind the registers of out-ports, the newest first.
         self.late = topology.cycles_of_arc - PASS
-        self.under_way: deque[Words] = deque()
+        longest = int(self.late.max(initial=0))
+        self.under_way = deque([self.idle() for _ in range(longest)], longest + 1)
         self.result, self.later, self.later_result = self.link, self.link, self.link
         # What is inside operators, the newest first.
         self.combining: deque[Words] = deque()
@@ -178,7 +181,7 @@ class Machine:
     def _addresses(self, *, received: bool) -> IntArray:
         """Where the words of the host lie among those of all memories; -1 for none."""
         memory, address = word_addresses(
-            self.program, received=received, mode=self.mode, length=self.length, root=self.root
+            self.program, received=received, form=self.number, length=self.length, root=self.root
         )
         return np.where(address >= 0, self.first[memory] + address, -1)
 
@@ -199,16 +202,18 @@ class Machine:
 
     def run(self) -> None:
         """Pass all edges of a run; cycle 0 is the first slot."""
+        arcs = self.late[self.upstream], *self.upstream
         for cycle in range(len(self.slots) + self.form.timing.drain):
-            arriving = self._at_the_end_of_links()[self.upstream]
+            self.under_way.appendleft(self.link)
+            arriving = np.stack(self.under_way)[arcs]
             sources = self._sources(arriving)
             result = None
             if self.loop.combining:
-                made = self._combine(arriving, self._chosen(cycle, Action.OPERAND, sources))
+                made = self._combine(arriving, self._chosen(cycle, self.combined, sources))
                 result = _later(self.combining, made, self.having.latency)
             if result is not None and self.having.made:
                 sources[:, self.having.first_made :][:, : result.shape[1]] = result
-            link = self._chosen(cycle, Action.SELECT, sources)
+            link = self._chosen(cycle, self.selecting, sources)
             read = self._read(cycle)
             self._store(cycle, sources)
             self.read, self.link = read, self._registered(Holder.LINK, cycle, link)
@@ -217,24 +222,21 @@ class Machine:
                 self.later_result = self._registered(Holder.LATER_RESULT, cycle, self.result)
                 self.result = self._registered(Holder.RESULT, cycle, result)
 
-    def _at_the_end_of_links(self) -> Words:
-        """The words that come out of the links behind all out-ports."""
-        longest = int(self.late.max(initial=0))
-        if not longest:
-            return self.link
-        line, now = self.under_way, self.link
-        line.appendleft(now)
-        while len(line) <= longest:
-            line.append(self.idle())
-        out: Words = now.copy()
-        for late in np.unique(self.late[self.late > 0]).tolist():
-            out[self.late == late] = line[late][self.late == late]
-        line.pop()
-        return out
+    def _acting(self, cycle: int, groups: Iterable[_Group]) -> Iterator[_Acting]:
+        """Yield the points that act in a cycle."""
+        for group in groups:
+            for late in group.late:
+                at = cycle - group.delay - late
+                if 0 <= at < len(self.slots):
+                    slot = self.slots[at]
+                    values = [each[slot.row][self.variant] for each in group.values]
+                    yield slot, late, group.numbers, values
 
-    def _at(self, slot: int) -> Slot | None:
-        """Return what a slot presents, or None where there is no such slot."""
-        return self.slots[slot] if 0 <= slot < len(self.slots) else None
+    def _address(self, slot: Slot, memory: IntArray, base: IntArray) -> IntArray:
+        """Return where memories are read or written among all words; -1 for nowhere."""
+        there = (base >= 0) & (memory >= 0) & (slot.block < self.loop.blocks[slot.row])
+        within = slot.block * self.loop.flits + self.within[memory, slot.flit]
+        return np.where(there, self.first[memory] + base + within, -1)
 
     def idle(self) -> Words:
         """What ports have that no word passes, shape (nodes, ports)."""
@@ -243,14 +245,6 @@ class Machine:
     def _registered(self, holder: Holder, cycle: int, words: Words) -> Words:
         """What registers of ports have after an edge."""
         return self.hold(holder, cycle, words, self.nodes[:, None], np.arange(words.shape[1]))
-
-    def _of_nodes(self, group: _Group, row: int) -> IntArray:
-        """The values of control points in a row, shape (nodes, points)."""
-        values = group.values[row]
-        if len(values) == 1:
-            return np.broadcast_to(values, (len(self.nodes), values.shape[1]))
-        chosen: IntArray = values[self.variant]
-        return chosen
 
     def _sources(self, arriving: Words) -> Words:
         """Everything that an out-port or an operator can select."""
@@ -267,15 +261,12 @@ class Machine:
         words.append(_later(self.injecting, injected, self.having.injection_delay))
         return np.concatenate([*words, self.memory[:, -1:]], axis=1)
 
-    def _chosen(self, cycle: int, action: Action, sources: Words) -> Words:
-        """What each out-port, or operator, selects in a cycle."""
+    def _chosen(self, cycle: int, groups: list[_Group], sources: Words) -> Words:
+        """Return the words that out-ports, or operators, select in a cycle."""
         chosen = self.idle()
-        for group in self.fields[action]:
-            at = self._at(cycle - group.delay)
-            if at is not None:
-                source = self._of_nodes(group, at.row)
-                word = np.take_along_axis(sources, np.maximum(source, 0), axis=1)
-                chosen[:, group.numbers] = np.where(source >= 0, word, chosen[:, group.numbers])
+        for _, _, numbers, (source,) in self._acting(cycle, groups):
+            word = np.take_along_axis(sources, np.maximum(source, 0), axis=1)
+            chosen[:, numbers] = np.where(source >= 0, word, chosen[:, numbers])
         return chosen
 
     def _combine(self, a: Words, b: Words) -> Words:
@@ -290,46 +281,21 @@ class Machine:
     def _read(self, cycle: int) -> Words:
         """The words that memories give after the next edge."""
         words: Words = self.read.copy()
-        bases, memories = self.fields[Action.READ], self.fields[Action.MEMORY]
-        for base_of, memory_of in zip(bases, memories, strict=True):
-            for lag in self.lags:
-                at = self._at(cycle - base_of.delay - lag)
-                if at is not None:
-                    self._read_late(words, cycle, at, lag, base_of, memory_of)
+        for slot, late, numbers, (base, memory, lag) in self._acting(cycle, self.reading):
+            address = self._address(slot, memory, base)
+            word = np.take_along_axis(self.memory, address, axis=1)
+            word = self.hold(Holder.READER, cycle, word, self.nodes[:, None], numbers)
+            words[:, numbers] = np.where(np.maximum(lag, 0) == late, word, words[:, numbers])
         return words
-
-    def _read_late(
-        self, words: Words, cycle: int, at: Slot, lag: int, base_of: _Group, memory_of: _Group
-    ) -> None:
-        """Read the words of those readers that read some cycles later in a row."""
-        base, memory = self._of_nodes(base_of, at.row), self._of_nodes(memory_of, at.row)
-        there = (base >= 0) & (memory >= 0) & (at.block < self.loop.blocks[at.row])
-        number = np.maximum(memory, 0)
-        within = at.block * self.loop.flits + at.flit * self.pitch[number]
-        address = np.where(there, self.first[number] + base + within, -1)
-        word = np.take_along_axis(self.memory, address, axis=1)
-        word = self.hold(Holder.READER, cycle, word, self.nodes[:, None], base_of.numbers)
-        if len(self.lags) > 1:
-            (lag_of,) = self.fields[Action.LAG]
-            word = np.where(self._of_nodes(lag_of, at.row) == lag, word, words[:, base_of.numbers])
-        words[:, base_of.numbers] = word
 
     def _store(self, cycle: int, sources: Words) -> None:
         """Store what has arrived."""
-        groups = (self.fields[action] for action in (Action.WRITE, Action.SOURCE, Action.TAP))
-        for base_of, source_of, tap_of in zip(*groups, strict=True):
-            for tap in np.unique(tap_of.values[base_of.values >= 0]).tolist():
-                at = self._at(cycle - base_of.delay - tap)
-                if at is None or at.block >= self.loop.blocks[at.row]:
-                    continue
-                base, taps = self._of_nodes(base_of, at.row), self._of_nodes(tap_of, at.row)
-                node, point = np.nonzero((base >= 0) & (taps == tap))
-                memory = base_of.numbers[point]
-                source = self._of_nodes(source_of, at.row)[node, point]
-                within = at.block * self.loop.flits + at.flit * self.pitch[memory]
-                address = self.first[memory] + base[node, point] + within
-                word = self.hold(Holder.MEMORY, cycle, sources[node, source], node, memory)
-                self.memory[node, address] = word
+        for slot, late, numbers, (base, source, tap) in self._acting(cycle, self.storing):
+            address = self._address(slot, numbers, np.where(tap == late, base, IDLE))
+            node, point = np.nonzero(address >= 0)
+            memory, word = numbers[point], sources[node, source[node, point]]
+            word = self.hold(Holder.MEMORY, cycle, word, node, memory)
+            self.memory[node, address[node, point]] = word
 
 
 def _later(line: deque[Words], words: Words, cycles: int) -> Words:

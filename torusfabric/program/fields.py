@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,7 +20,8 @@ import numpy as np
 from ..topology import IntArray
 
 __all__ = ["ACTIONS", "IDLE", "NEUTRAL", "Action", "Duty", "Field", "Holder", "Loop", "Memory",
-           "Order", "Point", "Source", "Sources", "Stage", "memories_of",
+           "Order", "Point", "Source", "Sources", "Stage", "first_own",
+           "memories_of",
            "number_equal"]  # fmt: skip
 
 
@@ -301,6 +302,11 @@ def memories_of(ports: Iterable[int], own: int) -> tuple[Memory, ...]:
     return (*(Memory((port,)) for port in ports), *(Memory((), own=True) for _ in range(own)))
 
 
+def first_own(memories: Sequence[Memory]) -> int:
+    """Return the number of the first memory that the host writes; those of others come before."""
+    return sum(not memory.own for memory in memories)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Loop:
     """The rows of a run, and in which order they are stepped through.
@@ -321,8 +327,9 @@ class Loop:
         At most one for each control point.
     departure : ndarray of int, shape (steps of the schedule, ports)
         The row in which a sender reads what it sends by a port.
-    departure_skew : tuple of int
-        By how many cycles it reads later by each port.
+    departure_skew : ndarray of int, shape (nodes, ports)
+        Cycles by which what a node sends by a port leaves later than what is read in slot 0 of the
+        row. Where words of one row pass on as they come, these are those since the first read.
     least : int
         The least cycles of a row in a loop by rows.
     padded : bool
@@ -333,9 +340,6 @@ class Loop:
     pitch : tuple of int
         Of each memory, from the address of a flit of a block to that of the next; 1 in those that
         are not listed.
-    streams : ndarray of int, shape (nodes, ports), or None
-        Where words of one row pass on as they come, whatever the step of the schedule: by how many
-        cycles they leave later than from where they are read first.
     """
 
     order: Order
@@ -345,12 +349,11 @@ class Loop:
     sources: Sources
     fields: tuple[Field, ...] = ()
     departure: IntArray
-    departure_skew: tuple[int, ...] = ()
+    departure_skew: IntArray = field(default_factory=lambda: np.zeros(1, int))
     least: int = 1
     padded: bool = False
     rests: bool = False
     pitch: tuple[int, ...] = ()
-    streams: IntArray | None = None
 
     @cached_property
     def _by_point(self) -> dict[Point, Field]:

@@ -13,7 +13,7 @@ from .address_map import Located
 if TYPE_CHECKING:
     from .program import Program
 
-__all__ = ["asked_addresses", "form_addresses", "word_addresses"]
+__all__ = ["asked_addresses", "word_addresses"]
 
 
 def asked_addresses(
@@ -55,18 +55,18 @@ def asked_addresses(
     chosen = slice(None) if nodes is None else np.asarray(nodes)
     memory, base = mapped.locate(groups.position[chosen, None], of_part, chunk)
     there = (base >= 0) & (groups.group[chosen, None] >= 0)
-    pitch = np.array([merged.loop.pitch_of(k) for k in range(len(program.memories))])
-    return memory, np.where(there, base + pitch[memory] * flit, -1)
+    return memory, np.where(there, base + program.within_blocks(form, memory, flit), -1)
 
 
 def word_addresses(
     program: Program,
     *,
     received: bool,
-    mode: int | None = None,
+    form: int | None = None,
     length: int | None = None,
     root: int | None = None,
     nodes: ArrayLike | None = None,
+    words: IntArray | None = None,
 ) -> Located:
     """Memory and address of every word that nodes send, or receive, in the order of the host.
 
@@ -74,14 +74,14 @@ def word_addresses(
     ----------
     received : bool
         Whether of what nodes receive rather than send.
-    mode : int, optional
-        Which of several collectives (default 0).
+    form : int, optional
+        The number of the form; by default that of such a run in mode 0.
     length : int, optional
         Flits of a message, for a program of any length; by default as many as there may be.
     root : int, optional
         For a program of any root, the root: a position in each group (default 0).
-    nodes : array of int, optional
-        Of these nodes; by default of all.
+    nodes, words : array of int, optional
+        As of `asked_addresses`. With words the length may be any.
 
     Returns
     -------
@@ -102,31 +102,20 @@ def word_addresses(
     >>> memory.tolist(), address.tolist()
     ([[2, 2, 0, 0, 1, 1]], [[0, 1, 0, 1, 0, 1]])
     """
-    number, flits = program.form_of(mode, length, root), program.length_of(length)
-    return form_addresses(program, number, flits, root or 0, received=received, nodes=nodes)
-
-
-def form_addresses(
-    program: Program,
-    number: int,
-    length: int,
-    root: int,
-    *,
-    received: bool,
-    nodes: ArrayLike | None = None,
-    words: IntArray | None = None,
-) -> Located:
-    """Memory and address of words in a form; parameters as of `asked_addresses`."""
-    form = program.forms[number]
+    if form is None:
+        form = program.form_of(None, length, root)
+    if length is None or words is None:
+        length = program.length_of(length)
+    root, merged = root or 0, program.forms[form]
     memory, address = asked_addresses(
-        program, number, length, root, received=received, nodes=nodes, words=words
+        program, form, length, root, received=received, nodes=nodes, words=words
     )
-    if received and form.any_root:
+    if received and merged.any_root:
         chosen = slice(None) if nodes is None else np.asarray(nodes)
-        collective, is_root = form.schedule.collective, form.groups.position[chosen, None] == root
+        collective, position = merged.schedule.collective, merged.groups.position[chosen, None]
         if collective.to_root:
-            address = np.where(is_root, address, -1)
+            address = np.where(position == root, address, -1)
         elif collective.to_all:
             # The root of a broadcast shows what it sends.
-            address = np.where(is_root, address - form.upper_half, address)
+            address = np.where(position == root, address - merged.upper_half, address)
     return memory, address

@@ -70,14 +70,12 @@ def lift(program: Program, schedule: Lifted) -> Program:
     numbers = loop.sources.numbers_in(sources, ports=groups.ports, injections=injections)
     port_of = dict(enumerate(groups.ports.tolist()))
     points = {Holder.ROUTER: port_of, Holder.COMBINER: port_of}
-    skew = loop.departure_skew
     loop = replace(
         loop,
-        streams=None if loop.streams is None else embedded(loop.streams)[groups.position],
         sources=sources,
         fields=tuple(field.renumbered(numbers, points) for field in fields),
         departure=embedded(loop.departure),
-        departure_skew=tuple(embedded(np.array(skew)).tolist()) if skew else (),
+        departure_skew=embedded(loop.departure_skew)[groups.position],
     )
     return replace(
         program,

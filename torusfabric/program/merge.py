@@ -32,6 +32,7 @@ from .fields import (
     Memory,
     Point,
     Sources,
+    first_own,
     number_equal,
 )
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from .program import Program
 
-__all__ = ["merge", "mode_alone"]
+__all__ = ["merge"]
 
 #: What it is worth to share an input of an out-port, or a memory; and what each reader costs that
 #: only one of two injection ports has, a choice between words of different memories, and an
@@ -122,24 +123,6 @@ def merge(programs: Sequence[Program]) -> Program:
         offset_variant_of=of_offsets,
         parts=tuple(programs),
     )
-
-
-def mode_alone(program: Program, mode: int) -> Program:
-    """What a mode would be alone, with all its forms.
-
-    Examples
-    --------
-    >>> import torusfabric as tf
-    >>> broadcasts = [tf.plan("9", "broadcast", trees=trees) for trees in (1, 2)]
-    >>> program = tf.compile([tf.plan("9", "allgather"), broadcasts], max_flits=64)
-    >>> [len(mode_alone(program, mode).forms) for mode in (0, 1)]
-    [1, 2]
-    """
-    chosen = program.modes[mode]
-    parts = [program.part(chosen.first + number) for number in range(len(chosen.forms))]
-    if len(parts) == 1:
-        return parts[0]
-    return replace(merge(parts), served=(chosen.ranges,))
 
 
 def _renamed(
@@ -235,7 +218,7 @@ def _join_memories(
         for number, memory in enumerate(program.memories):
             kind: Hashable = memory.ports
             if memory.own:
-                kind = layout, number - _first_own(program)
+                kind = layout, number - first_own(program.memories)
             key = memory.own, kind
             used[key] = used.get(key, -1) + 1
             at = known.setdefault((key, used[key]), len(joint))
@@ -249,16 +232,11 @@ def _join_memories(
     return joint, all_numbers, all_layouts
 
 
-def _first_own(program: Program) -> int:
-    """The first memory that the host writes."""
-    return next(number for number, memory in enumerate(program.memories) if memory.own)
-
-
 def send_layout(program: Program) -> Hashable:
     """Where the host's words lie that a node sends; equal where all lie at the same addresses."""
     mapped, layout = program.form.send_map, program.layout
     facts = program.schedule.chunks, layout.part_chunks, layout.send_parts, layout.in_shares
-    tables = [mapped.memory - _first_own(program), mapped.base]
+    tables = [mapped.memory - first_own(program.memories), mapped.base]
     tables += [table for each in mapped.coordinates for table in (each.at, each.of)]
     groups = tuple(program.groups.ports) if mapped.coordinates else ()
     return facts, groups, *((table.shape, table.tobytes()) for table in tables)

@@ -9,6 +9,7 @@ from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import InputError
+from ..schedule import Masked
 from ..toolchain.values import natural
 from .fields import Loop
 from .timing import MODE_SETUP, RUN_SETUP, CyclePiece, Timing
@@ -130,8 +131,6 @@ class Form:
         where nothing is combined.
     any_root : bool
         Whether the root is chosen at the start of a run.
-    by_offset : bool
-        Whether what a node does then depends on its offset from the root; data are by it.
     send_map, receive_map : AddressMap
         Where a node keeps what it sends, and what it has received. With any root, the part of what
         a node receives of the root is the root (see `part_is_root`).
@@ -155,7 +154,6 @@ class Form:
     schedule: Schedule
     operators: tuple[Operator, ...] = ()
     any_root: bool = False
-    by_offset: bool = False
     loop: Loop
     send_map: AddressMap
     receive_map: AddressMap
@@ -221,6 +219,11 @@ class Form:
         return self.schedule.blocks.groups
 
     @property
+    def by_offset(self) -> bool:
+        """True if the actions of a node depend on its offset from the root; data are by it."""
+        return self.any_root and not isinstance(self.schedule, Masked)
+
+    @property
     def part_is_root(self) -> bool:
         """Whether where a node keeps what it has received depends on which node is the root."""
         collective = self.schedule.collective
@@ -235,23 +238,6 @@ class Form:
         collective = self.schedule.collective
         halves = self.by_offset and collective.single_origin and collective.to_all
         return int(self.receive_map.base.max()) if halves else 0
-
-    def operator_of(self, operation: int | None = None) -> Operator | None:
-        """The operator that a run chooses by its number, or None where nothing is combined.
-
-        Raises
-        ------
-        InputError
-            If there is no such operator.
-        """
-        if not self.operators and operation is None:
-            return None
-        count = len(self.operators)
-        operation = 0 if operation is None else natural("Operation", operation)
-        if operation >= count:
-            wanted = f"from 0 to {count - 1}" if count else "left out where nothing is combined"
-            raise InputError(f"Operation must be {wanted}, not {operation}")
-        return self.operators[operation]
 
 
 class Range(NamedTuple):
@@ -394,8 +380,21 @@ class Mode:
         return self.longest.groups
 
     def operator_of(self, operation: int | None = None) -> Operator | None:
-        """The operator that a run chooses by its number; see `Form.operator_of`."""
-        return self.longest.operator_of(operation)
+        """The operator that a run chooses by its number, or None where nothing is combined.
+
+        Raises
+        ------
+        InputError
+            If there is no such operator.
+        """
+        if not self.operators and operation is None:
+            return None
+        count = len(self.operators)
+        operation = 0 if operation is None else natural("Operation", operation)
+        if operation >= count:
+            wanted = f"from 0 to {count - 1}" if count else "left out where nothing is combined"
+            raise InputError(f"Operation must be {wanted}, not {operation}")
+        return self.operators[operation]
 
 
 def _between(form: Form, first: int, end: int, factor: int) -> Iterator[CyclePiece]:

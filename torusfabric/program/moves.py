@@ -231,7 +231,11 @@ def program_of(request: Request, moves: Moves) -> Program:
     form = Form(
         schedule=schedule,
         operators=request.operators,
-        loop=replace(loop, fields=tuple(fields)),
+        loop=replace(
+            loop,
+            fields=tuple(fields),
+            departure_skew=np.broadcast_to(loop.departure_skew, request.topology.neighbours.shape),
+        ),
         send_map=send_map,
         receive_map=moves.receive_map,
         write_delay=write_delay,
@@ -239,7 +243,6 @@ def program_of(request: Request, moves: Moves) -> Program:
         any_length=any_length,
         beat=request.beat,
         any_root=request.any_root,
-        by_offset=request.any_root,
         known_by=moves.known_by,
     )
     return Program(

@@ -155,7 +155,7 @@ class TableTraffic:
 
     @cached_property
     def sources(self) -> dict[Use, Source]:
-        """Where consumers take words: a memory is known by who takes a word of it, and when."""
+        """Where consumers take words: the stage and, unless it is a memory, the in-port."""
         found: dict[Use, Source] = {}
         for use in self.uses:
             stage, port = use.word.stage, 0
@@ -166,7 +166,7 @@ class TableTraffic:
                     stage = Stage.INJECTION
                 elif age:
                     stage = LATER[stage]
-            found[use] = (stage, use) if stage is Stage.INJECTION else (stage, port)
+            found[use] = stage, port
         return found
 
     @cached_property
@@ -205,38 +205,30 @@ def plan_node(
     """
     transfers, timing, block = traffic.transfers, traffic.timing, request.block
     table, topology, least = transfers.table, transfers.table.topology, least or timing.period
-    adds = any(use.consumer.adds for use in traffic.uses)
     memory_of = {use: number for number, memory in enumerate(memories) for use in memory.uses}
-    named: dict[Source, int] = {}
-    later: dict[Stage, set[int]] = {Stage.LATER: set(), Stage.LATER_RESULT: set()}
-    for stage, at in traffic.sources.values():
-        if stage is Stage.INJECTION:
-            named[stage, at] = memory_of[at]
-        elif stage in later:
-            later[stage].add(at)
+    used: dict[Stage, set[int]] = defaultdict(set)
+    for use, (stage, port) in traffic.sources.items():
+        used[stage].add(memory_of[use] if stage is Stage.INJECTION else port)
     # Each memory that is read has an injection port.
-    readers = sorted(set(named.values()))
+    readers = sorted(used[Stage.INJECTION])
     sources = Sources(
         transfers.ports,
-        tuple(sorted(later[Stage.LATER])),
-        results=adds,
-        delayed_results=tuple(sorted(later[Stage.LATER_RESULT])),
+        tuple(sorted(used[Stage.LATER])),
+        results=transfers.sums,
+        delayed_results=tuple(sorted(used[Stage.LATER_RESULT])),
         injections=tuple((k,) for k in range(len(readers))),
         latency=transfers.combine - COMBINE,
     )
     numbers = {source: k for k, source in enumerate(sources.listed)}
-    numbers |= {
-        source: sources.first_injection + readers.index(memory) for source, memory in named.items()
-    }
     settings = np.full((2, timing.rows, 1, transfers.ports), IDLE)
-    for use, source in traffic.sources.items():
+    for use, (stage, port) in traffic.sources.items():
         row, _ = timing.row_at(use.step, traffic.link(use.consumer))
-        settings[int(use.consumer.adds), row, 0, use.consumer.port] = numbers[source]
+        if stage is Stage.INJECTION:
+            port = readers.index(memory_of[use])
+        settings[int(use.consumer.adds), row, 0, use.consumer.port] = numbers[stage, port]
     departure = np.full(table.chunk.shape, IDLE)
-    for leaving in transfers.departures:
-        departure[leaving.step, leaving.port] = timing.row[leaving.step, leaving.port]
-    if not adds:
-        departure = np.where(departure < 0, np.arange(len(departure))[:, None], departure)
+    for at, row in timing.row.items():
+        departure[at] = row
     slots = [
         slots_of((word, traffic.written(word), memory.held[word])
                  for word in sorted(memory.held, key=traffic.written))
@@ -250,13 +242,13 @@ def plan_node(
                 write[timing.row_at(*word.of)[0], 0, number] = slot
         for row, word in memory.rows.items():
             read[row, 0, number] = slot_of[word]
-    skew = np.array(timing.skew) * adds
+    skew = np.array(timing.skew)
     near, links, stored = skew[topology.opposite], topology.cycles_of_port, memories[:received]
     ports = np.array([memory.port for memory in stored], int)
     result = np.array([memory.sums for memory in stored], bool)
     points = [
         Points({Action.SELECT: settings[0]}, skew),
-        *([Points({Action.OPERAND: settings[1]}, near + links)] if adds else []),
+        *([Points({Action.OPERAND: settings[1]}, near + links)] if transfers.sums else []),
         Points.of_readers(
             np.array(readers, int), read[..., readers], [memories[k].skew for k in readers]
         ),
@@ -282,7 +274,7 @@ def plan_node(
             least=least,
             sources=sources,
             departure=departure,
-            departure_skew=tuple(timing.skew) if adds else (),
+            departure_skew=skew,
         ),
         points=points,
         memories=memories_of(ports.tolist(), len(memories) - received),

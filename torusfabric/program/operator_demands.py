@@ -79,7 +79,7 @@ def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]
             replace(field, delay=field.delay + delay * (field.point.action not in READING))
             for field in loop.fields
         ),
-        departure_skew=tuple(skew + delay for skew in loop.departure_skew or (0,) * loop.ports),
+        departure_skew=loop.departure_skew + delay,
     )
     alpha = moving.alpha and moving.alpha + delay
     return replace(form, loop=loop, moving=replace(moving, alpha=alpha))

@@ -1,7 +1,8 @@
 """Blocks that never rest on their way: from in-port to out-port, in the cycle after they came.
 
 Rounds in which every message is such a block are passed flit by flit, with no pause: a block is
-read once, where it comes from, and stored once, where it is wanted.
+read once, where it comes from, and stored once, where it is wanted. Down trees all blocks pass in
+one round, whose circuits branch.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..schedule import Listed
-from .round_follower import Record, settings_of
+from .fields import IDLE, memories_of
+from .round_follower import Bursts, Receipts, Record, RoundPlan, settings_of
 
 if TYPE_CHECKING:
-    from ..schedule import Schedule
+    from ..schedule import Pattern, Schedule
     from ..topology import IntArray
-    from .round_follower import RoundPlan
 
-__all__ = ["passing_plan"]
+__all__ = ["passing_plan", "tree_plan"]
 
 
 def _arrived_by(schedule: Schedule) -> list[IntArray] | None:
@@ -108,3 +109,57 @@ def _follow(schedule: Schedule, came: list[IntArray]) -> RoundPlan:
                 record.receive(node, port, links, message)
         record.end_round(select, ends, messages)
     return record.plan()
+
+
+def tree_plan(pattern: Pattern) -> RoundPlan:
+    """Return the plan of a pattern whose words pass on down trees as they come.
+
+    The root has a memory and an injection port for each chunk; every node stores the first arrival
+    of a chunk.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> plan = tree_plan(tf.plan("5", "broadcast", trees=1))
+    >>> plan.skew.tolist()
+    [[0, 0], [1, 0], [0, 0], [0, 0], [0, 1]]
+    """
+    topology, chunks, root = pattern.topology, pattern.chunks, pattern.collective.root or 0
+    ports, numbers = topology.ports, np.arange(chunks)
+    select = np.full(pattern.feed.shape, IDLE, np.int16)
+    skew = np.zeros(pattern.feed.shape, int)
+    located = np.full((2, topology.nodes, chunks), IDLE)
+    located[:, root] = ports + numbers, 0 * numbers
+    receipts = [np.zeros((4, 0), int)]
+    node: IntArray
+    entry: IntArray
+    cycles: IntArray
+    node, port = np.nonzero(pattern.inject >= 0)
+    chunk = pattern.inject[node, port]
+    entry, cycles = ports + chunk, np.zeros_like(node)
+    for _ in range(pattern.steps):
+        select[node, port], skew[node, port] = entry, cycles
+        cycles = cycles + topology.cycles_of_arc[node, port]
+        node, entry = topology.neighbours[node, port], topology.opposite[port]
+        new = np.flatnonzero(located[0, node, chunk] < 0)
+        new = new[np.unique(np.stack([node, chunk])[:, new], axis=1, return_index=True)[1]]
+        located[:, node[new], chunk[new]] = entry[new], 0 * new
+        receipts.append(np.stack([node, chunk, entry, cycles])[:, new])
+        branch, port = np.nonzero(pattern.feed[node] == entry[:, None])
+        node, chunk, entry, cycles = (each[branch] for each in (node, chunk, entry, cycles))
+    node, chunk, entry, cycles = np.concatenate(receipts, axis=1)
+    depth = np.zeros((topology.nodes, ports + chunks), int)
+    depth[node, entry] = depth[root, ports:] = 1
+    zero, one = 0 * numbers, 0 * node + 1
+    return RoundPlan(
+        select=select[None],
+        links=np.array([cycles.max(initial=0)]),
+        blocks=np.ones(1, int),
+        bursts=Bursts(zero, zero + root, numbers, zero, zero, ports + numbers, zero, zero + 1),
+        receipts=Receipts(0 * node, node, entry, entry, cycles, 0 * node, one),
+        depth=depth,
+        memories=memories_of(range(ports), 0),
+        located=located,
+        skew=skew,
+        known_by="the in-port",
+    )

@@ -16,7 +16,6 @@ from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import natural, positive
 from ..topology import IntArray, faults_within
-from .execute import Run, carry_out
 from .fields import Memory
 from .mode import Form, Mode, Range, block_flits
 
@@ -228,6 +227,24 @@ class Program:
         """The memory layout of a node as the host addresses it."""
         return self.schedule.layout
 
+    def within_blocks(self, number: int, memory: IntArray, flit: IntArray) -> IntArray:
+        """Return how far flits lie from the first ones of their blocks in memories, elementwise.
+
+        Where blocks of a message take turns in what a node sends, they do so by beats.
+
+        Parameters
+        ----------
+        number : int
+            The number of the form.
+        """
+        form = self.forms[number]
+        pitch: IntArray = np.array([form.loop.pitch_of(k) for k in range(len(self.memories))])
+        if form.beat == 1 or pitch.max() == 1:
+            return flit * pitch[memory]
+        own = np.array([each.own for each in self.memories])
+        within = flit % np.where(own, form.beat, 1)[memory]
+        return (flit - within) * pitch[memory] + within
+
     @property
     def send_words(self) -> int:
         """Words that a node sends, as the host writes them."""
@@ -372,6 +389,8 @@ class Program:
         >>> program.execute(np.arange(9)[:, None])[4]
         array([0, 1, 2, 3, 4, 5, 6, 7, 8])
         """
+        from .execute import Machine, Run  # which hardware does without
+
         number, words = self.mode_number(mode), np.asarray(words)
         chosen = self.modes[number]
         run = Run(self.length_of(length), self.root_of(number, root), chosen.operator_of(operation))
@@ -384,7 +403,9 @@ class Program:
         if self.operators and words.dtype.kind == "i" and width <= 64:
             # As operators take them: without a sign, and no wider than they may be.
             sent = words.astype(np.uint64) & np.uint64((1 << width) - 1)
-        return carry_out(self, number, sent, run, width).astype(words.dtype, copy=False)
+        machine = Machine(self, number, sent, run, width)
+        machine.run()
+        return machine.received().astype(words.dtype, copy=False)
 
     def _require_words(self, words: np.ndarray, count: int) -> None:
         """Refuse what nodes send if it is not an integer for each word of each node."""
@@ -449,19 +470,13 @@ class Program:
     def digest(self) -> str:
         """A name for the content: hexadecimal SHA-256 over everything that hardware is made of."""
         digest = hashlib.sha256()
-        _update(digest, (self.topology.to_entry(), self.flits, self.any_length))
+        _update(digest, (self.topology.to_entry(), self.flits, self.any_length, self.barrier))
         _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
-        if self.barrier:
-            _update(digest, ("barrier",))
-        if self.served:
-            _update(digest, ("served", *self.served))
-        if self.roots:
-            _update(digest, ("roots", *self.roots))
+        _update(digest, (self.served, self.roots))
         for form in self.forms:
-            _update(digest, (form.any_root, form.by_offset, form.write_delay, form.loop))
-            _update(digest, (tuple(map(str, form.operators)), form.schedule.collective.to_json()))
-            if form.beat > 1:
-                _update(digest, ("beat", form.beat))
+            facts = (form.any_root, form.by_offset, form.beat, form.write_delay, form.loop)
+            _update(digest, (*facts, tuple(map(str, form.operators))))
+            _update(digest, form.schedule.collective.to_json())
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
+from ..schedule import Pattern
 from .address_map import AddressMap
 from .any_root import bank_sent_blocks, give_chunks_memories
-from .fields import IDLE, NEUTRAL, Action, Loop, Order, Sources, memories_of
+from .fields import IDLE, NEUTRAL, Action, Loop, Order, Sources, first_own, memories_of
 from .mode import CycleCost
 from .moves import Moves, Points, Request, join_nodes, slot_words
-from .passing import passing_plan
+from .passing import passing_plan, tree_plan
 from .round_follower import RoundPlan, follow_blocks
 from .sum_follower import follow_sums
 from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause
@@ -60,6 +61,9 @@ def round_moves(request: Request) -> Moves:
     alpha rounds + delta hops + tau flits + constant = 1 * 2 + 1 * 2 + 1 * 2 + 3 = 9 cycles
     """
     schedule, sums = request.schedule, bool(request.operators)
+    if isinstance(schedule, Pattern) and schedule.streams:
+        plan = tree_plan(schedule)
+        return _moves(request, give_chunks_memories(plan) if request.in_halves else plan)
     nodes = schedule.topology.nodes
     held = nodes * (schedule.blocks.per_origin if sums else schedule.blocks.count)
     if schedule.blocks.collective.personal and not sums:
@@ -97,17 +101,16 @@ def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
         the next, and need no pause: what leaves a node in a row came in the one before.
     """
     topology, layout, block = request.topology, request.schedule.layout, request.block
-    own, collective = len(plan.memories), request.schedule.collective
-    by_chunk = request.in_halves
-    if by_chunk:
-        send_map = AddressMap.chunk_by_chunk(0, layout.part_chunks)
-    elif request.any_root and collective.personal:
+    parts, chunks, own = layout.send_parts, layout.part_chunks, first_own(plan.memories)
+    if request.any_root and request.schedule.collective.personal:
         # A node keeps what it sends as node 0 does, by the offsets of destinations from it.
         plan, memory, slot = bank_sent_blocks(plan)
-        memory, base = (x.reshape(1, -1, layout.part_chunks) for x in (memory, slot * block))
+        memory, base = (x.reshape(1, -1, chunks) for x in (memory, slot * block))
         send_map = AddressMap.by_offset(memory, base, topology, ahead=True)
+    elif own < plan.depth.shape[1] - 1:
+        send_map = AddressMap.chunk_by_chunk(own, chunks)
     else:
-        send_map = AddressMap.in_sequence(own, layout.send_parts, layout.part_chunks, block)
+        send_map = AddressMap.in_sequence(own, parts, chunks, block)
     round_of, begin, end = _cut(plan)
     ends = np.append(np.diff(round_of) > 0, True)
     injections, reads = _reads(plan, round_of, begin)
@@ -125,6 +128,7 @@ def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
         ),
         plan.depth,
     )
+    steps = max(request.schedule.round_count, len(plan.links))
     departure = np.searchsorted(round_of, np.arange(len(plan.links)))
     loop = Loop(
         order=Order.FLIT if passes else Order.ROW,
@@ -133,7 +137,8 @@ def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
         pause=np.where(ends & (not plan.rests), round_pause(plan.links)[round_of], 0),
         blocks=end - begin,
         sources=Sources(topology.ports, injections=injections),
-        departure=np.broadcast_to(departure[:, None], (len(departure), topology.ports)),
+        departure=np.broadcast_to(departure[:, None], (steps, topology.ports)),
+        departure_skew=np.asarray(plan.skew),
         least=_least(plan, round_of, begin) if plan.rests else 1,
         rests=plan.rests,
     )
@@ -149,7 +154,7 @@ def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
         variant_of=variant_of,
         send_map=send_map,
         receive_map=_receive_map(request, plan, variant_of),
-        known_by="the root" if by_chunk else "round and address",
+        known_by=plan.known_by,
         cost=None if passes else _cost(plan, request),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,18 +18,13 @@ if TYPE_CHECKING:
 __all__ = [
     "CYCLES_ALIKE",
     "MOST_ALIKE",
-    "ONE_FORM",
-    "SEVERAL_FORMS",
     "SLACK",
-    "Exchange",
     "compared_lengths",
     "cover",
     "cycles_at",
-    "length_weights",
     "ranges_of",
     "spared",
     "worth_having",
-    "worth_their_luts",
 ]
 
 #: Up to so many flits all lengths are compared; beyond, each is so much longer than the one before.
@@ -118,83 +113,6 @@ def worth_having(cycles: Sequence[IntArray], luts: Sequence[int]) -> list[int]:
     chosen = np.where(alike, np.array(luts)[:, None], np.inf).argmin(axis=0)
     taken = table[chosen, np.arange(table.shape[1])]
     return list(dict.fromkeys(form for _, form in cover(table <= taken + SLACK, luts)))
-
-
-class Exchange(NamedTuple):
-    """How many look-up tables cycles are worth.
-
-    Parameters
-    ----------
-    rate : float
-        Percent of look-up tables of a node that one percent of the cycles is worth.
-    beside : int
-        Look-up tables of a node besides those of the forms, which count to the whole.
-    """
-
-    rate: float
-    beside: int = 0
-
-    def price(self, cycles: float, luts: int) -> float:
-        """Return what is to be as little as possible, for relative cycles and look-up tables."""
-        return self.rate * float(np.log(cycles)) + float(np.log(self.beside + luts))
-
-
-#: Among forms of which only one is built, and to build several.
-ONE_FORM, SEVERAL_FORMS = Exchange(1, beside=1000), Exchange(20)
-
-
-def length_weights(lengths: IntArray, most: int) -> np.ndarray:
-    """Return the share of all lengths up to the most that each compared length stands for.
-
-    Examples
-    --------
-    >>> length_weights(np.array([1, 2, 3]), 4).tolist()
-    [0.25, 0.25, 0.5]
-    """
-    return np.diff(np.append(lengths, most + 1)) / most
-
-
-def worth_their_luts(
-    mean_cycles: Callable[[Sequence[int]], float],
-    luts: Callable[[Sequence[int]], int],
-    count: int,
-    exchange: Exchange = SEVERAL_FORMS,
-    *,
-    most: int | None = None,
-) -> list[int]:
-    """Choose forms: the best one alone, then each that saves more cycles than it costs in tables.
-
-    Parameters
-    ----------
-    mean_cycles : function of (forms) -> float
-        Cycles with these forms relative to the fewest, the mean over all lengths.
-    luts : function of (forms) -> int
-        Look-up tables of a node with these forms.
-    count : int
-        Number of forms to choose from.
-    most : int, optional
-        The most forms to choose.
-
-    Examples
-    --------
-    The second form halves the cycles for twice the tables; the third saves a percent for as much
-    as both together, and is left out.
-
-    >>> cycles = {(0,): 2.0, (1,): 3.0, (2,): 4.0, (0, 1): 1.01, (0, 2): 1.9, (0, 1, 2): 1.0}
-    >>> tables = [100, 100, 200]
-    >>> worth_their_luts(
-    ...     lambda forms: cycles[tuple(forms)], lambda forms: sum(tables[k] for k in forms), 3
-    ... )
-    [0, 1]
-    """
-    chosen, least = list[int](), float("inf")
-    while len(chosen) < (most or count):
-        rest = [sorted({*chosen, form}) for form in range(count) if form not in chosen]
-        prices = [exchange.price(mean_cycles(forms), luts(forms)) for forms in rest]
-        if not rest or min(prices) >= least:
-            break
-        chosen, least = rest[int(np.argmin(prices))], min(prices)
-    return chosen
 
 
 def spared(versions: Sequence[Sequence[int]], cycles: Sequence[IntArray]) -> set[int]:

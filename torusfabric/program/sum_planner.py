@@ -76,7 +76,7 @@ def plan_sums(request: Request) -> Moves:
         loop = moves.loop
         if loop.order is Order.FLIT:
             return loop.slots(request.block) + latency
-        late = max(loop.departure_skew) + COMBINE + latency - int(loop.pause[0])
+        late = int(loop.departure_skew.max()) + COMBINE + latency - int(loop.pause[0])
         # Rows by the cycle include those of a link.
         return loop.rows * loop.least + max(late, 0) + max(transfers.longer)
 

@@ -185,9 +185,9 @@ def _sent(traffic: TableTraffic) -> list[SharedMemory]:
         for step, _ in departures:
             leaving[step].add(block)
     number = dict.fromkeys(blocks, 0)
-    if all(len(together) == 1 for together in leaving.values()):
-        pass
-    elif all(len({port for _, port in departures}) == 1 for departures in sent.values()):
+    at_once = any(len(together) > 1 for together in leaving.values())
+    by_port = all(len({port for _, port in departures}) == 1 for departures in sent.values())
+    if at_once and by_port:
         ports = sorted({departures[0][1] for departures in sent.values()})
         number |= {block: ports.index(departures[0][1]) for block, departures in sent.items()}
     else:

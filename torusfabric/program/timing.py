@@ -153,11 +153,6 @@ class Timing:
         return max(self.write_delay - EARLY_START - self.run_setup, 0)
 
     @property
-    def spare(self) -> int:
-        """Cycles from the write of what the host wrote last, just before, to the first read."""
-        return self.hold + self.run_setup + EARLY_START - self.write_delay
-
-    @property
     def cycles(self) -> int:
         """Clock edges from the begin of a run to done."""
         return self.run_setup + self.loop.slots(self.flits) + self.drain
@@ -255,16 +250,11 @@ class Timing:
         cycles : int
             Of all links on the way.
         node : int
-            The sender, which matters where a loop streams.
+            The sender.
         """
-        loop = self.loop
-        if loop.streams is not None:
-            slot = int(loop.streams[node, port])
-        else:
-            first = int(starts(loop.duration(self.flits))[loop.departure[step, port]])
-            skew = loop.departure_skew[port] if loop.departure_skew else 0
-            slot = first + skew
-        return self.run_setup + slot + SETTING + cycles
+        row = self.loop.departure[step, port]
+        slot = starts(self.loop.duration(self.flits))[row] + self.loop.departure_skew[node, port]
+        return self.run_setup + int(slot) + SETTING + cycles
 
 
 def starts(duration: IntArray) -> IntArray:

@@ -108,18 +108,20 @@ def _steps(
     whole = Whole(fabric, text)
     yield steps.known(of_words(fabric, text))
     if fabric.tables:
-        yield steps.known(fabric.tables.proofs.same_claim(written, design))
+        yield from map(steps.known, fabric.tables.proofs.claims(written, design, text))
     yield from map(steps.known, fabric.interface.claims(fabric, text))
     yield from map(steps.known, of_modules(fabric, text))
-    yield from steps.solved([*_by_induction(fabric, design)])
+    yield from steps.solved([*_by_induction(fabric, design, written)])
     yield steps.known(whole_runs(whole, progress))
 
 
-def _by_induction(fabric: Fabric, design: Design) -> Iterator[Harness]:
+def _by_induction(fabric: Fabric, design: Design, written: Fabric) -> Iterator[Harness]:
     """What is proved by the solver."""
     yield from operator_harnesses(fabric, design)
     yield from link_harnesses(fabric, design)
     yield from fabric.interface.harnesses(fabric, design)
+    if fabric.tables:
+        yield from fabric.tables.proofs.harnesses(written)
 
 
 def _assumptions(fabric: Fabric) -> Iterator[str]:

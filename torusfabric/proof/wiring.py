@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..rtl.netlist import Role
+from ..rtl.netlist import Fixed, Part, Role
 from .gate_program import GateProgram
 from .gates import WORDS_IN, Bit, GateModule, GateText
 from .report import refuted
@@ -18,7 +18,8 @@ from .units import registers_of_links
 if TYPE_CHECKING:
     from ..rtl import Fabric
 
-__all__ = ["Wires", "check_arrivals", "check_words", "compared", "control_tree"]
+__all__ = ["Wires", "check_arrivals", "check_words", "compared", "control_tree",
+           "planned_wires"]  # fmt: skip
 
 #: Instances and ports, with what is wired to them and what should be.
 Wires: TypeAlias = Iterator[tuple[str, str, list[Bit | None], list[Bit]]]
@@ -143,6 +144,23 @@ def _named(text: GateText, bit: Bit | None) -> str:
         if bit in bits:
             return f"{name}[{bits.index(bit)}]"
     return "nothing" if bit is None else f"the constant {bit}"
+
+
+def planned_wires(fabric: Fabric, text: GateText, *roles: Role) -> Wires:
+    """Yield the wires to all instances of some roles, constants too, and those of the netlist."""
+
+    def planned(parts: Sequence[Part | Fixed]) -> Iterator[Bit]:
+        for part in parts:
+            if isinstance(part, Fixed):
+                yield from (str(part.value >> k & 1) for k in range(part.width))
+            else:
+                yield from text.nets[part.net][part.start : part.start + part.width]
+
+    for role in roles:
+        for instance in fabric.netlist.having(role):
+            pins = text.instances[instance.name].pins
+            for port, parts in instance.inputs.items():
+                yield instance.name, port, [*pins[port]], [*planned(parts)]
 
 
 def control_tree(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:

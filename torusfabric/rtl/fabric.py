@@ -14,15 +14,14 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..errors import InputError
-from .assembly import Assembly
-from .core.direct_port import DirectPort
-from .core_address_map import core_address_map
+from .core.memory_port import MemoryPort
 from .front import Front
-from .inventory import Origins, tag_cost
 
 if TYPE_CHECKING:
     from ..contract.registers import RegisterMap
     from ..program import Program
+    from .assembly import Assembly
+    from .inventory import Origins
 
 __all__ = ["Fabric", "check_prefix"]
 
@@ -210,7 +209,7 @@ class Fabric(wiring.Component):
     @property
     def streaming(self) -> bool:
         """True if nodes have ports for what they send and receive, in place of memories."""
-        return isinstance(self.core.memory_port, DirectPort)
+        return not isinstance(self.core.memory_port, MemoryPort)
 
     @property
     def write_latency(self) -> int:
@@ -220,6 +219,8 @@ class Fabric(wiring.Component):
     @cached_property
     def origins(self) -> Origins:
         """How origins are known, and what that costs."""
+        from .inventory import Origins, tag_cost  # which reports alone need
+
         rom_bits = sum(finder.rom_bits() for finder in self._finders)
         known_by = dict.fromkeys(form.known_by for form in self.program.forms)
         # Forms that are loaded are not of common variants.
@@ -230,6 +231,8 @@ class Fabric(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Connect the ports to those of the assembly."""
         m = Module()
+        from .assembly import Assembly
+
         m.submodules.assembly = assembly = Assembly(self.netlist)
         for name, _ in self._levels(self.netlist.inputs):
             m.d.comb += getattr(assembly, name).eq(getattr(self, name))
@@ -240,4 +243,6 @@ class Fabric(wiring.Component):
 
     def address_map(self) -> dict[str, Any]:
         """Where each block arrives, or lies, in a core; see `torusfabric.rtl.core_address_map`."""
+        from .core_address_map import core_address_map
+
         return core_address_map(self.program)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ..program import Program
     from ..program.address_map import AddressMap, Located
 
-__all__ = ["AUTO", "FlitRows", "beat_fault", "by_beats", "chosen_beat", "locate_blocks",
-           "received_pitch", "too_wide"]  # fmt: skip
+__all__ = ["AUTO", "FlitRows", "beat_fault", "by_beats", "check_beat", "chosen_beat",
+           "locate_blocks", "received_pitch", "too_wide", "whole_beats"]  # fmt: skip
 
 #: The beat with which ports limit runs the least.
 AUTO = "auto"
@@ -210,16 +210,32 @@ def by_beats(program: Program, width: int, beat: int) -> Program:
     InputError
         If the beat is no power of two, or the program does not allow it.
     """
-    if beat < 1 or beat.bit_count() != 1:
-        raise InputError(f"Beat must be auto or a power of two, not {beat}")
-    reason = too_wide(program, width, beat)
-    if reason is not None:
-        raise InputError(f"Beat must be {reason}, not {beat}")
+    check_beat(program, width, beat)
     program = program.by_beats(beat)
     fault = beat_fault(program, beat)
     if fault is not None:
         raise InputError(fault)
     return program
+
+
+def check_beat(program: Program, width: int, beat: int) -> None:
+    """Refuse a beat that is no power of two, or too wide for messages or words of ports."""
+    if beat < 1 or beat.bit_count() != 1:
+        raise InputError(f"Beat must be auto or a power of two, not {beat}")
+    reason = too_wide(program, width, beat)
+    if reason is not None:
+        raise InputError(f"Beat must be {reason}, not {beat}")
+
+
+def whole_beats(flits: int, beat: int) -> int:
+    """Return the flits of the beats that so many flits take.
+
+    Examples
+    --------
+    >>> whole_beats(5, 4), whole_beats(8, 4)
+    (8, 8)
+    """
+    return -(-flits // beat) * beat
 
 
 def chosen_beat(program: Program, width: int, beat: int | str) -> tuple[int, Program]:

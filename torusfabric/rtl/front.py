@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..contract.interface import Interface
 from ..program.timing import WRITE
+from .run_choices import RunChoices
 
 if TYPE_CHECKING:
+    from ..contract.cut import Cut
     from ..toolchain.values import Choice
     from .core.core import Core
 
@@ -66,6 +69,10 @@ class Front(ABC):
         The bus that the front ends in.
     """
 
+    #: Nets, each with its bits, that parts of a fabric have to agree on at a start, besides the
+    #: choices of the run.
+    agreed: Mapping[str, int] = MappingProxyType({})
+
     top: str
     windows: Sequence[Any] = ()
     tables: Any = None
@@ -83,6 +90,27 @@ class Front(ABC):
     def write_latency(self) -> int:
         """Clock edges from a write at the host port to the memory, that of the memory included."""
         return WRITE + self.core.program.form.write_delay
+
+    @property
+    def choices(self) -> Mapping[str, int]:
+        """The inputs that are sampled with a start, each with its bits."""
+        return RunChoices.of(self.core.program).inputs
+
+    @property
+    def longest_run(self) -> int:
+        """Clock edges of the longest run that the fabric may be given."""
+        program = self.core.program
+        return max(program.cycles(mode=mode) for mode in range(len(program.modes)))
+
+    def part(self, cut: Cut, *, for_bus: bool, closed_by: str) -> Front:
+        """Return the front of some of the nodes.
+
+        Parameters
+        ----------
+        closed_by : str
+            Prefix of the nets `start` and `busy` that close the port to writes.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def add(self) -> Built:

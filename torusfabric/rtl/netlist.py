@@ -18,17 +18,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, repeat
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from amaranth.lib.wiring import In, Member, Out
 
-from ..contract.ports import Port
-from ..contract.registers import Register
-from ..topology import BoolArray, IntArray
 from .arrays import Array, Fixed, Instance, Part, Parts, Role, Roms, Slice, Source
 from .memories import address_width
 from .modules import Leaf
+
+if TYPE_CHECKING:
+    from ..contract.ports import Port
+    from ..contract.registers import Register
+    from ..topology import BoolArray, IntArray
 
 __all__ = [
     "ROM",

@@ -6,6 +6,7 @@ import enum
 from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
@@ -13,10 +14,12 @@ from amaranth.lib.wiring import In, Member, Out
 
 from ..program import Program
 from ..program.mode import Range
-from .lengths import Lengths
 from .memories import address_width, choose, look_up
 from .modules import Leaf
-from .operator_unit import OperatorUnit
+
+if TYPE_CHECKING:
+    from .lengths import Lengths
+    from .operator_unit import OperatorUnit
 
 __all__ = ["ERROR_BITS", "RunChoices", "RunError", "entry_members", "found_entry", "run_form"]
 
@@ -84,9 +87,14 @@ class RunChoices:
     def of(cls, program: Program) -> RunChoices:
         """Those that a program leaves."""
         modes = program.modes
-        unit = OperatorUnit(program.operators) if program.operators else None
-        lengths = None
+        unit = lengths = None
+        if program.operators:
+            from .operator_unit import OperatorUnit
+
+            unit = OperatorUnit(program.operators)
         if program.any_length:
+            from .lengths import Lengths
+
             lengths = Lengths(
                 program.flits,
                 tuple(form.schedule.chunks for form in program.forms),

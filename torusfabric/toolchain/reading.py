@@ -10,7 +10,6 @@ import json
 import os
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
@@ -187,21 +186,11 @@ def parse_json(raw: bytes) -> Any:
     --------
     >>> parse_json(b'{"a": [{"b": 1, "b": 2}]}')
     Traceback (most recent call last):
-    ValueError: a[0] has the key "b" twice
+    ValueError: an object has the key "b" twice
     """
-    twice: tuple[dict[str, Any], str] | None = None
-
-    def as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        # Of several the last one is named: no object around it loses it to such a key.
-        nonlocal twice
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            twice = found, Counter(name for name, _ in pairs).most_common(1)[0][0]
-        return found
-
     try:
         value = json.loads(
-            raw.decode("utf-8-sig"), object_pairs_hook=as_object, parse_constant=_no_number
+            raw.decode("utf-8-sig"), object_pairs_hook=_as_object, parse_constant=_no_number
         )
         if _HALF.search(raw):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -211,30 +200,21 @@ def parse_json(raw: bytes) -> Any:
         raise ValueError("half of a surrogate pair stands alone in a string") from None
     except ValueError as error:
         raise ValueError(str(error).splitlines()[0]) from None
-    if twice:
-        place = location_of(_path_to(twice[0], value)) or "the outermost object"
-        raise ValueError(f"{place} has the key {excerpt(twice[1])} twice")
     return value
+
+
+def _as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object that pairs of a key and a value make."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"an object has the key {excerpt(twice)} twice")
+    return found
 
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
-
-
-def _path_to(part: Any, value: Any) -> tuple[str | int, ...]:
-    """The keys that lead from a value to an object within it, or that is it."""
-    waiting: list[tuple[Any, tuple[str | int, ...]]] = [(value, ())]
-    while waiting:
-        here, path = waiting.pop()
-        if here is part:
-            return path
-        entries: Iterable[tuple[str | int, Any]] = ()
-        if isinstance(here, dict):
-            entries = here.items()
-        elif isinstance(here, list):
-            entries = enumerate(here)
-        waiting += [(entry, (*path, key)) for key, entry in entries]
-    raise AssertionError("an object is within the value it was read for")
 
 
 def excerpt(value: Any) -> str:

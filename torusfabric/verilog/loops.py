@@ -23,12 +23,14 @@ from .syntax import (
     range_of,
     wires,
 )
-from .turns import WIDEST, Turns
 
 __all__ = ["Loop", "Nets", "local_name"]
 
 #: Characters of an expression from which on it has a name if it is needed twice.
 LONG = 30
+
+#: The widest rows that are compared as numbers of 64 bits.
+WIDEST_TURNED = 62
 
 
 def local_name(pattern: str) -> str:
@@ -306,7 +308,9 @@ class Loop:
         stem, different = local_name(array.name), [*roms.contents]
         depth, width = len(different[0]), roms.width
         bits, turns = depth * width, None
-        if len(array) == self._size < 2 * len(different) and width <= WIDEST:
+        if len(array) == self._size < 2 * len(different) and width <= WIDEST_TURNED:
+            from .turns import Turns
+
             rows = np.array(different)[roms.which[np.argsort(array.index)]]
             turns = Turns.of(rows)
             different = (

@@ -12,24 +12,80 @@ from typing import Any
 import numpy as np
 
 from ..collective import NO_NODE, OPERATORS, SIGNED, Operator
-from ..contract.bench import Bench
+from ..contract.interface import Bench
+from ..contract.ports import Protocol, grouped_ports
 from ..program import CyclePiece, Mode
 from ..program.mode import Range
 from ..rtl.fabric import Fabric
+from ..rtl.netlist import Netlist
 from ..topology import Faulty, Topology
 from .design import MANIFEST, TEXT
-from .flows import Flow, flow_files
-from .ports import port_facts
-from .templates import template_files
 
 __all__ = ["BENCH", "TOP", "as_json", "bench_files", "files_beside", "interface",
-           "manifest"]  # fmt: skip
+           "manifest", "port_facts"]  # fmt: skip
 
 #: The name of the top module, after the prefix.
 TOP = "fabric"
 
 #: Counted up when a key changes its meaning or goes.
 MANIFEST_VERSION = 1
+
+
+#: The ports of all tops by name; those of single nodes without the number of the node.
+MEANINGS = grouped_ports(
+    {
+        ("clock", Protocol.CLOCK): {"clk": "all registers change with its rising edge"},
+        ("reset", Protocol.LEVEL): {"rst": "synchronous, active high"},
+        ("control", Protocol.PULSE): {
+            "start": "a pulse of one cycle starts a run, unless one is under way",
+        },
+        ("control", Protocol.SAMPLED): {
+            "mode": "the collective of the run, by its number, sampled at start",
+            "length": "flits of the messages of the run, sampled at start",
+            "root": "the root of the run, sampled at start",
+            "operation": "the operator of the run, by its number in the mode, sampled at start",
+        },
+        ("status", Protocol.LEVEL): {
+            "busy": "high from the edge after start until done",
+            "done": "high from the end of a run until the next start",
+            "cycles": "clock edges from the begin of a run to done",
+            "error": "why the last start was not carried out: 1 mode, 2 root, 3 length, "
+            "4 operation, 5 busy, 10 what was loaded is for another fabric or incomplete; 0 if it "
+            "was",
+            "round": "the row of the program that is under way",
+        },
+    }
+)
+
+
+def port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
+    """Return the width and the purpose of every port of a top.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("2", "allgather"))
+    >>> netlist = tf.Fabric(program, width=8, top="core").netlist
+    >>> port_facts(netlist)["receive_1"]["role"]
+    'data'
+    """
+    meanings = {**MEANINGS, **netlist.declared}
+    sides = {"input": {"clk": 1, "rst": 1} | netlist.inputs, "output": netlist.outputs}
+    ports = {}
+    for direction, nets in sides.items():
+        for name, width in nets.items():
+            shared, node = netlist.node_ports.get(name, (name, None))
+            known = meanings[name if name in meanings else shared]
+            ports[name] = {
+                "direction": direction,
+                "width": width,
+                "role": known.role,
+                "protocol": str(known.protocol),
+                "node": node,
+                "clock": None if known.protocol == Protocol.CLOCK else known.clock,
+                "meaning": known.meaning,
+            }
+    return ports
 
 
 def manifest(
@@ -206,7 +262,7 @@ def files_beside(
     *,
     command: str,
     title: str,
-    flow: Flow | None = None,
+    flow: str | None = None,
     templates: bool = False,
 ) -> dict[str, str]:
     """The texts of all files but that of the modules, by their names.
@@ -226,8 +282,12 @@ def files_beside(
     texts = dict(fabric.interface.files(said["top"], title))
     texts |= bench_files(Bench(fabric.interface.bench(), said["top"]))
     if flow is not None:
-        texts |= flow_files(flow, fabric, said, title)
+        from .flows import Flow, flow_files
+
+        texts |= flow_files(Flow(flow), fabric, said, title)
     if templates:
+        from .templates import template_files
+
         texts |= template_files(said, fabric.interface)
     return texts | {MANIFEST: as_json(said | {"files": [TEXT, *texts]})}
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from amaranth.lib.wiring import Out
 
 from ..program import Mode
 from ..rtl.amaranth_private import no_inferred_names
-from ..rtl.chosen_sum import ChosenSum
 from ..rtl.fabric import Fabric
 from ..rtl.memories import LOOK_UP
 from ..rtl.modules import Known, SharedModule
@@ -25,16 +23,13 @@ from ..toolchain.values import of_type
 from ..toolchain.version import __version__
 from ..topology import IntArray
 from .design import Design, router_classes
-from .ecp5 import ECP5, multiplexer_body, sum_body
-from .flows import Flow
-from .lut6 import LUT6, lut6_body
 from .manifest import TOP, files_beside
 from .module_text import AUTO, MemoryRule, ModuleText, Port, Structure
 from .syntax import concatenated
 from .top import TopText, contents_of, instance_counts
 from .writer import Heading, write_module
 
-__all__ = ["BODIES", "emit", "header", "module_texts"]
+__all__ = ["emit", "header", "module_texts"]
 
 #: Verilator warnings that the emitted text gives rise to, each with the reason why it is harmless.
 WAIVED = {
@@ -112,7 +107,7 @@ def emit(
             [*modules, top],
             command=command,
             title=_title(fabric),
-            flow=None if flow is None else Flow(flow),
+            flow=flow,
             templates=templates,
         ),
     )
@@ -208,14 +203,6 @@ def known_body(module: Known) -> str:
     return f"  assign known = {known};"
 
 
-#: The other bodies of modules that many share, by what is defined for devices with such cells.
-BODIES: dict[type, dict[str, Callable[[Any], str | None]]] = {
-    Multiplexer: {ECP5: multiplexer_body, LUT6: lut6_body},
-    ChosenSum: {ECP5: sum_body},
-    Known: {ICARUS: known_body},
-}
-
-
 def module_texts(
     netlist: Netlist, prefix: str = "", rule: MemoryRule = AUTO
 ) -> dict[str, ModuleText]:
@@ -264,10 +251,24 @@ def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[Shar
             texts[prefix + each.name] = text
 
 
+def _other_bodies(shape: object) -> dict[str, str | None]:
+    """Return other bodies of a shared module, by what is defined for devices with such cells."""
+    if shape is None:
+        return {}
+    if isinstance(shape, Known):
+        return {ICARUS: known_body(shape)}
+    from ..rtl.chosen_sum import ChosenSum
+    from .ecp5 import ECP5, multiplexer_body, sum_body
+    from .lut6 import LUT6, lut6_body
+
+    if isinstance(shape, Multiplexer):
+        return {ECP5: multiplexer_body(shape), LUT6: lut6_body(shape)}
+    return {ECP5: sum_body(shape)} if isinstance(shape, ChosenSum) else {}
+
+
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
     """A module that others share, where it pays with other bodies for some devices."""
-    bodies = {define: of(shared.shape) for define, of in BODIES.get(type(shared.shape), {}).items()}
-    ports = shared.ports()
+    bodies, ports = _other_bodies(shared.shape), shared.ports()
     text = write_module(
         Heading(shared.name, prefix, shared.about, clocked=shared.clocked),
         shared.module(ports),

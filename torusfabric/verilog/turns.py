@@ -15,10 +15,7 @@ import numpy as np
 from ..topology import IntArray
 from .syntax import concatenated
 
-__all__ = ["WIDEST", "Turns"]
-
-#: The widest rows that are compared as numbers of 64 bits.
-WIDEST = 62
+__all__ = ["Turns"]
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,6 @@ def test_ports_do_not_limit_what_is_planned_for_beats(topology, collective, flit
         ({"beat": 3}, "Beat must be auto or a power of two, not 3"),
         ({"beat": 2, "width": 12}, "Beat must be 1 for flits of 12 bits"),
         ({"beat": 16}, "Beat must be at most the 8 flits of a message, not 16"),
-        ({"beat": 2, "tables": "ram", "top": "host"}, "Beat must be 1 for tables that are loaded"),
     ],
 )
 def test_a_beat_that_does_not_fit_is_refused(options, message):

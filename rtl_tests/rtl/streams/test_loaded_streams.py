@@ -202,19 +202,6 @@ def test_proof(monkeypatch, right):
     assert prove(fabric).proved is right
 
 
-@pytest.mark.parametrize(
-    ("how", "wrong"),
-    [
-        ({"beat": 2}, "Beat must be 1 for tables that are loaded"),
-    ],
-)
-def test_refused(how, wrong):
-    """What streams cannot have with loaded tables is said in a line."""
-    program = tf.compile(tf.plan("3", "allgather"), max_flits=4)
-    with pytest.raises(InputError, match=wrong):
-        tf.Fabric(program, width=WIDTH, top="stream", tables="ram", **how)
-
-
 def test_tables_of_another_top(image):
     """Tables for streams are none for a host port."""
     with pytest.raises(InputError, match="Tables must be those of a fabric with a host port"):

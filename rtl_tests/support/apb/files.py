@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from torusfabric.adapters.bus.interface import SOURCES
-from torusfabric.contract.bench import Bench
+from torusfabric.contract.interface import Bench
 from torusfabric.verilog import emit
 from torusfabric.verilog.design import MANIFEST, write_made
 from torusfabric.verilog.manifest import as_json, bench_files

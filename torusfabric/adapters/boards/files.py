@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...contract.bench import Bench
+from ...contract.interface import Bench
 from ...rtl.netlist import Netlist
 from ...verilog.design import MANIFEST, TEXT, Design, write_made
-from ...verilog.manifest import as_json, bench_files, manifest
+from ...verilog.manifest import as_json, bench_files, manifest, port_facts
 from ...verilog.module_text import MemoryRule, ModuleText
-from ...verilog.ports import port_facts
 from ...verilog.syntax import range_of
 from ...verilog.text import header, module_texts
 from ...verilog.top import RomContents, TopText, contents_of, instance_counts

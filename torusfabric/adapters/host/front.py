@@ -6,9 +6,8 @@ for groups of nodes; the word of the node that is asked comes back by a tree.
 
 from __future__ import annotations
 
-from ...contract.cut import Cut
-from ...contract.interface import Interface
-from ...program import Program
+from typing import TYPE_CHECKING
+
 from ...rtl.arrays import NodeGroups
 from ...rtl.core import Core
 from ...rtl.core.memory_port import SharedPort, enable_numbers
@@ -21,6 +20,11 @@ from .finders import host_layouts
 from .interface import HostInterface, HostProofs
 from .port import add_host
 from .requests import Requests
+
+if TYPE_CHECKING:
+    from ...contract.cut import Cut
+    from ...contract.interface import Interface
+    from ...program import Program
 
 #: Nets of the run port whose names are not those of its members.
 NETS = {
@@ -45,12 +49,11 @@ class HostFront(Front):
         True if a bus stands before the port; then an input of the core ends a run early.
     cut : Cut, optional
         The nodes that are built, if they are not all.
+    closed_by : str
+        Prefix of the nets `start` and `busy` that close the port to writes.
     """
 
     top = "host"
-
-    #: Prefix of the nets `start` and `busy` that close the port to writes.
-    closed_by = ""
 
     def __init__(
         self,
@@ -60,6 +63,7 @@ class HostFront(Front):
         *,
         for_bus: bool = False,
         cut: Cut | None = None,
+        closed_by: str = "",
     ) -> None:
         beat, program = chosen_beat(program, width, beat)
         nodes = len(cut.here) if cut else program.topology.nodes
@@ -86,7 +90,14 @@ class HostFront(Front):
         super().__init__(core, host_layouts(program, beat=beat))
         # Addresses are the same in all forms of a mode.
         self.windows = tuple(self.layouts[mode.first] for mode in program.modes)
-        self._for_bus = for_bus
+        self._for_bus, self._closed_by = for_bus, closed_by
+
+    def part(self, cut: Cut, *, for_bus: bool, closed_by: str) -> HostFront:
+        """Return the front of some of the nodes."""
+        core = self.core
+        return HostFront(
+            core.program, core.width, core.beat, for_bus=for_bus, cut=cut, closed_by=closed_by
+        )
 
     def add(self) -> Built:
         """Fill the netlist of the core."""
@@ -98,7 +109,7 @@ class HostFront(Front):
         if port.resets:
             build.add_input("reset_run")
         add_single(build, "requests", Role.SEQUENCER, lambda: Requests(program))
-        latency, finders = add_host(build, self.layouts, self.closed_by)
+        latency, finders = add_host(build, self.layouts, self._closed_by)
         routers = core.add(NETS)
         for name in ("busy", "done", "cycles", "error", "round"):
             if name in build.nets:

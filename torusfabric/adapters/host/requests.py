@@ -11,7 +11,6 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...program import Program
-from ...rtl.lengths import last_of_form
 from ...rtl.memories import address_width
 from ...rtl.modules import Leaf
 from ...rtl.run_choices import ERROR_BITS, RunChoices, RunError
@@ -86,6 +85,8 @@ class Requests(Leaf):
 
     def _last_flit(self, m: Module, accepted: Value) -> Value:
         """Return the number of the last flit of a block."""
+        from ...rtl.lengths import last_of_form
+
         lengths = self._choices.lengths
         assert lengths is not None
         last = (self.value("length") - 1)[: lengths.bits]

@@ -84,12 +84,13 @@ def _found(
     for one in serving(selection) if selection.planned is None else (selection,):
         try:
             schedule = planned(one)
-            cycles = min(each.cycles() for each in versions(schedule, flits, operators))
+            beat = room.beat if room else one.beat
+            cycles = min(each.cycles() for each in versions(schedule, flits, operators, beat=beat))
         except InputError as error:
             wrong.append((1 << 62, error))
             continue
         try:
-            form = loadable_form(schedule, flits, operators, room)
+            form = loadable_form(schedule, flits, operators, room, beat=beat)
             if room is not None:
                 room.check_count("rows", room.sizes.rows, form.rows * roots)
         except InputError as error:

@@ -104,7 +104,7 @@ def _rows(layout: TableLayout, place: Place, form: Loadable) -> list[int]:
     }
     return pack(
         layout.row,
-        at=form.store_addresses % (1 << layout.row["at"].width),
+        at=layout.room.store_addresses(form) % (1 << layout.row["at"].width),
         **{name: np.roll(column, -1) for name, column in _lasting(form).items()},
         **named,
     )
@@ -128,6 +128,7 @@ def _row_values(layout: TableLayout, forms: Sequence[Loadable]) -> dict[Action, 
         Action.OPERAND: room.numbers[every[Action.OPERAND]],
         Action.MEMORY: every[Action.MEMORY],
         Action.READ: join([room.read_addresses(form) for form in forms]),
+        Action.LAG: join([room.read_lag(form) for form in forms]),
         Action.TAP: np.where(moves, join([form.stores for form in forms]), IDLE),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 from typing_extensions import override
@@ -21,7 +21,7 @@ def host_layout(layout: TableLayout) -> HostLayout:
     """Return where the host finds words, whatever is loaded: like those of an all-to-all."""
     room = layout.room
     words = Collective("alltoall").layout(room.topology, 1)
-    return HostLayout(words, room.flits)
+    return HostLayout(words, room.flits, beat=room.beat)
 
 
 class BlockFinder(Finder):
@@ -51,11 +51,13 @@ class BlockFinder(Finder):
         self, m: Module, host: Leaf, name: str, node: Value, part: Value, chunk: Value, flit: Value
     ) -> tuple[Value, Value]:
         layout, room = self._layout, self._layout.room
-        flit, chunks = fitting(flit, address_width(room.flits)), host.value("chunks")
-        turn = Signal(len(flit), name="turn")
-        m.d.sync += turn.eq((flit * host.value("reciprocal"))[layout.reciprocal_shift :])
+        # Words of the host go to chunks in turn.
+        low, chunks = room.beat.bit_length() - 1, host.value("chunks")
+        asked = fitting(flit, address_width(room.flits))[low:]
+        turn = Signal(len(asked), name="turn")
+        m.d.sync += turn.eq((asked * host.value("reciprocal"))[layout.reciprocal_shift :])
         in_turn = Signal(address_width(room.sizes.chunks), name="chunk_of_flit")
-        m.d.sync += in_turn.eq(delayed(m, flit, 1) - turn * chunks)
+        m.d.sync += in_turn.eq(delayed(m, asked, 1) - turn * chunks)
         first = host.value("first_block")
         block = Signal(len(first), name="block_of_node")
         m.d.sync += block.eq(delayed(m, part, 2) * chunks + in_turn)
@@ -64,6 +66,7 @@ class BlockFinder(Finder):
         m.d.comb += host.block_address.eq(address)
         found = View(layout.block, host.value("block_word"))
         own = found.memory == room.ports
-        apart = delayed(m, flit, 3) - delayed(m, in_turn, 1)
-        word = Mux(own, delayed(m, apart[: len(flit)], 1), delayed(m, turn, 3))
-        return delayed(m, found.memory, 1), delayed(m, found.base + word, 1)
+        apart = delayed(m, asked, 3) - delayed(m, in_turn, 1)
+        word = Mux(own, delayed(m, apart[: len(asked)], 1), delayed(m, turn, 3))
+        flits = Cat(Const(0, low), word) if low else word
+        return delayed(m, found.memory, 1), delayed(m, found.base + flits, 1)

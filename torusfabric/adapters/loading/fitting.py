@@ -13,8 +13,11 @@ from ...program import Program
 from ...program.compile import versions
 from ...program.fields import Action
 from ...program.mode import Range
+from ...rtl.flit_rows import AUTO, check_beat
 from ...schedule import Lifted
+from ...toolchain.values import natural
 from ...topology import shared_network
+from ..streams.sections import least_beat
 from .loadable import Loadable, LoadableMode, entries_of
 from .places import places_beside
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from ...schedule import Schedule
     from .room import Room
 
-__all__ = ["fit", "loadable_form", "loadable_mode", "loadable_modes"]
+__all__ = ["choose_beat", "fit", "loadable_form", "loadable_mode", "loadable_modes"]
 
 
 def fit(modes: Sequence[LoadableMode], room: Room) -> Program:
@@ -65,8 +68,37 @@ def _fitted(form: Loadable, room: Room) -> Form:
     return replace(program.form, loop=replace(program.loop, sources=room.sources, fields=fields))
 
 
-def loadable_modes(program: Program, room: Room | None = None) -> list[LoadableMode]:
+def choose_beat(program: Program, width: int, beat: int | str, *, streams: bool) -> int:
+    """Return the flits of a word of the ports of a fabric that is to be made.
+
+    Parameters
+    ----------
+    beat : int or "auto"
+        As of a `Fabric`.
+
+    Raises
+    ------
+    InputError
+        If there can be no such beat.
+    """
+    if beat == AUTO:
+        return least_beat(program, width, fixed=False)[0] if streams else 1
+    flits = natural("Beat", beat)
+    check_beat(program, width, flits)
+    return flits
+
+
+def loadable_modes(
+    program: Program, room: Room | None = None, *, beat: int = 1
+) -> list[LoadableMode]:
     """Return what each mode of a program does, in forms that can be loaded.
+
+    Parameters
+    ----------
+    room : Room, optional
+        What may be loaded into a fabric that is there.
+    beat : int
+        Flits of a word of ports of a fabric that is to be made.
 
     Raises
     ------
@@ -88,14 +120,16 @@ def loadable_modes(program: Program, room: Room | None = None) -> list[LoadableM
     for mode in program.modes:
         schedules = dict.fromkeys(form.schedule for form in mode.forms)
         found.append(
-            loadable_mode(schedules, program.flits, mode.operators, room, any_root=mode.any_root)
+            loadable_mode(
+                schedules, program.flits, mode.operators, room, any_root=mode.any_root, beat=beat
+            )
         )
     return found
 
 
 def loadable_mode(
     schedules: Iterable[Schedule], flits: int, operators: Sequence[Operator],
-    room: Room | None, *, any_root: bool,
+    room: Room | None, *, any_root: bool, beat: int = 1,
 ) -> LoadableMode:  # fmt: skip
     """Return a mode of those of some schedules that can be loaded, into a fabric if one is given.
 
@@ -107,7 +141,7 @@ def loadable_mode(
     found, wrong = list[Loadable](), list[InputError]()
     for schedule in schedules:
         try:
-            found.append(loadable_form(schedule, flits, operators, room))
+            found.append(loadable_form(schedule, flits, operators, room, beat=beat))
         except InputError as error:
             wrong.append(error)
     if not found:
@@ -120,6 +154,8 @@ def loadable_form(
     flits: int,
     operators: Sequence[Operator],
     room: Room | None = None,
+    *,
+    beat: int = 1,
 ) -> Loadable:
     """Return the first version of a schedule that can be loaded, into a fabric if one is given.
 
@@ -129,13 +165,14 @@ def loadable_form(
         If none can; it says why the first cannot.
     """
     if room is not None:
+        beat = room.beat
         if schedule.topology.nodes != room.nodes:
             shared_network([room.topology, schedule.topology])  # which refuses any other
         # One that lacks nodes leaves them out.
         schedule = Lifted.within(schedule, room.topology)
     wrong = list[InputError]()
     for fixed in (True, False):
-        for program in versions(schedule, flits, operators, fixed=fixed):
+        for program in versions(schedule, flits, operators, beat=beat, fixed=fixed):
             try:
                 form = Loadable.from_program(program)
                 if room is not None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ...contract.cut import Cut
 from ...contract.interface import Interface
-from ...errors import InputError
-from ...rtl.flit_rows import AUTO
 from ...rtl.front import Built, Front
 from ..host.finders import host_layouts
 from ..streams.options import Clocks
 from ..streams.run_port import add_run_port
 from .hardware import SHOWN, Loading
 from .interface import LoadedHost, LoadedHostProofs, LoadedStreams
-from .loader import WORDS
-from .requests import choices_by_command
+from .loader import IMAGE, IMAGE_BITS, WORDS
+from .requests import choices_by_command, choices_of
 from .streams import LoadedStreamTop
 
 __all__ = ["LoadedFront"]
@@ -23,34 +25,49 @@ class LoadedFront(Front):
 
     Parameters
     ----------
-    clocks, timeout, for_bus
+    clocks, timeout, for_bus, cut, closed_by
         As of `HostFront` and `StreamFront`.
-
-    Raises
-    ------
-    InputError
-        If the beat is not 1.
     """
+
+    agreed = MappingProxyType({IMAGE: IMAGE_BITS})
 
     tables: Loading
 
     def __init__(
         self,
         tables: Loading,
-        beat: int | str = AUTO,
         *,
         for_bus: bool = False,
         clocks: Clocks = Clocks.ONE,
         timeout: int = 0,
+        cut: Cut | None = None,
+        closed_by: str = "",
     ) -> None:
-        if beat not in (1, AUTO):
-            raise InputError(f"Beat must be 1 for tables that are loaded, not {beat}")
         program, streams = tables.program, tables.room.streams
-        layouts = host_layouts(program, program.topology.nodes * program.flits)
-        super().__init__(tables.make_core(resets=for_bus), layouts)
+        # Words of streams are counted as flits.
+        beat = 1 if streams else tables.room.beat
+        words = program.topology.nodes * -(-program.flits // beat)
+        layouts = host_layouts(program, words, beat)
+        core = tables.make_core(resets=for_bus and cut is None, cut=cut)
+        super().__init__(core, layouts)
         self.top, self.tables = "stream" if streams else "host", tables
         self.windows = () if streams else tables.host_layouts()
         self._clocks, self._timeout, self._for_bus = clocks, timeout, for_bus
+        self._closed_by = closed_by
+
+    def part(self, cut: Cut, *, for_bus: bool, closed_by: str) -> LoadedFront:
+        """Return the front of some of the nodes, which is loaded with the images of all."""
+        return LoadedFront(self.tables, for_bus=for_bus, cut=cut, closed_by=closed_by)
+
+    @property
+    def choices(self) -> Mapping[str, int]:
+        """The inputs that are sampled with a start, each with its bits."""
+        return choices_of(self.tables.room).inputs
+
+    @property
+    def longest_run(self) -> int:
+        """Clock edges of the longest run of any image that is taken."""
+        return self.tables.room.longest_run
 
     @property
     def digest(self) -> int:
@@ -65,7 +82,7 @@ class LoadedFront(Front):
             top = LoadedStreamTop(tables, core, self._clocks, self._timeout, has_run_port=for_bus)
             routers = top.add()
         else:
-            routers, latency = tables.add_host(core)
+            routers, latency = tables.add_host(core, self._closed_by)
         for name in SHOWN:
             build.add_output(name, build.nets[name])
         if tables.room.streams and for_bus:

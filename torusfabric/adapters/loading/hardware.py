@@ -9,23 +9,31 @@ from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any
 
+from amaranth.hdl import Module
+from amaranth.lib.wiring import In, Out
+
+from ...contract.cut import Cut
 from ...errors import InputError, WorkFailed
 from ...program import Program
 from ...rtl.arrays import NodeGroups
 from ...rtl.core import Core
+from ...rtl.core.core import CoreBuilder
 from ...rtl.core.memory_port import SharedPort
 from ...rtl.core.room import SettingTable
 from ...rtl.core.run_port import RunPort
-from ...rtl.memories import address_width
+from ...rtl.flit_rows import AUTO, check_beat
+from ...rtl.memories import address_width, constant_at
+from ...rtl.modules import Leaf
 from ...rtl.netlist import Fixed, NetlistBuilder, Part, Parts, Role, add_single
 from ...simulation.engines.edges import Access, Edges
 from ...toolchain.values import shown
+from ...topology import IntArray
 from ..host.finders import DirectFinder, HostLayout
 from ..host.front import NETS
 from ..host.port import Host, add_host_port
 from ..streams.hardware import LEAD
 from .finder import BlockFinder, host_layout
-from .fitting import loadable_modes
+from .fitting import choose_beat, loadable_modes
 from .image import Image
 from .layout import TableLayout, TableSize
 from .loader import WORDS, ImageLoader
@@ -48,19 +56,22 @@ STREAM_ADDRESSES = ("unload_key", "entry")
 
 
 def make_tables(
-    program: Program, tables: Room | Image | str, width: int, *, streams: bool, empty: bool = False
-) -> Loading:
+    program: Program, tables: Room | Image | str, width: int, beat: int | str = AUTO, *,
+    streams: bool, empty: bool = False,
+) -> Loading:  # fmt: skip
     """Return the tables of a fabric.
 
     Parameters
     ----------
     tables : {"ram"}, Room or Image
         What there is room for, by default what the program needs; or what is there at first.
+    beat : int or "auto"
+        Flits of a word of ports: by default those of the room, or what serves the program.
 
     Raises
     ------
     InputError
-        If the program does not fit, or the room is that of a fabric with another top.
+        If the program does not fit, or the room is that of a fabric with another top or beat.
     """
     if not isinstance(tables, str | Room | Image):
         raise InputError(f"Tables must be rom, ram, a Room or an Image, not {shown(tables)}")
@@ -68,13 +79,52 @@ def make_tables(
     if isinstance(room, Room) and room.streams is not streams:
         of = "streams" if streams else "a host port"
         raise InputError(f"Tables must be those of a fabric with {of}, not another")
+    if isinstance(room, Room):
+        if beat not in (AUTO, room.beat):
+            raise InputError(f"Beat must be {room.beat}, as its tables are made for, not {beat}")
+        check_beat(program, width, room.beat)
     if isinstance(tables, Image):
         # One that fills some modes has the places of others, that need not be there.
         return Loading(Image(tables.room, tables.width, tables.modes), empty)
-    modes = loadable_modes(program, room if isinstance(room, Room) else None)
-    if not isinstance(room, Room):
+    if isinstance(room, Room):
+        modes = loadable_modes(program, room)
+    else:
+        beat = choose_beat(program, width, beat, streams=streams)
+        modes = loadable_modes(program, beat=beat)
         room = room_for(modes, streams=streams)
     return Loading(Image(room, width, modes), empty)
+
+
+class NodeNumbers(Leaf):
+    """The numbers of the nodes of a block, by which their tables are written.
+
+    Parameters
+    ----------
+    nodes : ndarray of int, shape (blocks, nodes)
+        The nodes of each block.
+    bits : int
+        Bits of the number of a table.
+
+    Members
+    -------
+    block : In
+        The number of the block.
+    numbers : Out
+        Those of all nodes, side by side.
+    """
+
+    def __init__(self, nodes: IntArray, bits: int) -> None:
+        self._nodes, self._bits = nodes, bits
+        number, count = nodes.shape
+        super().__init__({"block": In(address_width(number)), "numbers": Out(count * bits)})
+
+    def elaborate(self, platform: object) -> Module:
+        """Look up the number of each node."""
+        m = Module()
+        for k, numbers in enumerate(self._nodes.T.tolist()):
+            number = constant_at(numbers, self.value("block"))
+            m.d.comb += self.numbers.word_select(k, self._bits).eq(number)
+        return m
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,35 +194,46 @@ class Loading:
         tables = [] if self.empty else self.image.contents[number]
         return tuple(tuple(max(row, 0) for row in rows) for rows in tables)
 
-    def make_core(self, *, resets: bool = False) -> Core:
+    def make_core(self, *, resets: bool = False, cut: Cut | None = None) -> Core:
         """Return the core of a fabric with a host port, or with streams."""
         room, program = self.room, self.program
+        nodes = cut.here if cut else [*range(room.nodes)]
         if room.streams:
             return Core(
                 program,
                 self.width,
                 room=room,
+                beat=room.beat,
                 sections=2,
                 concurrent=True,
                 run_port=RunPort(program, sections=2, lead=LEAD, resets=False, room=room),
             )
-        return Core(
+        core = Core(
             program,
             self.width,
             room=room,
+            beat=room.beat,
+            nodes=nodes,
             run_port=RunPort(program, lead=0, resets=resets, room=room),
             memory_port=SharedPort(
                 program.memories,
                 max(room.sizes.words, room.sent_words),
-                self.width,
-                nodes=room.nodes,
-                place_bits=NodeGroups(room.nodes).place_bits,
+                room.beat * self.width,
+                nodes=len(nodes),
+                place_bits=NodeGroups(len(nodes)).place_bits,
                 enables=(0,),
             ),
         )
+        core.build.cut = cut
+        return core
 
-    def add_host(self, core: Core) -> tuple[list[tuple[str, int]], int]:
+    def add_host(self, core: Core, closed_by: str = "") -> tuple[list[tuple[str, int]], int]:
         """Add a host port, and a port that takes images.
+
+        Parameters
+        ----------
+        closed_by : str
+            Prefix of the nets `start` and `busy` that close both ports.
 
         Returns
         -------
@@ -194,12 +255,16 @@ class Loading:
             Host,
             [BlockFinder(addresses, layout)],
             [DirectFinder(addresses, by_chunk=False)],
-            width=self.width,
+            width=build.word,
             address_bits=build.address_bits,
             answer=build.answer,
+            blocks=build.cut.nodes if build.cut else None,
         )
-        latency = add_host_port(build, make)
-        self.add_loader(build, "loader", "run_form")
+        latency = add_host_port(build, make, outside=closed_by)
+        if build.cut:
+            numbers = partial(NodeNumbers, build.cut.nodes, layout.bus["load_table"])
+            add_single(build, "node_numbers", Role.HOST, numbers)
+        self.add_loader(build, "loader", "run_form", busy=f"{closed_by}busy")
         routers = core.add(NETS, partial(self.add_node_tables, core))
         for name in ("busy", "done", "cycles", "error", "round"):
             build.add_output(name, build.nets[name])
@@ -218,11 +283,14 @@ class Loading:
         }
         for name, table in core.tables.items():
             assert len(table.columns) == part_bits(parts[f"{name}_row"][0]), "one plan has all bits"
-        modules = dict[tuple[tuple[int, ...], ...], str]()
-        for node in range(self.room.nodes):
-            contents = self.contents(node)
-            if contents not in modules:
-                modules[contents] = self._add_module(build, f"node_{node}", node, parts)
+        # Modules are named by the first node of all that has the contents, be it built or not.
+        named = dict[tuple[tuple[int, ...], ...], int]()
+        first = [named.setdefault(self.contents(node), node) for node in range(self.room.nodes)]
+        of_first = {
+            number: self._add_module(build, f"node_{number}", number, parts)
+            for number in sorted({first[node] for node in core.nodes.tolist()})
+        }
+        for node, whole in enumerate(core.nodes.tolist()):
             bus = {name: near(name, node) for name in layout.bus}
             addresses: list[Parts] = [
                 near(f"setting_{table.name.lower()}", node) for table in SettingTable
@@ -235,16 +303,22 @@ class Loading:
                 for number, (address, (_, bits)) in enumerate(zip(addresses, sizes, strict=True))
                 if bits
             }
+            inputs = self._inputs(whole, asked, bus)
+            if build.cut:
+                bits = layout.bus["load_table"]
+                inputs["number"] = (Part("numbers", node * bits, bits),)
             build.add(
                 f"the_table_node_{node}",
-                modules[contents],
-                inputs=self._inputs(node, asked, bus),
+                of_first[first[whole]],
+                inputs=inputs,
                 outputs={part: (f"{part}_{node}", part_bits(runs))
                          for part, (runs, _) in parts.items()},
                 node=node,
             )  # fmt: skip
 
-    def add_loader(self, build: NetlistBuilder, name: str, form: str, rest: str = "") -> None:
+    def add_loader(
+        self, build: CoreBuilder, name: str, form: str, rest: str = "", busy: str = "busy"
+    ) -> None:
         """Add what takes the words of images, and the tables that there are once.
 
         Parameters
@@ -253,14 +327,15 @@ class Loading:
             The net of the form of the last run.
         rest : str
             The net that says that nodes have passed on what runs have brought, if images wait.
+        busy : str
+            The net that is high while a run is under way, or waits for other parts.
         """
         layout, room = self.layout, self.room
         there = (0, 0, 0) if self.empty else self.image.there
         known = room.digest(self.width), layout.bus, room.sizes.entries, there
-        make = partial(ImageLoader, *known, waits=bool(rest))
-        bus: Mapping[str, Parts] = add_single(
-            build, name, Role.LOADER, make, renamed={"last_entry": form, "all_rest": rest}
-        )
+        make = partial(ImageLoader, *known, waits=bool(rest), at_rest=build.cut is not None)
+        nets = {"last_entry": form, "all_rest": rest, "busy": busy}
+        bus: Mapping[str, Parts] = add_single(build, name, Role.LOADER, make, renamed=nets)
         bus = {**{member: bus[member] for member in layout.bus}, "load_every": (Fixed(0, 1),)}
         for number, (table, (rows, bits)) in enumerate(layout.single_tables.items(), room.nodes):
             whole = table == "starts"

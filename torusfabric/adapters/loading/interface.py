@@ -101,7 +101,7 @@ class LoadedStreams(Loaded, StreamInterface):
     def runs(self, fabric: Any, machine: Machine) -> Runs | None:
         """Return whole runs from loaders to unloaders."""
         from ..streams.claims.whole_runs import StreamRuns  # when it is asked for
-        from .claims import RoomAccess
+        from .claims.whole_runs import RoomAccess
 
         return StreamRuns(RoomAccess(fabric, machine))
 

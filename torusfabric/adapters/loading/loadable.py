@@ -11,6 +11,7 @@ import numpy as np
 
 from ...program.fields import IDLE, Action, Field, Order, Stage
 from ...program.serving import ranges_of
+from ...rtl.flit_rows import whole_beats
 from ...topology import IntArray, cayley, require_alike
 from .rewriting import rewrite
 
@@ -61,6 +62,11 @@ class Loadable:
     def chunks(self) -> int:
         """Chunks of a message."""
         return self.program.schedule.chunks
+
+    @property
+    def beat(self) -> int:
+        """Flits of a message that go to a chunk together, and lie in a row of memories."""
+        return self.program.form.beat
 
     @property
     def least(self) -> int:
@@ -120,9 +126,11 @@ class Loadable:
     def store_addresses(self) -> IntArray:
         """For each row, the address of a word that is stored a cycle after its slot.
 
-        It may be below 0. Words that come later lie as much higher, unless rows stream.
+        It may be below 0. Words that come later lie as much higher, unless rows stream, or rows of
+        memories are beats.
         """
-        write = self.values(Action.WRITE) - (0 if self.streams else self.stores - 1)
+        spreads = not self.streams and self.beat == 1
+        write = self.values(Action.WRITE) - (self.stores - 1 if spreads else 0)
         least = -(1 << 40)
         found = np.where(self.stores > 0, write, least).max(axis=(1, 2))
         return np.where(found == least, 0, found)
@@ -205,7 +213,7 @@ class Loadable:
     def _moved_own(self, first: IntArray, root: int) -> IntArray:
         """Return addresses of what nodes send, moved to other destinations."""
         program = self.program
-        groups, flits = program.form.groups, program.flits
+        groups, flits = program.form.groups, whole_beats(program.flits, self.beat)
         positions = cayley(groups.torus).add(np.arange(groups.size), root)
         # Chunks beyond the end of the last message begin behind it: nobody looks at them.
         part = np.clip(first // flits, 0, groups.size - 1)

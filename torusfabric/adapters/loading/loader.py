@@ -34,6 +34,9 @@ SETTLE = 4
 #: And until it is known whether the image is there.
 SETTLED = SETTLE + 2
 
+#: The output that distinguishes images, and its bits: the last ones of their checks.
+IMAGE, IMAGE_BITS = "image", 16
+
 #: How it is given the words of an image, and the bits of each.
 WORDS = {"load_we": 1, "load_first": 1, "load_data": PIECE}
 
@@ -75,6 +78,8 @@ class ImageLoader(Leaf):
         Whether anything is ever loaded; else what is there stays, for proofs.
     waits : bool
         True if images are refused until nodes have passed on what runs have brought.
+    at_rest : bool
+        True if images are refused while `busy`, and said which is there.
 
     Members
     -------
@@ -88,6 +93,8 @@ class ImageLoader(Leaf):
         Whether an image is there whole.
     loaded_program : Out(32)
         The digest of its program; 0 if none is.
+    image : Out
+        A number of the image, 0 if none is there whole; only with `at_rest`.
     entries : Out
         A bit for each entry of a mode that is there; a start that finds another is refused.
     load_valid, load_every, load_table, load_row, load_piece, load_word : Out
@@ -103,13 +110,16 @@ class ImageLoader(Leaf):
         *,
         written: bool = True,
         waits: bool = False,
+        at_rest: bool = False,
     ) -> None:
+        self._at_rest = at_rest
         self._digest, self._initial, self._written = digest, there, written
         self._bus = bus
         super().__init__(
             {name: In(bits) for name, bits in WORDS.items()}
             | {"busy": In(1), "last_entry": In(address_width(entries)), "all_rest": In(int(waits))}
             | {"loaded": Out(1), "loaded_program": Out(32), "entries": Out(entries)}
+            | {IMAGE: Out(IMAGE_BITS * at_rest)}
             | {name: Out(bits) for name, bits in bus.items()}
         )
 
@@ -143,7 +153,7 @@ class ImageLoader(Leaf):
         base = self._keep(m, begins | whole, left, Mux(whole, Cat(whole, program, image), 0))
         runs = self.value("busy") & fills.bit_select(self.value("last_entry"), 1)
         # A run may have begun while its mode was still there.
-        stopped = (state >= State.TABLE) & (runs | (self.value("busy") & alone))
+        stopped = (state >= State.TABLE) & (runs | (self.value("busy") & (alone | self._at_rest)))
         now = Mux(first, Const(State.MAGIC, 4), Mux(stopped, State.OVER, state))
         with m.If(taken):
             before = Mux(first, ONES, check)
@@ -162,6 +172,8 @@ class ImageLoader(Leaf):
                     idle = Mux(bare, ~self.value("busy"), (word == base) & ~runs)
                     if "all_rest" in self.signature.members:
                         idle &= self.value("all_rest")
+                    if self._at_rest:
+                        idle &= ~self.value("busy")
                     m.d.comb += begins.eq(idle)
                     m.d.sync += [alone.eq(bare), state.eq(Mux(idle, State.TABLE, State.OVER))]
                 self._take_table(m, state, word)
@@ -212,6 +224,8 @@ class ImageLoader(Leaf):
             self.entries.eq(kept[:bits]), self.loaded.eq(kept[bits]),
             self.loaded_program.eq(kept[bits + 1 : bits + 33]),
         ]  # fmt: skip
+        if self._at_rest:
+            m.d.comb += getattr(self, IMAGE).eq(kept[bits + 33 :])
         return kept[bits + 33 :]
 
 

@@ -6,7 +6,7 @@ are chosen, its root. So the choice takes no cycle.
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
@@ -106,12 +106,19 @@ def last_flit(
     form : View
         What the table says of the form, from the cycle after the start on.
     """
+    bits = layout.room.beat.bit_length() - 1
     before = Signal(address_width(layout.room.flits), name="flits_before", reset_less=True)
     with m.If(accepted):
         m.d.sync += before.eq(last_of_message)
     reciprocal = delayed(m, form["reciprocal"], 1, "reciprocal_here")
-    product = (before * reciprocal)[layout.reciprocal_shift :]
-    last = delayed(m, product[: len(before)], 1, "last_of_block")
-    more = delayed(m, before >= form["chunks"], 1, "more_flits")
+    product, several = (before[bits:] * reciprocal)[layout.reciprocal_shift :], Const(0, 1)
+    more = before >= form["chunks"]
+    if bits:
+        # Where several chunks take turns all blocks are of whole beats.
+        several = form["chunks"] > 1
+        more = before.any() | several
+    last = Cat(before[:bits] | several.replicate(bits), product)
+    last = delayed(m, last[: len(before)], 1, "last_of_block")
+    more = delayed(m, more, 1, "more_flits")
     go = pulsed(m, accepted, RUN_SETUP + MODE_SETUP, name="goes")
     return Mux(go, more, last)

@@ -26,6 +26,7 @@ from ...program.fields import (
     memories_of,
 )
 from ...program.timing import ADDRESS, COMBINE, MEMORY_AGE, PASS, SETTING
+from ...rtl.flit_rows import whole_beats
 from ...topology import BoolArray, IntArray, Topology
 
 if TYPE_CHECKING:
@@ -93,6 +94,9 @@ class _Rewriting:
 
     def __init__(self, program: Program) -> None:
         self._program, self._loop = program, program.loop
+        self._beat = program.form.beat
+        #: Addresses from a part of what a node sends to the next.
+        self._part_size = whole_beats(program.flits, self._beat)
         #: Cycles of a link.
         self._links = program.topology.longest_link
         self._check()
@@ -151,7 +155,7 @@ class _Rewriting:
         alike = comes <= {self._links} and (read <= {0} or read <= {self._links})
         if streams and (not alike or (self._early and self._links > 1)):
             _refuse("whose words cross one link in a row", program.schedule.algorithm)
-        write = at[:, None, None] + (0 if streams else stores - 1)
+        write = at[:, None, None] + self._spread(stores, streams=streams)
         memory, first, lag = np.moveaxis(reads, -1, 0)
         made = Stage.MADE * ports + np.arange(ports)
         fields = [
@@ -178,7 +182,7 @@ class _Rewriting:
             departure=begins[loop.departure],
             pitch=(1,) * ports + (program.schedule.chunks,),
         )
-        own = self._nodes * program.flits + 2 * program.schedule.chunks
+        own = self._nodes * self._part_size + 2 * self._beat * program.schedule.chunks
         return replace(
             program,
             forms=(self._form(new_loop),),
@@ -208,11 +212,14 @@ class _Rewriting:
 
     def _own_places(self) -> IntArray:
         """Return the first address of each block that a node sends, by part and chunk."""
-        program, layout = self._program, self._program.layout
+        layout = self._program.layout
         part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
-        places: IntArray = (
-            part * (layout.part_chunks if layout.in_shares else program.flits) + chunk
-        )
+        within = self._beat * chunk
+        if layout.in_shares:
+            within += self._beat * layout.part_chunks * part
+        else:
+            within += self._part_size * part
+        places: IntArray = within
         return places
 
     def _values(self, action: Action, number: int) -> IntArray:
@@ -266,18 +273,23 @@ class _Rewriting:
     ) -> tuple[IntArray, int]:
         """Where rows store, and the words that this takes."""
         region = _regions((late > 0).reshape(len(late), -1))
-        # Whatever comes later lies higher.
-        spread = (0, 0) if streams else (int(late[late > 0].min()) - 1, int(late.max()) - 1)
-        size = self._loop.flits + spread[1] - spread[0]
-        at = np.where(region >= 0, region * size - spread[0], 0)
+        spread = self._spread(late, streams=streams)
+        least, most = int(spread[late > 0].min()), int(spread[late > 0].max())
+        size = whole_beats(self._loop.flits, self._beat) + most - least
+        at = np.where(region >= 0, region * size - least, 0)
         for row, node, port, block in blocks:
             came = int(late[row, node, port])
-            place = port, int(at[row]) + (0 if streams else came - 1)
+            place = port, int(at[row] + spread[row, node, port])
             # A row is a slot, or there are as many as it takes to store what comes.
             by_flit = self._loop.order is Order.FLIT
             first = row + (MEMORY_AGE - PASS + came if by_flit else 1)
             self._came[node].setdefault(block, []).append((first, place))
         return at, (int(region.max()) + 1) * size
+
+    def _spread(self, late: IntArray, *, streams: bool) -> IntArray:
+        """How much higher words lie that are stored later: rows of beats begin with a block."""
+        found: IntArray = np.zeros_like(late) if streams or self._beat > 1 else late - 1
+        return found
 
     def _choose(self, found: dict[Action, IntArray], reads: IntArray) -> None:
         """What out-ports and operators select, and what is read for them."""

@@ -15,6 +15,7 @@ from ...collective import Operator
 from ...errors import InputError
 from ...program.fields import IDLE, Action, Sources, Stage
 from ...rtl.core.room import RoomSizes, SettingTable
+from ...rtl.flit_rows import whole_beats
 from ...rtl.memories import address_width
 from ...toolchain.values import natural
 from ...topology import IntArray, Topology, topology_from_json, without_faults
@@ -36,6 +37,9 @@ SHARES, LEAST_SETTINGS = (2, 2, 2, 1, 2), 8
 
 #: The most cycles of a row at the least, for links of one cycle.
 LONGEST_LEAST = 8
+
+#: Clock edges of a run besides those of its rows, at most.
+LONGEST_OTHERS = 64
 
 #: The most rows, and the most cycles from a row to the arrival of its words. Tools take minutes for
 #: as many.
@@ -99,6 +103,8 @@ class Room:
         `blocks` rows.
     lists : bool
         True if that table has the origin of each packet, too, so that nodes may lack some.
+    beat : int
+        Flits of a word of ports, and of a row of memories.
 
     Examples
     --------
@@ -119,6 +125,7 @@ class Room:
     roots: bool
     streams: bool = False
     lists: bool = False
+    beat: int = 1
 
     def __post_init__(self) -> None:
         require_room_size(self.sizes.rows, self.sizes.depth)
@@ -139,9 +146,41 @@ class Room:
         return self.ways.late
 
     @property
+    def part_words(self) -> int:
+        """Addresses from a part of what a node sends to the next."""
+        return whole_beats(self.flits, self.beat)
+
+    @property
     def sent_words(self) -> int:
         """Words of the memory of what a node sends."""
-        return self.nodes * self.flits
+        return self.nodes * self.part_words
+
+    @property
+    def longest_run(self) -> int:
+        """Clock edges that a run of any image that fits may take."""
+        sizes = self.sizes
+        return (
+            LONGEST_OTHERS
+            + 2 * sizes.depth
+            + sizes.rows * (self.part_words + sizes.depth + LONGEST_LEAST)
+        )
+
+    @property
+    def stores_exactly(self) -> bool:
+        """True if nodes subtract the cycles by which words are stored later from addresses.
+
+        Else later words lie higher, which blocks may not that have to begin with a row of beats.
+        """
+        return self.beat > 1 and self.sizes.depth > 1
+
+    @property
+    def read_lags(self) -> int:
+        """Cycles by which readers may follow the words that a row counts.
+
+        Where rows of memories are beats, addresses of what is sent do not grow evenly, so that a
+        lag is no distance of addresses. Only what operators combine is read later.
+        """
+        return min(self.beat - 1, self.sizes.depth) if self.operators else 0
 
     @cached_property
     def sources(self) -> Sources:
@@ -195,19 +234,32 @@ class Room:
         own = memory == self.ports
         if not form.streams:
             # A late word is read when as many words have been counted more.
-            first = first - form.lags * np.where(own, form.chunks, 1)
+            counted = form.lags - np.maximum(self.read_lag(form), 0)
+            first = first - counted * np.where(own, form.chunks, 1)
         size = 1 << np.where(own, address_width(self.sent_words), address_width(self.sizes.words))
         return np.where(memory >= 0, first % size, IDLE)
+
+    def read_lag(self, form: Loadable) -> IntArray:
+        """Return the cycles by which readers of what is sent follow the words of a row, else -1."""
+        within = 0 if form.streams else form.lags % self.beat
+        return np.where(form.values(Action.MEMORY) == self.ports, within, IDLE)
+
+    def store_addresses(self, form: Loadable) -> IntArray:
+        """Return the address in each row from which stores count."""
+        late = form.stores.max() if form.streams else 1
+        found: IntArray = form.store_addresses + late * self.stores_exactly
+        return found
 
     def setting_values(self, form: Loadable) -> dict[SettingTable, IntArray]:
         """Return what rows say, for each table of nodes, shape (rows, nodes, values)."""
         first, low = self.read_addresses(form), (self.flits - 1).bit_length()
         block, within = (np.where(first >= 0, each, IDLE) for each in np.divmod(first, 1 << low))
         moves = (form.program.loop.blocks > 0)[:, None, None]
+        lags = [self.read_lag(form)] if self.read_lags else []
         return {
             SettingTable.SELECT: form.values(Action.SELECT),
             SettingTable.OPERAND: form.values(Action.OPERAND),
-            SettingTable.READ: np.concatenate([form.values(Action.MEMORY), within], axis=2),
+            SettingTable.READ: np.concatenate([form.values(Action.MEMORY), within, *lags], axis=2),
             SettingTable.ADDRESS: block,
             SettingTable.STORE: np.where(moves, form.stores, IDLE),
         }
@@ -256,6 +308,7 @@ class Room:
             _Limit("words of a memory", self.sizes.words, form.words),
         ):
             self.check_count(*limit)
+        assert self.read_lag(form).max() <= self.read_lags, "only what is combined is read later"
         if form.reads_late and not self.late:
             raise InputError("Fabric must read later for this schedule, it cannot")
         if self.streams and form.lacks and not self.lists:
@@ -304,6 +357,8 @@ class Room:
         facts = asdict(self.sizes) | asdict(self.ways) | {"roots": self.roots}
         if self.streams:
             facts |= {"streams": True, "lists": self.lists}
+        if self.beat > 1:
+            facts |= {"beat": self.beat}
         return facts | {
             "topology": self.topology.to_entry(),
             "flits": self.flits,
@@ -326,6 +381,7 @@ class Room:
             roots=bool(facts["roots"]),
             streams=bool(facts.get("streams")),
             lists=bool(facts.get("lists")),
+            beat=int(facts.get("beat", 1)),
         )
 
     def changed(self, **facts: Any) -> Room:
@@ -350,7 +406,7 @@ def room_for(
     inputs: Sequence[Program] | None = None,
     streams: bool = False,
 ) -> Room:
-    """Return the room for modes, or for programs of one form each.
+    """Return the room for modes, or for programs of one form each, with the beat of these.
 
     Parameters
     ----------
@@ -369,6 +425,7 @@ def room_for(
     first = forms[0].program
     others = [*forms, *(Loadable.from_program(each) for each in inputs or ())]
     nodes, needed = first.topology.nodes, [form for form in forms if form.adds]
+    beat = forms[0].beat
     sizes = RoomSizes(
         rows=max(rows or 0, 1) if rows else sum(form.rows for form in forms),
         depth=depth or max(form.depth for form in others),
@@ -381,7 +438,8 @@ def room_for(
         chunks=_power(max(form.chunks for form in others), LEAST_CHUNKS),
         # Plans around faults let more rest on their way.
         words=_power(
-            max(form.words for form in others), nodes * first.flits * (2 if inputs is None else 1)
+            max(form.words for form in others),
+            nodes * whole_beats(first.flits, beat) * (2 if inputs is None else 1),
         ),
     )
     ways = Ways(
@@ -398,6 +456,7 @@ def room_for(
         roots=any(mode.any_root for mode in modes),
         streams=streams,
         lists=streams and (inputs is None or any(form.lacks for form in others)),
+        beat=beat,
     )
     if sizes.entries > MOST_ENTRIES:
         raise InputError(

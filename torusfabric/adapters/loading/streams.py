@@ -76,13 +76,13 @@ class SentTable:
         """Return the memory, or the first address, of a packet."""
         del row, form
         room = self.layout.room
-        return Const(room.ports) if name == "bank" else address * room.flits
+        return Const(room.ports) if name == "bank" else address * room.part_words
 
     def is_disjoint(self, name: str, bits: int) -> bool:
         """Return True if first addresses have no bit in common with words of a packet."""
         del name
-        flits = self.layout.room.flits
-        return flits & (flits - 1) == 0 and bits < flits
+        words = self.layout.room.part_words
+        return words & (words - 1) == 0 and bits < words
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,10 +137,10 @@ class LookedUpShape(EngineShape):
     @cached_property
     def words(self) -> WordShape:
         """The division of the words of a packet into blocks: as many as the facts say."""
-        flits, chunks = self.most_flits, self.layout.room.sizes.chunks
-        several: dict[str, Any] = {"chunks": (1, chunks), "pitch": (1, 1)}
-        of_verb = several if self.verb == "unload" else {}
-        return WordShape(most=flits, block=flits, in_turn=True, **of_verb)
+        most, beat = self.layout.room.part_words // self.beat, self.beat
+        several = (1, self.layout.room.sizes.chunks) if self.verb == "unload" else (1,)
+        pitch = (beat,) * len(several)
+        return WordShape(most=most, block=most, in_turn=True, chunks=several, pitch=pitch)
 
 
 class LookedUp(Engine):
@@ -356,10 +356,10 @@ class LoadedStreamTop(StreamTop):
 
     @override
     def _plan_engines(self) -> tuple[EngineShape, EngineShape]:
-        nodes, flits = self._layout.room.nodes, self._layout.room.flits
-        blocks = np.zeros((nodes, nodes, 1), int)
-        sent = Packets(named=True, bank=blocks, base=blocks, words=flits)
-        received = Packets(bank=np.full_like(blocks, OWN), base=blocks, words=flits)
+        room = self._layout.room
+        words, blocks = room.part_words // room.beat, np.zeros((room.nodes, room.nodes, 1), int)
+        sent = Packets(named=True, bank=blocks, base=blocks, words=words)
+        received = Packets(bank=np.full_like(blocks, OWN), base=blocks, words=words)
         of_all = self._facts, True, self._layout
         return (
             LookedUpShape("load", self._core, (sent,), *of_all),

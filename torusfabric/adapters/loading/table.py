@@ -61,8 +61,8 @@ class LoadedTable(Leaf):
         whole: bool = False,
         written: bool = True,
     ) -> None:
-        self._written, self._whole, self._parts = written, whole, parts
-        self._tables, self._contents = tuple(tables), [*contents, *[()] * len(tables)]
+        self._written, self.whole, self.parts = written, whole, parts
+        self.tables, self._contents = tuple(tables), [*contents, *[()] * len(tables)]
         read = {f"address_{k}": In(address_width(rows) * (bits > 0))
                 for k, (rows, bits) in enumerate(tables)}  # fmt: skip
         super().__init__(
@@ -81,10 +81,10 @@ class LoadedTable(Leaf):
         row, number, word = (delayed(m, self.value(f"load_{name}"), 1)
                              for name in ("row", "piece", "word"))  # fmt: skip
         found = []
-        for k, (of, rows, low, bits) in enumerate(pieces(self._tables)):
+        for k, (of, rows, low, bits) in enumerate(pieces(self.tables)):
             init = [value >> low & (1 << bits) - 1 for value in self._contents[of] or [0] * rows]
             write = WritePort(row, word[:bits], enable & (number == k))
-            if self._whole:
+            if self.whole:
                 found.append(self._registers(m, init, bits, write))
                 continue
             depth, name, read = max(rows, 2), f"piece_{k}", self.value(f"address_{of}")
@@ -99,7 +99,7 @@ class LoadedTable(Leaf):
             found.append([shown])
         # Where all rows are shown, row by row.
         whole = Cat(*(part for parts in zip(*found, strict=True) for part in parts))
-        for name, (runs, late) in self._parts.items():
+        for name, (runs, late) in self.parts.items():
             part = Cat(whole[start : start + bits] for start, bits in runs)
             m.d.comb += getattr(self, name).eq(delayed(m, part, late, name))
         return m

@@ -186,7 +186,7 @@ def levels(nodes: int) -> int:
     return max(len(merge_levels(nodes)), 1)
 
 
-def least_beat(program: Program, width: int) -> tuple[int, Program]:
+def least_beat(program: Program, width: int, *, fixed: bool = True) -> tuple[int, Program]:
     """Return the least beat that does not limit the runs, and the program for it.
 
     If every beat limits them, return the one with which they come most often.
@@ -195,6 +195,8 @@ def least_beat(program: Program, width: int) -> tuple[int, Program]:
     ----------
     width : int
         Bits of a flit.
+    fixed : bool
+        True if tables are fixed: then rows of memories have to suit the program.
 
     Examples
     --------
@@ -214,7 +216,7 @@ def least_beat(program: Program, width: int) -> tuple[int, Program]:
         if found[-1][0] <= ALIKE or too_wide(program, width, beat):
             break
         wide = program.by_beats(beat)
-        if beat_fault(wide, beat) is None:
+        if not fixed or beat_fault(wide, beat) is None:
             found.append((_slowness(wide, beat, runs), beat, wide))
     least = min(slowness for slowness, _, _ in found)
     return next((beat, wide) for slowness, beat, wide in found if slowness <= ALIKE * least)

@@ -137,10 +137,13 @@ class Unloader(Engine):
             ends = counter.following == self._last(following)[shape.flit_bits :]
             m.d.sync += [ends_packet.eq(ends), finishes.eq(ends & last_follows)]
         cleared(m, clear, ends_packet, finishes, *counter.registers)
-        tags = Cat(finishes, ends_packet, self._origin(packet), self._full(ends_packet))
+        origin = self._origin(packet)
+        tags = Cat(finishes, ends_packet, origin, self._full(ends_packet))
         sought = self._stage(m, advance, there, tags, "sought")
         row = self._ask(m, advance, counter, packet)
-        asked = self._stage(m, advance, sought[0], Cat(sought[2:], self._origin_in(row)), "asked")
+        known = 3 + len(origin)
+        tags = Cat(sought[2:known], self._origin_in(row), sought[known:])
+        asked = self._stage(m, advance, sought[0], tags, "asked")
         read = asked
         for number in range(shape.port.answer - 1):
             read = self._stage(m, advance, read[0], read[1:], f"read_{number}")

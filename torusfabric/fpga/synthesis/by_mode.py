@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...program.counts import count_inputs, count_words
-from ...program.merge import mode_alone
+import numpy as np
+
+from ...program.counts import count_inputs
+from ...program.merge import merge
 from ...rtl.fabric import Fabric
 from ...rtl.inventory import take_inventory
 from . import synthesize as synthesis
@@ -17,10 +20,66 @@ if TYPE_CHECKING:
     from .report import SynthesisReport
     from .synthesize import Progress
 
-__all__ = ["cost_by_mode", "cost_of_forms"]
+__all__ = ["StoredWords", "cost_by_mode", "cost_of_forms", "count_words", "mode_alone"]
 
 #: A context around the synthesis of one mode, given its name.
 Around = Callable[[str], AbstractContextManager["Progress | None"]]
+
+
+class StoredWords(NamedTuple):
+    """Words of memory, counted over all nodes.
+
+    Parameters
+    ----------
+    received : int
+        Of what arrives or is computed; forms share them, as deep as the deepest needs.
+    sent : int
+        Of what the host writes, and nodes send.
+    send_maps : int
+        How many different ways forms have to lay out what is sent. Each has memories of its own,
+        for the host writes before it is known which form will read.
+    """
+
+    received: int
+    sent: int
+    send_maps: int
+
+
+def count_words(program: Program) -> StoredWords:
+    """Count the words of all memories.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall")]
+    >>> count_words(tf.compile(plans, max_flits=2))
+    StoredWords(received=180, sent=180, send_maps=2)
+    """
+    own = np.array([memory.own for memory in program.memories])
+    depth = program.depth[program.variant_of]
+    return StoredWords(
+        received=int(depth[:, ~own].sum()),
+        sent=int(depth[:, own].sum()),
+        send_maps=len({memory.layout for memory in program.memories if memory.own}),
+    )
+
+
+def mode_alone(program: Program, mode: int) -> Program:
+    """What a mode would be alone, with all its forms.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> broadcasts = [tf.plan("9", "broadcast", trees=trees) for trees in (1, 2)]
+    >>> program = tf.compile([tf.plan("9", "allgather"), broadcasts], max_flits=64)
+    >>> [len(mode_alone(program, mode).forms) for mode in (0, 1)]
+    [1, 2]
+    """
+    chosen = program.modes[mode]
+    parts = [program.part(chosen.first + number) for number in range(len(chosen.forms))]
+    if len(parts) == 1:
+        return parts[0]
+    return replace(merge(parts), served=(chosen.ranges,))
 
 
 def cost_by_mode(fabric: Fabric, report: SynthesisReport, around: Around) -> dict[str, Any]:

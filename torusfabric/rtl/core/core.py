@@ -6,40 +6,39 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from amaranth.lib.wiring import Out
 
-from ...contract.cut import Cut
 from ...errors import InputError
-from ...program import Program
 from ...program.fields import Stage
-from ...program.host_words import form_addresses
-from ...topology import IntArray
+from ...program.host_words import word_addresses
 from ..arrays import Fixed, Numbers, OneOf, Part, Slice, Source
-from ..assembly import Assembly
 from ..distribution import Distribution, Words
 from ..flit_rows import beat_fault
-from ..links import Link
 from ..memories import address_width
-from ..modules import Leaf
 from ..netlist import Netlist, NetlistBuilder, Role
-from ..operator_unit import OperatorUnit
-from .direct_port import DirectPort
-from .families import Family
 from .memory_port import MemoryPort
 from .part import NodeInputs, NodeSettings
 from .places import BitPlacer, Columns, NodeTable
-from .room import RoomKinds, RoomRows, RoomShape
-from .room_sequencer import RoomSequencer
 from .router import Crossbar, Operators, Router, plan_all_crossbars
 from .rows import NodeKinds, Rows
 from .run_port import RunPort
 from .sequencer import RunControl, Sequencer, row_bits
-from .split import SplitRows
 from .store import StoreModule
 from .store_plan import Store, plan_stores
+
+if TYPE_CHECKING:
+    from ...contract.cut import Cut
+    from ...program import Program
+    from ...topology import IntArray
+    from ..assembly import Assembly
+    from ..modules import Leaf
+    from ..operator_unit import OperatorUnit
+    from .direct_port import DirectPort
+    from .families import Family
+    from .room import RoomShape
 
 __all__ = ["Core"]
 
@@ -242,7 +241,11 @@ class Core:
         shared = memory_port is not None and memory_port.shared
         self._columns = Columns(by_setting=room is not None, shared=shared)
         operators = room.parsed_operators() if room else program.operators
-        unit = OperatorUnit(operators) if operators else None
+        unit: OperatorUnit | None = None
+        if operators:
+            from ..operator_unit import OperatorUnit
+
+            unit = OperatorUnit(operators)
         self._settings = NodeSettings(width, program.ports, unit)
         self.run_port = run_port or RunPort(program, sections=sections, room=room)
         self.memory_port = memory_port or MemoryPort(
@@ -267,9 +270,15 @@ class Core:
     def _plan_rows(self, room: RoomShape | None) -> tuple[Rows, NodeKinds]:
         """Return the rows of the core, and the kinds of its nodes."""
         if room is not None:
+            from .room import RoomKinds, RoomRows
+
             of_room = RoomRows(room)
             return of_room, RoomKinds(of_room, concurrent=self.concurrent)
-        rows = SplitRows(self.program) if self.concurrent else Rows(self.program)
+        rows = Rows(self.program)
+        if self.concurrent:
+            from .split import SplitRows
+
+            rows = SplitRows(self.program)
         return rows, NodeKinds(rows)
 
     @cached_property
@@ -345,17 +354,19 @@ class Core:
         bank, address : ndarray of int, shape (nodes, words)
             The address is -1 where a node has no such word.
         """
-        length, root = chosen.get("length"), chosen.get("root") or 0
+        root = chosen.get("root") or 0
         if form is None:
             form = self.program.form_of(**chosen)
-        if length is None or words is None:
-            length = self.program.length_of(length)
-        located = form_addresses(
-            self.program, form, length, root, received=received, nodes=self.nodes, words=words
-        )
+        located = word_addresses(
+            self.program, received=received, form=form, length=chosen.get("length"), root=root,
+            nodes=self.nodes, words=words,
+        )  # fmt: skip
         memory, address = np.broadcast_arrays(*located)
-        if not isinstance(self.rows, SplitRows):
+        if not self.concurrent or self.room is not None:
             return memory, address
+        from .split import SplitRows
+
+        assert isinstance(self.rows, SplitRows)
         variant = np.searchsorted(self.rows.used, self.program.variant_of[self.nodes])
         if self.program.forms[form].by_offset:
             choice = self.kinds.choice_by_root(self.nodes)[:, root]
@@ -365,6 +376,8 @@ class Core:
 
     def design(self) -> Assembly:
         """Return the core as an Amaranth component."""
+        from ..assembly import Assembly
+
         return Assembly(self.netlist)
 
     # The netlist
@@ -420,7 +433,7 @@ class Core:
         Each injection port gets its place among the words that its node injects.
         """
         count = len(self.build.sources.injections)
-        if isinstance(self.memory_port, DirectPort):
+        if not isinstance(self.memory_port, MemoryPort):
             self.memory_port.reserve(self._columns)
             self.build.injection_places = np.tile(np.arange(count), (len(self.nodes), 1))
             return []
@@ -461,7 +474,11 @@ class Core:
         """
         given = self.run_port, self._columns, self._settings.unit
         make: Callable[[], RunControl]
-        if isinstance(self.rows, RoomRows):
+        if self.room is not None:
+            from .room import RoomRows
+            from .room_sequencer import RoomSequencer
+
+            assert isinstance(self.rows, RoomRows)
             make = partial(RoomSequencer, self.rows, *given, shares=shares)
         else:
             by_root = self.kinds.choices > 1
@@ -672,6 +689,8 @@ class Core:
         used[there[there >= 0], port[there >= 0]] = True
         for at in range(self._settings.ports):
             for cycles in np.unique(cycles_of[:, at][cycles_of[:, at] > 1]).tolist():
+                from ..links import Link
+
                 nodes = np.flatnonzero((cycles_of[:, at] == cycles) & used[:, at])
                 build.add_module(f"link_{cycles}", partial(Link, cycles, width), role=Role.LINK)
                 build.add_array(

@@ -22,14 +22,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib.wiring import In, Member
 
 from ..modules import Leaf, apart, delayed
 from ..multiplexer import branch_bits, branch_luts, lut_count, multiplexed, select_bits
-from ..operator_unit import OperatorUnit
 from .places import Bit, BitPlacer, Place
+
+if TYPE_CHECKING:
+    from ..operator_unit import OperatorUnit
 
 __all__ = [
     "NEUTRAL_WORD",

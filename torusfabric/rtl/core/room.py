@@ -110,6 +110,18 @@ class RoomShape(Protocol):
         """Words of the memory of what a node sends."""
 
     @property
+    def beat(self) -> int:
+        """Flits of a row of memories."""
+
+    @property
+    def read_lags(self) -> int:
+        """Cycles by which readers may follow the words that a row counts."""
+
+    @property
+    def stores_exactly(self) -> bool:
+        """True if nodes subtract the cycles by which words are stored later from addresses."""
+
+    @property
     def late(self) -> bool:
         """True if a form may read all words a link later."""
 
@@ -182,7 +194,7 @@ class RoomRows(Rows):
         self._template, self._values = -(-SAMPLES // nodes), values or {}
         rows = next(map(len, self._values.values()), 0)
         self.loops: tuple[Loop, ...] = ()
-        self.low_bits = (room.flits - 1).bit_length()
+        self.low_bits, self.stores_exactly = (room.flits - 1).bit_length(), room.stores_exactly
         self.starts, self.stops = np.zeros(1, int), np.array([self._template + rows])
         self.form_of_row = np.zeros(self.count, int)
         self.used = np.arange(nodes)
@@ -248,7 +260,7 @@ class RoomRows(Rows):
             found = np.concatenate([found, self._values[action][..., number]])
         missing = ((0, self.count - len(found)), (0, 0))
         found = np.pad(found, missing, constant_values=IDLE)
-        reads = action in (Action.READ, Action.MEMORY)
+        reads = action in (Action.READ, Action.MEMORY, Action.LAG)
         return RowField(found, (delays.get(action, ADDRESS if reads else SETTING),))
 
     def _drawn(self, action: Action, number: int) -> IntArray | None:
@@ -259,6 +271,8 @@ class RoomRows(Rows):
             return draw(options) if options else None
         if action is Action.MEMORY:
             return draw(room.memories(number))
+        if action is Action.LAG:
+            return draw(range(room.read_lags + 1)) if room.read_lags else None
         if action is Action.READ:
             memory = self.field(Action.MEMORY, number)
             assert memory is not None
@@ -295,7 +309,7 @@ def assemble(
     rows = RoomRows(room, values)
     kinds, columns = RoomKinds(rows), Columns(by_setting=True)
     routers, operators = plan_all_crossbars(rows, kinds, columns, idles=idles)
-    stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=False, beat=1)
+    stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=False, beat=room.beat)
     check_template(room, [*routers, *operators], stores)
     placers = [each.placer for each in (*routers, *operators)]
     placers += [store.placer for store in stores]
@@ -325,8 +339,9 @@ def check_template(room: RoomShape, crossbars: Sequence[Crossbar], stores: Seque
     read = sorted(tuple(number for number, _ in reader.inputs) for reader in shape.readers)
     assert read == memories, "a template has all memories"
     used += [(2, reader.choice.bits) for reader in shape.readers]
-    firsts = {copy.address.first: bank.depth for bank in shape.banks for copy in bank.copies
-              if copy.address}  # fmt: skip
+    copies = [(bank, copy.address) for bank in shape.banks for copy in bank.copies if copy.address]
+    used += [(2, address.lag) for _, address in copies]
+    firsts = {address.first: bank.depth for bank, address in copies}
     for first, depth in firsts.items():
         assert len(first) == (depth - 1).bit_length(), "a template has all addresses"
     # Memories of one reader are given one first address; that of the deepest has all its bits.

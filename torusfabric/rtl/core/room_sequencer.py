@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from amaranth.hdl import Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Member, Out
 
@@ -38,8 +38,9 @@ class RoomSequencer(RunControl):
     setting_select, setting_operand, setting_read, setting_address, setting_store : Out
         The settings of the row, for the tables of nodes.
     address_0, counters, valids : Out
-        Where arriving words are stored; cycles of the row, or in a form by flits the flit, and the
-        same times the chunks; and whether a word arrives at nodes that has come 1, 2, .. cycles.
+        Where arriving words are stored; cycles of the row, or in a form by flits the flit, and how
+        far that is where chunks take turns; and whether a word arrives at nodes that has come 1, 2,
+        .. cycles.
     """
 
     def __init__(
@@ -117,7 +118,12 @@ class RoomSequencer(RunControl):
         )
         row = Signal(len(form["first"]), name="row")
         count = Signal(max(len(pause), len(flits), len(least)) + 1, name="count")
-        scaled = Signal(len(said["at"]), name="scaled")
+        # Chunks of a message take turns by beats.
+        beat = self._room.beat.bit_length() - 1
+        turns = Signal(len(said["at"]) - beat, name="scaled")
+        scaled, step = Cat(count[:beat], turns), chunks
+        if beat:
+            step = Mux(count[:beat].all(), chunks, 0)
         # A row lasts as long as all of its form do at the least.
         passed, moved = Signal(name="words_passed"), Signal(name="words_pass")
         sent = Mux(empty, count + 1, count - flits)[: len(count)]
@@ -130,16 +136,16 @@ class RoomSequencer(RunControl):
         with m.If(~moves):
             m.d.sync += [its.eq(form[name]) for name, its in kept.items()]
             m.d.comb += after.eq(form["first"])
-            m.d.sync += [count.eq(0), scaled.eq(0), running.eq(0)]
+            m.d.sync += [count.eq(0), turns.eq(0), running.eq(0)]
         with m.Else():
             m.d.sync += running.eq(~over)
             with m.If(end_of_row):
                 m.d.sync += [its.eq(said[name]) for name, its in kept.items()]
                 m.d.comb += after.eq(Mux(ends, first, row + 1))
             with m.If(Mux(by_flit, ends, 1)):
-                m.d.sync += [count.eq(count + 1), scaled.eq(scaled + chunks)]
+                m.d.sync += [count.eq(count + 1), turns.eq(turns + step)]
             with m.If(end_of_row & ~by_flit):
-                m.d.sync += [count.eq(0), scaled.eq(0)]
+                m.d.sync += [count.eq(0), turns.eq(0)]
         m.d.sync += row.eq(after)
         m.d.comb += self.row_address.eq(after)
         has_flit = by_flit | (~empty & (count <= flits))

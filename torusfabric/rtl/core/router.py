@@ -13,10 +13,8 @@ from amaranth.lib.wiring import In, Out
 
 from ...program.fields import Action
 from ...program.timing import COMBINE, LINK, SETTING
-from ..chosen_sum import ChosenSum
 from ..modules import Use
 from ..multiplexer import held_slices
-from ..operator_unit import add_pair
 from .families import Family, find_uses, group_kinds
 from .part import (
     NEUTRAL_WORD,
@@ -211,11 +209,15 @@ class Operators(NodePart):
             return self._sum(word, choice, name)
         operand = self.chosen(choice, name)
         pair_name = name if self.alone else None
+        from ..operator_unit import add_pair
+
         return add_pair(self.m, unit, (word, operand), self.run_operator(), name=pair_name)
 
     def _sum(self, word: Value, choice: Choice, name: str) -> Value:
         """Return a sum in the emitted text, where a module chooses one of its operands."""
         width, inputs = self.settings.width, [self.word(each) for each in choice.words]
+        from ..chosen_sum import ChosenSum
+
         meant = ChosenSum(len(inputs), width, isinstance(inputs[-1], Const))
         code = Cat(*map(self.early_bit, choice.bits))
         held = Cat(*map(Cat, held_slices(self.m, code, width, name=name)))

@@ -78,6 +78,9 @@ class Rows:
     #: Low bits of addresses that lie in a table of their own, if tables are loaded.
     low_bits = 0
 
+    #: True if nodes subtract the cycles by which words are stored later from addresses.
+    stores_exactly = False
+
     def __init__(self, program: Program) -> None:
         self.program = program
         self.loops: tuple[Loop, ...] = tuple(form.loop for form in program.forms)

@@ -8,21 +8,24 @@ cycles before it counts there.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib.wiring import In, Member, Out
 
 from ...program.timing import DISTRIBUTION
-from ...topology import IntArray
 from ..memories import Columns as RomColumns
 from ..memories import choose, constant_at
 from ..modules import Leaf, delayed, pulsed
-from ..operator_unit import OperatorUnit
-from .places import Columns
 from .rows import Delays, Rows, later
-from .run_port import RunPort
 from .slots import Chosen, Slots
+
+if TYPE_CHECKING:
+    from ...topology import IntArray
+    from ..operator_unit import OperatorUnit
+    from .places import Columns
+    from .run_port import RunPort
 
 __all__ = ["RunControl", "Sequencer", "row_bits", "signal_widths"]
 

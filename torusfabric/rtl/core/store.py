@@ -41,7 +41,6 @@ from ..multiplexer import (
     keeper,
     select_code,
 )
-from ..operator_unit import add_pair
 from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .part import LocalWord, NodeInputs, NodePart, NodeSettings, operator_code_input
 from .places import Bit, Place
@@ -213,7 +212,14 @@ class StoreModule(NodePart):
         first = Cat(*map(self.early_bit, address.first))
         if address.counter is None:
             return first
-        return first + self.value(f"word_{address.counter}")
+        word = self.value(f"word_{address.counter}")
+        if address.lag:
+            lagging = [word]
+            for cycles in range(1, 1 << len(address.lag)):
+                name = f"word_{address.counter}_d{cycles}"
+                lagging.append(self._register(lagging[-1], name, name))
+            word = choose(lagging, Cat(*map(self.early_bit, address.lag)))
+        return first + word
 
     def _run_address(self, address: Address) -> Value:
         """Return the address of a flit in a run, in a register that all banks share."""
@@ -318,7 +324,13 @@ class StoreModule(NodePart):
             return WritePort(Const(0, 1), Const(0, len(bank.members) * self.settings.width), NEVER)
         acts = [self._acts(arrival) for arrival in arrivals]
         enable: Value = self._enable(arrivals, acts, number)
-        if len(arrivals) == 1:
+        if arrivals[0].exact:
+            late = Cat(*map(self.early_bit, arrivals[0].late))
+            early = self._early_address(arrivals[0].address)
+            address = self._register(
+                (early - late)[: len(early)], f"stores_at_{number}", ("stores at", number)
+            )
+        elif len(arrivals) == 1:
             address = self._run_address(arrivals[0].address)
         else:
             early = self._early_address(arrivals[0].address)
@@ -380,6 +392,8 @@ class StoreModule(NodePart):
         def combine(*pair: Value) -> Value:
             assert unit is not None
             name = f"{injection}_{next(names)}" if self.alone else None
+            from ..operator_unit import add_pair
+
             return add_pair(self.m, unit, pair, self.run_operator(), name=name)
 
         word = combine_in_tree(words, combine, lambda word: delayed(self.m, word, unit.latency))

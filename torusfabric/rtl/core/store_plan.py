@@ -55,12 +55,15 @@ class Address:
         The word counter of the sequencer; None if rows have one word.
     early : bool
         True if a register of the node holds the sum of both.
+    lag : tuple of Bit
+        The cycles by which the address follows the counter, if tables say that.
     """
 
     column: int | None = None
     first: tuple[Bit, ...] = ()
     counter: int | None = None
     early: bool = True
+    lag: tuple[Bit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,12 +94,15 @@ class Arrival:
         The strobes of the sequencer; one, unless tables say how late words arrive.
     codes : tuple of (tuple of Bit)
         For each member of the bank, the select bits of its word.
+    exact : bool
+        True if `late` is subtracted from the address.
     """
 
     late: tuple[Bit, ...]
     strobes: tuple[int, ...]
     address: Address
     codes: tuple[tuple[Bit, ...], ...]
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -197,16 +203,21 @@ class _CopyPlan(NamedTuple):
         From the slot of a row to the address.
     alike : bool
         True if all nodes, those of other families included, have the same first addresses.
+    lag : ndarray of int, shape (members, rows, choices), or None
+        The cycles by which addresses follow the words that a row counts.
     """
 
     values: IntArray
     delays: MemberDelays
     alike: bool
+    lag: IntArray | None = None
 
     def merge(self, other: _CopyPlan) -> _CopyPlan | None:
         """Return a copy that serves both, or None."""
         a, b = self.values, other.values
         if self.delays.key != other.delays.key or not ((a == b) | (a < 0) | (b < 0)).all():
+            return None
+        if self.lag is not None or other.lag is not None:
             return None
         return _CopyPlan(np.maximum(a, b), self.delays, self.alike and other.alike)
 
@@ -217,6 +228,8 @@ class _Reads(NamedTuple):
     Parameters
     ----------
     memory, first : ndarray of int, shape (members, rows, choices)
+    lag : ndarray of int, shape (members, rows, choices), or None
+        The cycles by which addresses follow the words that a row counts.
     delays : MemberDelays
         From the slot of a row to the address.
     fields : tuple of (ndarray of int, ndarray of int), shape (rows, variants)
@@ -225,6 +238,7 @@ class _Reads(NamedTuple):
 
     memory: IntArray
     first: IntArray
+    lag: IntArray | None
     delays: MemberDelays
     fields: tuple[tuple[IntArray, IntArray], ...]
 
@@ -422,7 +436,10 @@ class _StorePlanner:
             first[here] = self._kinds.values(found[1].values, self._members[here])
         delays = MemberDelays.from_numbers(numbers, lambda reader: fields[reader][1].delays)
         values = tuple((memory.values, first.values) for memory, first in fields.values())
-        return _Reads(memory, first, delays, values)
+        # Only a core with a room has lags: all its nodes have the same readers.
+        lag = self._rows.field(Action.LAG, int(numbers[0]))
+        lags = None if lag is None else self._kinds.values(lag.values, self._members)
+        return _Reads(memory, first, lags, delays, values)
 
     def _plan_copies(self) -> dict[int, list[_CopyPlan]]:
         """Return the copies of each memory: readers whose addresses agree share one."""
@@ -434,7 +451,8 @@ class _StorePlanner:
                 values = np.where(reads.memory == number, reads.first, -1)
                 alike = _alike(np.where(memory == number, first, -1)
                                for memory, first in reads.fields)  # fmt: skip
-                wanted, known = _CopyPlan(values, reads.delays, alike), copies[number]
+                lag = reads.lag if self._rows.memories[number].own else None
+                wanted, known = _CopyPlan(values, reads.delays, alike, lag), copies[number]
                 for copy, each in enumerate(known):
                     if (both := each.merge(wanted)) is not None:
                         known[copy] = both
@@ -511,7 +529,9 @@ class _StorePlanner:
         pitch, size = self._rows.pitch(number), self._size(number)
         of_bank = [
             Copy(
-                self._address(each.values, each.delays, pitch, size, alike=each.alike),
+                self._lagging(
+                    self._address(each.values, each.delays, pitch, size, alike=each.alike), each
+                ),
                 shown=False,
             )
             for each in copies[number]
@@ -576,6 +596,14 @@ class _StorePlanner:
         counter = self.placer.word(delays, pitch)
         return Address(first=first, counter=counter, early=early)
 
+    def _lagging(self, address: Address, copy: _CopyPlan) -> Address:
+        """Return the address of a copy that may follow the word counter."""
+        if copy.lag is None:
+            return address
+        bits = int(copy.lag.max()).bit_length()
+        lag = self.placer.number(copy.lag, bits, copy.delays, early=True, table="read")
+        return replace(address, lag=lag)
+
     def _arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
     ) -> list[Arrival]:
@@ -619,7 +647,9 @@ class _StorePlanner:
         number = self.placer.number(late, most.bit_length(), first, early=True, table="store")
         address = self._address(firsts, first, pitch, size, alike=True)
         assert codes == [[[]]], "a memory stores the words of one source"
-        return [Arrival(number, tuple(strobes), address, ((),))]
+        # All words of one lateness may lie as much higher.
+        exact = self._rows.stores_exactly
+        return [Arrival(number, tuple(strobes), address, ((),), exact)]
 
     def _reader(self, reader: int) -> Reader:
         """Return the memories of a reader, and where its select bits lie."""

@@ -220,6 +220,10 @@ class CompiledBoards(HostPort):
             random=seed,
         )
         self.cycles = list[int]()
+        tables = system.fabric.tables
+        for board in range(len(self.sessions) if tables and tables.empty else 0):
+            self._board = board
+            carry_out(tables.load(), self.play)
 
     def play(self, edges: Edges) -> Passed:
         """Let edges of the board pass whose turn it is, while time passes for all."""

@@ -13,9 +13,8 @@ from ....contract.adapter import System
 from ....contract.cut import Cut
 from ....errors import InputError
 from ....rtl.fabric import Fabric
-from ....rtl.front import Built
+from ....rtl.front import Built, Front
 from ....rtl.netlist import Fixed, Leaf, Part, Parts, Role, add_single
-from ....rtl.run_choices import RunChoices
 from ....toolchain.public import public_class
 from ...host.front import HostFront
 from ...host.interface import PORTS as HOST_PORTS
@@ -52,7 +51,7 @@ def link_port(link: int, name: str) -> str:
     return f"link_{link}_{name}"
 
 
-class BoardFront(HostFront):
+class BoardFront(Front):
     """The core of the nodes of a board with a host port, and the control of the board.
 
     Parameters
@@ -64,8 +63,6 @@ class BoardFront(HostFront):
     plan : LinkPlan, optional
         The links of the board, by default those between boards.
     """
-
-    closed_by = BOARD
 
     #: True if an input takes back a start.
     withdraws = False
@@ -80,17 +77,25 @@ class BoardFront(HostFront):
     ) -> None:
         fabric, boards = system.fabric, system.boards
         cut = Cut(boards.nodes, board, boards.links)
-        super().__init__(fabric.program, fabric.width, fabric.beat, for_bus=for_bus, cut=cut)
+        self._front = front = fabric.front.part(cut, for_bus=for_bus, closed_by=BOARD)
+        super().__init__(front.core, front.layouts)
+        self.top, self.windows, self.tables = front.top, front.windows, front.tables
         self._plan = plan or system.plan
+
+    @property
+    def digest(self) -> int:
+        """The digest of the front of the nodes."""
+        return self._front.digest
 
     def add(self) -> Built:
         """Fill the netlist of the core.
 
         Words may be written until the board is started; the run begins later, and may be repeated.
         """
-        build, plan, built = self.core.build, self._plan, super().add()
+        build, plan, front = self.core.build, self._plan, self._front
+        built = front.add()
         inputs, outputs = build.enclose(
-            {name: RUN + name for name in ("start", *plan.choices, *STATUS)}
+            {name: RUN + name for name in ("start", *front.choices, *STATUS)}
             | {BOARD + name: name for name in ("start", "busy")}
             | {"block": "board"}
         )
@@ -155,8 +160,8 @@ def plan_links(fabric: Fabric, boards: Boards, **how: Any) -> LinkPlan:
     return LinkPlan(
         boards,
         fabric.width,
-        RunChoices.of(fabric.program).inputs,
-        longest=fabric.predicted_cycles,
+        {**fabric.front.choices, **fabric.front.agreed},
+        longest=fabric.front.longest_run,
         hold=fabric.hold,
         **how,
     )
@@ -188,7 +193,7 @@ class BoardSystem(System):
     Raises
     ------
     InputError
-        If the fabric has another top or loaded tables, or links do not fit; see `LinkPlan`.
+        If the fabric has another top, or links do not fit; see `LinkPlan`.
 
     Examples
     --------
@@ -215,8 +220,6 @@ class BoardSystem(System):
             raise InputError(
                 f"Top must be host for several boards, not {self.fabric.bus or self.fabric.top}"
             )
-        if self.fabric.room:
-            raise InputError("Tables must be rom for several boards, not ram")
         self.plan.check()
 
     @cached_property

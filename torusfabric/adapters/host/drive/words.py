@@ -190,12 +190,13 @@ class Words:
         """
         words = (self.received if received else self.messages).shape[1]
         size, every = max(AT_ONCE // max(words, 1), 1), cells.exists.all() and cells.reached.all()
+        program, job = self._fabric.program, self._job
+        form = program.form_of(job.mode, job.length, job.root)
         for first in range(0, self._fabric.nodes, size):
             nodes = np.arange(first, min(first + size, self._fabric.nodes))
             memory, address = word_addresses(
-                self._fabric.program, received=received, mode=self._job.mode,
-                length=self._job.length, root=self._job.root, nodes=nodes,
-            )  # fmt: skip
+                program, received=received, form=form, length=job.length, root=job.root, nodes=nodes
+            )
             if self._beat > 1:
                 memory, address = self._in_rows(memory, address)
             there = reached = address >= 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ....proof.gates import Bit
 from ....proof.lemmas import wired
-from ....proof.wiring import Wires, control_tree
-from ....rtl.netlist import Fixed, Part, Role
+from ....proof.wiring import Wires, control_tree, planned_wires
+from ....rtl.netlist import Role
 from ..hardware import NETS
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def wire_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     says = "the control hears each node, and each node is given what it and commands give"
     yield wired("stream control", says, text, _control_wires(fabric, text))
     says = "engines, control and crossings are wired to each other and to ports as planned"
-    yield wired("streams", says, text, _planned_wires(fabric, text))
+    yield wired("streams", says, text, planned_wires(fabric, text, Role.STREAM, Role.OUTLET))
 
 
 def _node_wires(fabric: Fabric, text: GateText) -> Wires:
@@ -62,23 +62,6 @@ def _node_wires(fabric: Fabric, text: GateText) -> Wires:
                 pins = text.instances[rom].pins
                 yield rom, "address", [*pins["address"]], engine.pins["key"]
                 yield f"the {verb}er", "row", [*engine.pins["row"]], pins["data"]
-
-
-def _planned_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield the wires to all modules of streams, and the constants of nodes."""
-
-    def planned(parts: Sequence[Part | Fixed]) -> Iterator[Bit]:
-        for part in parts:
-            if isinstance(part, Fixed):
-                yield from (str(part.value >> k & 1) for k in range(part.width))
-            else:
-                yield from text.nets[part.net][part.start : part.start + part.width]
-
-    for role in (Role.STREAM, Role.OUTLET):
-        for instance in fabric.netlist.having(role):
-            pins = text.instances[instance.name].pins
-            for port, parts in instance.inputs.items():
-                yield instance.name, port, [*pins[port]], [*planned(parts)]
 
 
 def _control_wires(fabric: Fabric, text: GateText) -> Wires:

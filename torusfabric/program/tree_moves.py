@@ -1,13 +1,11 @@
-"""Moves of words that stream along trees: one row, in which every word passes on as it comes.
+"""Moves of sums up trees: one row, in which every word passes on as it comes.
 
-Down trees, one node sends, and every arc carries one block: a round of circuits that branch.
-
-Up trees, sums are made on the way. Every in-port brings the sums of one child in one tree. The
-operators behind the in-ports of a node's children stand in a chain: the first combines what arrives
-with the node's own word, each other one with the result of the one before, and the result of the
-last leaves. A child's words come as much later than those of the child before as an operator takes,
-the deepest subtree last, so that nothing waits. A node's own word is read when its first child's
-comes: readers differ by how late they read, and each node has those of its own places in the trees.
+Every in-port brings the sums of one child in one tree. The operators behind the in-ports of a
+node's children stand in a chain: the first combines what arrives with the node's own word, each
+other one with the result of the one before, and the result of the last leaves. A child's words come
+as much later than those of the child before as an operator takes, the deepest subtree last, so that
+nothing waits. A node's own word is read when its first child's comes: readers differ by how late
+they read, and each node has those of its own places in the trees.
 
 Of an all-reduce the complete sum goes on from its root, down the same links the other way, in the
 cycle in which a root of a reduction would store it: every node stores it as it passes by.
@@ -19,11 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..schedule import Pattern
 from .address_map import AddressMap
 from .fields import IDLE, Action, Loop, Memory, Order, Sources, memories_of
 from .mode import CycleCost
-from .moves import Moves, Points, join_nodes, slot_words
+from .moves import Moves, Points, join_nodes
 from .timing import COMBINE, PASS, ROUND_SETUP, round_pause
 
 if TYPE_CHECKING:
@@ -31,34 +28,13 @@ if TYPE_CHECKING:
     from ..topology import IntArray, Topology
     from .moves import Request
 
-__all__ = ["stream_moves"]
+__all__ = ["tree_moves"]
 
 
-class _Streams(NamedTuple):
-    """Moves of one row at each node.
+def tree_moves(request: Request, trees: SumTrees) -> Moves:
+    """Return the moves of a reduction, or of an all-reduce, along trees.
 
-    Parameters
-    ----------
-    depth : ndarray of int, shape (nodes, memories)
-    late : ndarray of int, shape (nodes, ports)
-        As of `Loop.streams`.
-    located : ndarray of int, shape (2, nodes, chunks), or None
-        Memory and slot of the chunks that nodes receive; None where chunk k lies in memory k.
-    links : int
-        Cycles of links until the last word of the first flits is stored.
-    """
-
-    sources: Sources
-    points: list[Points]
-    memories: tuple[Memory, ...]
-    depth: IntArray
-    late: IntArray
-    located: IntArray | None
-    links: int
-
-
-def stream_moves(request: Request, trees: SumTrees | None = None) -> Moves:
-    """Return the moves of a pattern that streams down trees, or of sums up trees.
+    Complete sums lie in a memory for each chunk; at a single root in one for each of its in-ports.
 
     Examples
     --------
@@ -68,121 +44,6 @@ def stream_moves(request: Request, trees: SumTrees | None = None) -> Moves:
     >>> schedule = tf.plan("4x4", "reduce", algorithm="spanning-tree")
     >>> tf.compile(schedule, flits=64).cycles()
     26
-    """
-    row = _down_trees(request) if trees is None else _up_trees(request, trees)
-    topology, layout, block = request.topology, request.schedule.layout, request.block
-    points, depth, variant_of = join_nodes(row.points, row.depth)
-    own = [memory.own for memory in row.memories].index(True)
-    send_map = AddressMap.chunk_by_chunk(own, layout.part_chunks)
-    if request.any_root:
-        receive_map = AddressMap.chunk_by_chunk(own, layout.part_chunks, request.slot_words)
-    elif row.located is None:
-        receive_map = AddressMap.chunk_by_chunk(0, layout.part_chunks)
-    else:
-        shape = topology.nodes, layout.recv_parts, layout.part_chunks
-        memory, slot = (each.reshape(shape) for each in row.located)
-        receive_map = AddressMap.of_nodes(memory, slot_words(slot, block), topology, variant_of)
-    # Where links differ, or sums wait on the way, a hop of several cycles counts as so many.
-    each = 1 if row.sources.results else topology.one_latency or 1
-    return Moves(
-        loop=Loop(
-            order=Order.ROW,
-            flits=block,
-            pause=round_pause(np.array([row.links])),
-            blocks=np.ones(1, int),
-            sources=row.sources,
-            departure=np.zeros((1, topology.ports), int),
-            streams=row.late,
-        ),
-        points=points,
-        memories=row.memories,
-        depth=depth,
-        variant_of=variant_of,
-        send_map=send_map,
-        receive_map=receive_map,
-        known_by="the root" if request.any_root else "the in-port",
-        cost=CycleCost(1, row.links // each, block, alpha=ROUND_SETUP, hop_cycles=each),
-    )
-
-
-def _down_trees(request: Request) -> _Streams:
-    """Return the moves of messages that stream from the root.
-
-    Words are stored in a memory for each in-port. With any root they are stored in a memory for
-    each chunk, behind what the node would send as the root.
-    """
-    pattern, topology = request.schedule, request.topology
-    assert isinstance(pattern, Pattern)
-    chunks, ports, root = pattern.chunks, topology.ports, pattern.collective.root or 0
-    select, streams, (node, chunk, source, links) = _branches(pattern)
-    numbers, by_chunk = np.arange(chunks), request.any_root
-    own, slot = (0, 1) if by_chunk else (ports, 0)
-    memory, count = (chunk, chunks) if by_chunk else (source, ports)
-    reads = np.full((2, 1, topology.nodes, chunks), IDLE)
-    reads[:, 0, root] = own + numbers, 0 * numbers
-    stores = np.full((3, 1, topology.nodes, count), IDLE)
-    stores[:, 0, node, memory] = np.full_like(source, slot), source, links
-    depth = np.zeros((topology.nodes, own + chunks), int)
-    depth[node, memory] = depth[root, own:] = 1
-    located = np.full((2, topology.nodes, chunks), IDLE)
-    located[:, node, chunk], located[:, root] = (memory, 0 * memory), (own + numbers, 0 * numbers)
-    memories = memories_of(range(ports), chunks)
-    if by_chunk:
-        depth[:] = 2
-        memories = tuple(
-            Memory(tuple(np.unique(source[chunk == k]).tolist()), own=True) for k in range(chunks)
-        )
-    return _Streams(
-        sources=Sources(ports, injections=tuple((k,) for k in range(chunks))),
-        points=[
-            Points({Action.SELECT: select[None]}),
-            Points.of_readers(*reads),
-            Points.of_memories(*stores),
-        ],
-        memories=memories,
-        depth=depth,
-        located=located,
-        late=streams,
-        links=int(links.max(initial=0)),
-    )
-
-
-def _branches(pattern: Pattern) -> tuple[IntArray, IntArray, IntArray]:
-    """The settings of trees, the cycles from the root to what sends, and what nodes receive.
-
-    Of the first arrival of each chunk these are columns: node, chunk, in-port and cycles of links.
-    """
-    topology = pattern.topology
-    node: IntArray
-    chunk: IntArray
-    entry: IntArray
-    select = np.full(pattern.feed.shape, IDLE, np.int16)
-    late = np.zeros(pattern.feed.shape, int)
-    held = np.zeros((topology.nodes, pattern.chunks), bool)
-    held[pattern.collective.root or 0] = True
-    node, port = np.nonzero(pattern.inject >= 0)
-    chunk, entry = pattern.inject[node, port], topology.ports + pattern.inject[node, port]
-    cycles = np.zeros_like(node)
-    found = [np.zeros((0, 4), int)]
-    for _ in range(pattern.steps):
-        select[node, port], late[node, port] = entry, cycles
-        cycles = cycles + topology.cycles_of_arc[node, port]
-        node, entry = topology.neighbours[node, port], topology.opposite[port]
-        arrived = np.stack([node, chunk, entry, cycles], axis=1)
-        new = arrived[~held[node, chunk]]
-        new = new[np.unique(new[:, :2], axis=0, return_index=True)[1]]
-        held[new[:, 0], new[:, 1]] = True
-        found.append(new)
-        branch, port = np.nonzero(pattern.feed[node] == entry[:, None])
-        node, chunk, entry = node[branch], chunk[branch], entry[branch]
-        cycles = cycles[branch]
-    return select, late, np.concatenate(found).T
-
-
-def _up_trees(request: Request, trees: SumTrees) -> _Streams:
-    """Return the moves of a reduction, or of an all-reduce, along trees.
-
-    Complete sums lie in a memory for each chunk; at a single root in one for each of its in-ports.
     """
     topology, ports, nodes = request.topology, request.topology.ports, request.topology.nodes
     made, to_root = request.fixed, request.schedule.collective.to_root
@@ -233,11 +94,9 @@ def _up_trees(request: Request, trees: SumTrees) -> _Streams:
     read = np.full((1, nodes, len(keys)), IDLE)
     read[0, np.arange(nodes), reader] = len(of_memory) + chunk[:, None]
     stores, links = source >= 0, PASS - leaving if to_root else stored.T
-    located = np.full((2, nodes, len(chunk)), [[[0]], [[IDLE]]])
-    located[:, roots[0]] = memory, 0 * memory
-    return _Streams(
-        sources=sources,
-        points=[
+    memories = (*(Memory(tuple(found)) for found in of_memory), *memories_of((), len(chunk)))
+    points, depth, variant_of = join_nodes(
+        (
             Points({Action.SELECT: select}),
             Points({Action.OPERAND: operand}, PASS),
             Points.of_readers(read, np.minimum(read, 0), keys // len(chunk)),
@@ -247,12 +106,36 @@ def _up_trees(request: Request, trees: SumTrees) -> _Streams:
                 np.where(stores, links, IDLE)[None],
                 times.cycles - PASS,
             ),
-        ],
-        memories=(*(Memory(tuple(found)) for found in of_memory), *memories_of((), len(chunk))),
-        depth=np.hstack([stores, np.ones((nodes, len(chunk)), bool)]).astype(int),
-        located=located if to_root else None,
-        late=late,
-        links=times.cycles + int(stored.max()) - ROUND_SETUP,
+        ),
+        np.hstack([stores, np.ones((nodes, len(chunk)), bool)]).astype(int),
+    )
+    layout, block = request.schedule.layout, request.block
+    if to_root:
+        kept, base = np.full((2, nodes, 1, len(chunk)), [[[[0]]], [[[IDLE]]]])
+        kept[roots[0], 0], base[roots[0], 0] = memory, 0
+        receive_map = AddressMap.of_nodes(kept, base, topology, variant_of)
+    else:
+        receive_map = AddressMap.chunk_by_chunk(0, layout.part_chunks)
+    last_links = times.cycles + int(stored.max()) - ROUND_SETUP
+    return Moves(
+        loop=Loop(
+            order=Order.ROW,
+            flits=block,
+            pause=round_pause(np.array([last_links])),
+            blocks=np.ones(1, int),
+            sources=sources,
+            departure=np.zeros((request.schedule.round_count, ports), int),
+            departure_skew=late,
+        ),
+        points=points,
+        memories=memories,
+        depth=depth,
+        variant_of=variant_of,
+        send_map=AddressMap.chunk_by_chunk(len(of_memory), layout.part_chunks),
+        receive_map=receive_map,
+        known_by="the in-port",
+        # Sums wait on the way, so that a hop of several cycles counts as so many.
+        cost=CycleCost(1, last_links, block, alpha=ROUND_SETUP, hop_cycles=1),
     )
 
 

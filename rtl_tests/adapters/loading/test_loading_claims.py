@@ -1,0 +1,121 @@
+"""What is proved of loading holds, and planted faults are refuted."""
+
+import zlib
+from copy import copy
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from helpers import few
+
+import torusfabric as tf
+from torusfabric.adapters.loading.claims import claims, harnesses, held
+from torusfabric.adapters.loading.claims.writing import image_claim, writing_harnesses
+from torusfabric.proof.gates import read_gates
+from torusfabric.proof.report import Refuted
+from torusfabric.proof.solver import solve
+from torusfabric.proof.units import operators_of
+
+
+@cache
+def loaded(top="host"):
+    """A fabric whose tables are loaded, and its text."""
+    plans = [tf.plan("3", name) for name in ("allgather", "allreduce")]
+    program = tf.compile(plans, max_flits=4, operators=["add"])
+    fabric = tf.Fabric(program, width=8, top=top, tables="ram")
+    return fabric, tf.emit(fabric)
+
+
+@pytest.mark.parametrize(
+    ("top", "modules"),
+    [
+        ("host", "loader table_rows table_modes table_blocks table_starts table_node_0"),
+        ("stream", "image_loader table_rows table_modes table_starts table_node_0"),
+    ],
+)
+def test_all_is_proved(top, modules):
+    """Tables that differ in contents alone are proved once."""
+    fabric, _ = loaded(top)
+    found = [*harnesses(fabric)]
+    assert [each.name for each in found] == modules.split()
+    assert all(solve(each).failed is None for each in found)
+
+
+#: A text in a module, a wrong one, and the claim that it breaks.
+FAULTS = {
+    "a table that is written by another number": (
+        "table_node_0", "(load_table == number) |", "1'd1 |", "shows_address_row_from_0"),
+    "a piece that has the number of another": (
+        "table_node_0", "(load_piece_d1 == 3'd0)", "(load_piece_d1 == 3'd1)",
+        "shows_select_row_from_0"),
+    "rows that are written in pairs": (
+        "table_node_0", "piece_0[load_row_d1[2:0]]", "piece_0[load_row_d1[2:0] & 3'd6]",
+        "shows_select_row_from_0"),
+    "a register that takes the word of another row": (
+        "table_starts", "(load_row_d1 == 8'd2)", "(load_row_d1 == 8'd3)", "shows_row_from_12"),
+    "another format": ("loader", "32'h2494654", "32'h1494654", "is_where_the_reader_is"),
+    "a run of rows that is one shorter": (
+        "loader", "(rows_left == 10'd0)", "(rows_left == 10'd1)", "is_where_the_reader_is"),
+    "a row that is written twice": (
+        "loader", "next_row <= next_row + 8'd1;", "next_row <= next_row;", "knows_the_rows"),
+    "a bit of the check": ("loader", "32'h826880ef", "32'h826880ee", "sums_up"),
+    "a check that is not compared": (
+        "loader", "right <= load_data == ~check;", "right <= 1'd1;", "is_right_when_the_check_is"),
+    "a mode that runs": (
+        "loader", "? ~busy :", "? 1'd1 :", "begins_when_nothing_runs_that_it_fills"),
+    "an image that is there at once": (
+        "loader", "{settles_3 ? {image, program_,\n    settles_3} : 65'd0",
+        "{settles_3 ? {image, program_,\n    settles_3} : 65'd1",
+        "is_not_there_while_it_is_filled"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", few(5, [*FAULTS]))
+def test_faults_are_refuted(what):
+    module, right, wrong, claim = FAULTS[what]
+    fabric, design = loaded()
+    text = design.modules[module]
+    assert right in text
+    modules = {**design.modules, module: text.replace(right, wrong)}
+    (harness,) = (each for each in writing_harnesses(fabric, replace(design, modules=modules))
+                  if each.name == module)  # fmt: skip
+    failed = solve(harness).failed
+    assert failed is not None
+    assert failed.name == claim
+
+
+def refuted_wires(port, change):
+    """What is said of wires of the second table of a node, once those of a port are changed."""
+    fabric, _ = loaded()
+    still = held(fabric)
+    design = tf.emit(still)
+    text = read_gates(design, still.netlist.roles, operators=operators_of(still, design))
+    pins = text.instances["the_table_node_1"].pins
+    pins[port] = change(pins[port])
+    for claim in claims(fabric, design, text):
+        if claim.name == "loading":
+            with pytest.raises(Refuted) as found:
+                claim.check()
+            return found.value.counterexample.message
+    raise AssertionError
+
+
+def test_wires_are_compared():
+    message = refuted_wires("number", lambda bits: ["0"] * len(bits))
+    assert "number of the_table_node_1 must be wired to" in message
+    message = refuted_wires("load_word", lambda bits: bits[::-1])
+    assert "load_word of the_table_node_1 must be wired to" in message
+
+
+@pytest.mark.parametrize("at", [-3, -12])
+def test_words_of_images_are_compared(at):
+    """A row with another word is found, though the check is right."""
+    fabric, _ = loaded()
+    image_claim(fabric.image).check()
+    wrong, words = copy(fabric.image), [*fabric.image.words]
+    words[at] ^= 1
+    words[-1] = zlib.crc32(np.array(words[:-1], "<u4").tobytes())
+    wrong.__dict__["words"] = words
+    with pytest.raises(Refuted):
+        image_claim(wrong).check()

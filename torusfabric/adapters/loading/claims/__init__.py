@@ -1,0 +1,94 @@
+"""Proofs of a fabric whose tables are loaded.
+
+Whole runs are those of hardware whose tables hold the image and stay. The image itself reaches
+them by words: `image_claim` compares the words with the contents of tables, and the harnesses of
+`writing` prove the loader and the tables for all words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from ....contract.claims import Claim
+from ....errors import InputError
+from ....proof.lemmas import wired
+from ....proof.report import refuted
+from ....rtl.netlist import Role
+from .writing import image_claim, loading_wires, writing_harnesses
+
+if TYPE_CHECKING:
+    from ....proof.gates import GateText
+    from ....proof.solver import Harness
+    from ....rtl.fabric import Fabric
+    from ....verilog.design import Design
+
+__all__ = ["assumptions", "check_provable", "claims", "harnesses", "held"]
+
+#: Modules that hold what is loaded, or load it.
+APART = (Role.TABLE, Role.LOADER)
+
+
+def check_provable(fabric: Fabric) -> None:
+    """Raise `InputError` if nothing is proved of a fabric."""
+    if fabric.core.concurrent and fabric.program.any_root:
+        raise InputError("Root must be fixed for streams with loaded tables to be proved, not any")
+
+
+def held(fabric: Fabric) -> Fabric:
+    """Return the same hardware with tables that hold what they have been loaded with, and stay.
+
+    All other modules are those of the fabric.
+    """
+    netlist = fabric.netlist
+    modules = {
+        name: partial(cast("Any", make), written=False) if netlist.roles[name] in APART else make
+        for name, make in netlist.modules.items()
+    }
+    found = copy(fabric)
+    found.netlist = replace(netlist, modules=modules)
+    return found
+
+
+def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
+    """Yield the claims about the text, the wires that load, and the words of the image.
+
+    Parameters
+    ----------
+    proved, text : Design, GateText
+        Those of the hardware whose tables stay.
+    """
+    says = "all modules but tables and the loader are the same whatever is loaded"
+    yield Claim("text", "comparison", says, partial(check_same, written, proved))
+    says = "the loader writes all tables, each by its own number"
+    yield wired("loading", says, text, loading_wires(written, text))
+    yield image_claim(written.image)
+
+
+def harnesses(written: Fabric) -> Iterator[Harness]:
+    """Yield the harnesses of the loader and of tables."""
+    from ....verilog import emit  # here, since simulations need no text
+
+    return writing_harnesses(written, emit(written))
+
+
+def check_same(fabric: Fabric, proved: Design) -> int:
+    """Check that all modules but tables and the loader are those of the fabric that is written."""
+    from ....verilog import emit  # here, since simulations need no text
+
+    written, roles = emit(fabric).modules, fabric.netlist.roles
+    apart = {fabric.prefix + name for name, role in roles.items() if role in APART}
+    for name, text in written.items():
+        if name not in apart and proved.modules.get(name) != text:
+            raise refuted("text", name, f"{name} must be the same whatever is loaded")
+    return len(written.keys() - apart)
+
+
+def assumptions(fabric: Fabric) -> Iterator[str]:
+    """Yield what is not proved."""
+    yield "The image has been loaded whole, and nothing is loaded meanwhile."
+    if fabric.shared_port:
+        yield "The host port finds by the table of blocks what the address map says."

@@ -1,0 +1,264 @@
+"""Claims about what is loaded: the loader reads images, and tables show what it writes.
+
+The loader is compared with a reader of the format, a word a step: five words or more that begin an
+image, runs of rows (table and piece, first row, rows), an end and a check. A table is any of those
+whose texts differ in contents alone, and any row of it: its address is fixed but free, so that each
+bit that is shown is either that of a cycle ago or that of the word which was written.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....contract.claims import Claim
+from ....proof.model import Model, earlier
+from ....proof.report import refuted
+from ....proof.wiring import Wires, control_tree, planned_wires
+from ....rtl.crc import CRC_BITS, ONES
+from ....rtl.memories import address_width
+from ....rtl.netlist import Role
+from ..contents import UNASKED
+from ..image import FILLS
+from ..layout import PIECE, pieces
+from ..loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT
+
+if TYPE_CHECKING:
+    from ....proof.gates import Bit, GateText
+    from ....proof.solver import Harness
+    from ....rtl.fabric import Fabric
+    from ....verilog.design import Design
+    from ..image import Image
+    from ..table import LoadedTable
+
+__all__ = ["image_claim", "loading_wires", "writing_harnesses"]
+
+#: The words that the reader waits for; 0 where there is no image under way.
+NONE, BEGIN, FABRIC, PROGRAM, MODES, BASE, TABLE, FIRST, DATA, CHECK = range(10)
+
+#: The contents of a table in its text.
+CONTENTS = re.compile(
+    r"^  (integer index[^;]*;|initial begin\n.*?\n  end|initial [^\n]*)\n", re.M | re.S
+)
+
+
+def writing_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
+    """Yield the harnesses of the loader, and of tables that differ in more than contents.
+
+    Parameters
+    ----------
+    design : Design
+        The text of the fabric as it is written.
+    """
+    roles = fabric.netlist.roles
+    (loader,) = (name for name, role in roles.items() if role is Role.LOADER)
+    yield _loader_harness(design, loader, fabric.digest)
+    texts = dict[str, str]()
+    for name, role in roles.items():
+        if role is Role.TABLE:
+            module = design.prefix + name
+            text = CONTENTS.sub("", design.modules[module]).replace(module, "", 1)
+            texts.setdefault(text, name)
+    for name in texts.values():
+        yield _table_harness(design, name, fabric.netlist.modules[name]())  # type: ignore[arg-type]
+
+
+def _table_harness(design: Design, name: str, table: LoadedTable) -> Harness:
+    """Return the harness around the tables of one owner."""
+    model = Model(design, name, resets=False)
+    for number, (rows, bits) in enumerate(() if table.whole else table.tables):
+        if bits:
+            model.drive(f"address_{number}", model.fixed(f"at_{number}", address_width(rows)))
+    places = [*_places(table)]
+    for output, (runs, late) in table.parts.items():
+        shown = [places[bit] for start, width in runs for bit in range(start, start + width)]
+        ago = late + (2 if table.whole else 3)
+        for low, high in _stretches(shown):
+            writes, bit = shown[low]
+            now = f"{output}[{high}:{low}]" if model.width(output) > 1 else output
+            word = earlier(f"load_word[{bit + high - low}:{bit}]", ago)
+            follows = f"{now} == ({earlier(writes, ago)} ? {word} : $past({now}))"
+            model.claim(f"shows_{output}_from_{low}", follows)
+    return model.harness("each bit stays until the loader writes its row, and is then that bit")
+
+
+def _places(table: LoadedTable) -> Iterator[tuple[str, int]]:
+    """Yield, for each bit that tables show, the condition that writes it and its place in words."""
+    mine = "!rst && load_valid && (load_every || load_table == number)"
+    listed = pieces(table.tables)
+    for row in range(table.tables[0][0] if table.whole else 1):
+        for number, piece in enumerate(listed):
+            at = f"load_row == {row}"
+            if not table.whole:
+                last = address_width(piece.rows) - 1
+                at = f"load_row[{last}:0] == at_{piece.table}"
+            for bit in range(piece.width):
+                yield f"{mine} && load_piece == {number} && {at}", bit
+
+
+def _stretches(places: Sequence[tuple[str, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the first and last of successive bits that are written as a part of one word."""
+    first = 0
+    for k in range(1, len(places) + 1):
+        before = places[k - 1]
+        if k == len(places) or places[k] != (before[0], before[1] + 1):
+            yield first, k - 1
+            first = k
+
+
+def _loader_harness(design: Design, name: str, digest: int) -> Harness:
+    """Return the harness around the loader."""
+    model = Model(design, name)
+    _read(model, digest)
+    model.claims({
+        "is_where_the_reader_is": "waits_for == (state == 9 ? 0 : state + 1)",
+        "knows_the_image": "filled == fills && bare == alone && number == fill",
+        "knows_the_rows":
+            "rows == rows_left && row == next_row && load_table == table && load_every == every && "
+            "load_piece == piece",
+        "sums_up": "waits_for == 0 || sum == check",
+        "begins_when_nothing_runs_that_it_fills":
+            "!begins || (accepts && (load_data == 0 ? !busy : !(busy && fills_the_run)))",
+        "writes_each_word_of_rows": "load_valid == (steady && $past(load_we && now == 8))",
+        "writes_where_it_says":
+            "!load_valid || (load_row == $past(row) && load_word == $past(load_data))",
+        "is_right_when_the_check_is":
+            "right == (steady && $past(load_we && now == 9 && load_data == ~sum))",
+        "is_over_until_an_image_is_there":
+            f"waits_for == {NONE} || !(right || settles || settles_2 || settles_3)",
+        "waits_until_all_is_written":
+            "!steady || settles_3 == $past(settles_2 && !(load_we && load_first)) && "
+            "settles_2 == $past(settles && !(load_we && load_first)) && "
+            "settles == $past(right && !(load_we && load_first))",
+        "is_there_only_when_whole":
+            "!steady || !$past(steady) || !loaded || $past(loaded) || $past($past(settles_3))",
+        "is_not_there_while_it_is_filled":
+            "!steady || !$past(steady) || !$past($past(begins)) || $past(begins || settles_3) || "
+            "!loaded",
+    })  # fmt: skip
+    return model.harness(
+        "each image is read as its format says, every word of its rows is written, and it is there "
+        "when its check is right, not before",
+        cycles=3,
+    )
+
+
+def _read(model: Model, digest: int) -> None:
+    """Add a reader of images: the word that it waits for, and what it has read."""
+    count = model.width("fills") // PIECE
+    fills = "load_data" if count == 1 else f"{{load_data, filled[{count * PIECE - 1}:{PIECE}]}}"
+    bits = model.width("fill")
+    model.wire("fills_the_run", "1'(filled >> last_entry)")
+    stops = "waits_for >= 6 && busy && (fills_the_run || bare)"
+    model.wire("now", f"load_first ? {BEGIN} : ({stops}) ? {NONE} : waits_for", 4)
+    rests = " && all_rest" if model.has("all_rest") else ""
+    model.wire("accepts", f"load_we && now == {BASE}{rests}")
+    following = {
+        BEGIN: f"load_data == {MAGIC} ? {FABRIC} : {NONE}",
+        FABRIC: f"load_data == {digest} ? {PROGRAM} : {NONE}",
+        PROGRAM: f"{MODES}",
+        MODES: f"number == {count - 1} ? {BASE} : {MODES}",
+        BASE: f"begins ? {TABLE} : {NONE}",
+        TABLE: f"load_data[15:0] == {END} ? {CHECK} : {FIRST}",
+        FIRST: f"{DATA}",
+        DATA: f"rows == 0 ? {TABLE} : {DATA}",
+        CHECK: f"{NONE}",
+    }
+    cases = " : ".join(f"now == {at} ? ({after})" for at, after in following.items())
+    model.register("waits_for", f"!load_we ? waits_for : {cases} : {NONE}", 4)
+
+    def read(name: str, width: int, **values: str) -> None:
+        """Add a register that takes a value with some words."""
+        taken = " : ".join(f"load_we && now == {globals()[at]} ? {v}" for at, v in values.items())
+        model.register(name, f"{taken} : {name}", width)
+
+    read("filled", count * PIECE, MODES=fills)
+    read("number", bits, PROGRAM="0", MODES="number + 1")
+    read("bare", 1, BASE="load_data == 0")
+    read("table", model.width("load_table"), TABLE="load_data")
+    read("every", 1, TABLE=f"load_data[15:0] == {EVERY}")
+    read("piece", model.width("load_piece"), TABLE=f"load_data >> {PIECE_AT}")
+    read("rows", PIECE - ROWS_AT, TABLE=f"load_data >> {ROWS_AT}", DATA="rows - 1")
+    read("row", model.width("load_row"), FIRST="load_data", DATA="row + 1")
+    model.wire("summed", f"(load_first ? {CRC_BITS}'d{ONES} : sum) ^ load_data", CRC_BITS)
+    parities = (f"^(summed & {CRC_BITS}'d{mask})" for mask in reversed(_sum_masks()))
+    model.register("sum", f"load_we ? {{{', '.join(parities)}}} : sum", CRC_BITS)
+
+
+def _sum_masks() -> list[int]:
+    """Return, for each bit of a check, the bits whose parity it is once a word more is summed up.
+
+    A check is linear in the check before and the word, so that `zlib` says it of each bit alone.
+    """
+    columns = [zlib.crc32((1 << k).to_bytes(CRC_BITS // 8, "little"), ONES) ^ ONES
+               for k in range(CRC_BITS)]  # fmt: skip
+    return [sum((column >> bit & 1) << k for k, column in enumerate(columns))
+            for bit in range(CRC_BITS)]  # fmt: skip
+
+
+def image_claim(image: Image) -> Claim:
+    """Return the claim that the words of an image write its contents into the tables."""
+    says = "the words of the image write each row that its modes ask for, and its check is right"
+    return Claim("image", "comparison", says, partial(_check_image, image))
+
+
+def _check_image(image: Image) -> int:
+    """Compare the rows that the words of an image write with its contents."""
+    words, layout = image.words, image.layout
+    if zlib.crc32(np.array(words[:-1], "<u4").tobytes()) != words[-1]:
+        raise refuted("image", "check", "the last word must be the check of all others")
+    written = _written_rows(words[FILLS + layout.fill_words + 1 : -2], image.room.nodes)
+    count = 0
+    for owner, tables in enumerate(layout.tables):
+        for number, (table, _, low, width) in enumerate(pieces(tables)):
+            for row, value in enumerate(image.contents[owner][table]):
+                if value == UNASKED:
+                    continue
+                found = written.get((owner, number, row))
+                if found is None or (found ^ value >> low) & ((1 << width) - 1):
+                    message = f"row {row} of piece {number} of table {owner} must be written"
+                    raise refuted("image", str(owner), message)
+                count += 1
+    return count
+
+
+def _written_rows(words: Sequence[int], nodes: int) -> dict[tuple[int, int, int], int]:
+    """Return the words that are written at the end, by table, piece and row."""
+    found, rest = dict[tuple[int, int, int], int](), iter(words)
+    for head in rest:
+        first, owner = next(rest), head & (1 << PIECE_AT) - 1
+        for row in range(first, first + (head >> ROWS_AT) + 1):
+            word, piece = next(rest), head >> PIECE_AT & (1 << ROWS_AT - PIECE_AT) - 1
+            for each in range(nodes) if owner == EVERY else (owner,):
+                found[each, piece, row] = word
+    return found
+
+
+def loading_wires(fabric: Fabric, text: GateText) -> Wires:
+    """Yield the wires to the loader and to tables, and the numbers of tables.
+
+    Tables of nodes are written a cycle later than those that there are once.
+    """
+    layout, nodes, staged = fabric.tables.layout, fabric.nodes, control_tree(fabric, text)
+    (loader,) = (instance.name for instance in fabric.netlist.having(Role.LOADER))
+    given, numbers = text.instances[loader].pins, dict[str, int]()
+    numbers |= {f"the_table_node_{node}": node for node in range(nodes)}
+    numbers |= {f"the_table_{name}": nodes + k for k, name in enumerate(layout.single_tables)}
+    for name, number in numbers.items():
+        pins = text.instances[name].pins
+        bits = pins["number"]
+        yield name, "number", [*bits], [str(number >> k & 1) for k in range(len(bits))]
+        for port in layout.bus:
+            wanted: list[Bit] = [*given[port]]
+            found: list[Bit | None] = [*pins[port]]
+            if number < nodes:
+                found = [staged.get(bit) for bit in pins[port]]
+            elif port == "load_every":
+                wanted = ["0"]
+            yield name, port, found, wanted
+    yield from planned_wires(fabric, text, Role.LOADER)
