@@ -59,7 +59,9 @@ def check_output(arguments: argparse.Namespace, path: str, beginning: str | byte
 def check_drawing(
     arguments: argparse.Namespace, path: str, beginnings: Mapping[str, str | bytes]
 ) -> None:
-    """Check an output file as `check_output` does; the ending of its name decides its format.
+    """Check, before any work starts, that a picture or a page can be written and may be replaced.
+
+    The ending of the file name decides the format.
 
     Parameters
     ----------
@@ -85,7 +87,15 @@ def check_drawing(
 
 
 def check_waves(arguments: argparse.Namespace, path: str) -> None:
-    """Check the path of a waveform file as `check_output` does; its format is VCD or FST."""
+    """Check, before any work starts, that a waveform file can be written and may be replaced.
+
+    The format is FST for names that end in ``.fst``, else VCD.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written, or may not be replaced.
+    """
     check_output(arguments, path, FST if path.endswith(".fst") else VCD)
 
 

@@ -239,7 +239,7 @@ def run_synth(arguments: Namespace) -> None:
 
 
 def _print_mode_cost(found: dict[str, Any]) -> None:
-    """Print a row for each mode alone, for all together, and their ratio to the largest mode."""
+    """Print a row for each mode alone, a row for all, and its ratio to the most expensive mode."""
     together, ratios = found["together"], found["ratios"]
     heads = [*HEADS, "inputs"]
     rows = [
@@ -291,9 +291,10 @@ def _stored(made: Made) -> dict[str, Any]:
 
 
 def run_prove(arguments: Namespace) -> None:
-    """Run ``prove``: prove a fabric, print the proof, and raise an error if a property fails.
+    """Run ``prove``: prove a fabric, and print the proof.
 
-    Then the waveforms of the counterexample are written.
+    If a property fails, the waveforms of the counterexample are written to the file of ``--wave``,
+    and an error is raised (status 2).
     """
     from ..proof import prove
     from ..toolchain.cache import Cache

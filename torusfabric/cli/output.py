@@ -139,7 +139,7 @@ def print_error(error: Failure, words: Sequence[str]) -> None:
         message = f"torusfabric: {_in_one_line(error.message)}"
         if "--verbose" in words:
             message += f"\n  see {error.page}"
-    with contextlib.suppress(OSError, ValueError):  # if it cannot be said, the status says it
+    with contextlib.suppress(OSError, ValueError):  # the exit status still says that it failed
         print(message, file=sys.stderr, flush=True)
 
 

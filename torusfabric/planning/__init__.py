@@ -8,9 +8,9 @@
    run chooses.
 4. `compile` returns the program of a schedule.
 
-`plan` does steps 1 to 3 and checks the schedule. All packages above use these functions; none of
-them searches the catalogue of algorithms. Each name is imported at its first use. Why: a command
-that only plans need not wait for the import of the compiler.
+`plan` does steps 1 to 3 and checks the schedule. The packages above plan and compile with these
+functions only. Each name is imported at its first use. Why: a command that only plans need not wait
+for the import of the compiler.
 """
 
 from typing import TYPE_CHECKING

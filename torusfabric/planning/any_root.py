@@ -126,7 +126,7 @@ def masked(schedule: Schedule, collective: Collective) -> Schedule | None:
 
 
 def _masked(selection: Selection, length: dict[str, Any]) -> tuple[Selection, Schedule] | None:
-    """Return the masked schedule of a selection, and the selection with its algorithm, or None."""
+    """Return a selection with its algorithm, and its masked schedule; None if there is none."""
     every = to_every_root(selection)
     if every is None:
         return None

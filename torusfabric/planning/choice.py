@@ -139,7 +139,7 @@ def _variants(
 def _packets_by_time(selection: Selection) -> Iterator[Mapping[str, Any]]:
     """Yield the variant that cuts messages into the best number of packets for the costs, if any.
 
-    Without a start-up time or a transfer time the number of packets does not matter.
+    Nothing is yielded unless the start-up time and the transfer time are positive.
     """
     costs = selection.costs or {}
     beta, tau, length = costs.get("beta", 0), costs.get("tau", 0), costs.get("length", 1)
@@ -385,7 +385,8 @@ def _tried(
 ) -> Iterator[_Tried]:
     """Yield each candidate with its program and cycles.
 
-    With `prune`, a candidate is skipped as soon as a lower bound shows that it cannot be near.
+    With `prune`, a candidate is skipped as soon as a bound, known before planning or before
+    compiling, shows that it takes too many cycles.
     """
     from ..program import compile
     from ..program.serving import CYCLES_ALIKE

@@ -102,7 +102,10 @@ def import_placed(
 ) -> tuple[Schedule, IntArray]:
     """Read an MSCCL XML file, and return its schedule and the node of each rank.
 
-    Parameters and errors are those of `import_schedule`.
+    Parameters
+    ----------
+    path, topology, placement, switching, root, seconds
+        File, network, placement and limits of the search, see `import_schedule`.
 
     Returns
     -------
@@ -110,6 +113,11 @@ def import_placed(
         The schedule, not checked.
     nodes : ndarray of int, shape (ranks,)
         The node of each rank.
+
+    Raises
+    ------
+    InputError
+        If the file has an error, or does not fit the topology.
     """
     seconds, placement = real("Seconds", seconds), path_of("Placement", placement)
     dataflow = read_dataflow(path, root)

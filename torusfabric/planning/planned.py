@@ -1,8 +1,8 @@
 """The schedule of a selection that has an algorithm, and the choice of the latency of sums.
 
 The *latency* of a schedule is the least number of steps between the arrival of a word at a node and
-its departure. Schedules of large networks that are no tori take long to plan, so they are cached
-under a digest of all inputs: the selection and the source code of the planners.
+its departure. The algorithm ``any-network`` takes long on large networks, so its schedules are
+cached under a digest of all inputs: the selection and the source code of the planners.
 """
 
 from __future__ import annotations
@@ -155,15 +155,14 @@ def most_flits(schedule: Schedule, flits: int | None, *, any_length: bool) -> di
 #: with the algorithm ``any-network``.
 LARGE = 50_000
 
-#: Most blocks in all transfers of a cached schedule. Why: a longer one takes as long to read as to
-#: plan.
+#: Most blocks in all transfers of a cached schedule; a larger schedule is planned each time.
 MOST_BLOCKS = 2**22
 
 
 def kept_plan(selection: Selection, plan: Callable[[], Schedule]) -> Schedule:
     """Return the schedule of a selection from the cache; if it is missing, plan and cache it.
 
-    Only large networks and the algorithm ``any-network`` use the cache.
+    Only the algorithm ``any-network`` on large networks uses the cache.
 
     Parameters
     ----------
