@@ -76,7 +76,7 @@ class Sources:
     Examples
     --------
     >>> sources = Sources(4, delayed=(0, 2), injections=((0,), (1,)))
-    >>> sources.first_result, sources.first_injection, sources.identity
+    >>> sources.first(Stage.RESULT), sources.first_injection, sources.identity
     (6, 6, 8)
     """
 
@@ -89,26 +89,19 @@ class Sources:
     injection_delay: int = 0
     made: bool = False
 
-    @property
-    def first_result(self) -> int:
-        """The number of the result of the first in-port."""
-        return self.ports + len(self.delayed)
+    def first(self, stage: Stage) -> int:
+        """Return the first number of a stage, or of the next one if the stage has no sources."""
+        return sum(each < stage for each, _ in self.listed)
 
     @property
     def first_injection(self) -> int:
         """The number of the first injection port."""
-        return self.first_made + (self.ports if self.made else 0)
-
-    @property
-    def first_made(self) -> int:
-        """The number of what the operator behind the first in-port makes."""
-        results = self.ports + len(self.delayed_results) if self.results else 0
-        return self.first_result + results
+        return self.first(Stage.INJECTION)
 
     @property
     def identity(self) -> int:
         """The number of the word that changes nothing."""
-        return self.first_injection + len(self.injections)
+        return self.first(Stage.IDENTITY)
 
     @property
     def readers(self) -> int:

@@ -254,7 +254,7 @@ def plan_node(
         ),
         Points.of_memories(
             write[..., :received],
-            ports + sources.first_result * result,
+            ports + sources.first(Stage.RESULT) * result,
             links[ports],
             near[ports] + transfers.combine * result,
         ),
