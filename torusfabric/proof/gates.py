@@ -61,6 +61,9 @@ WORDS_IN = frozenset({"rx", "inject", "write_data", "sent"})
 WORDS_OUT = frozenset({"tx", "inject", "read_data", "arrived", "result", "made", "tdata"})
 WORDS = WORDS_IN | WORDS_OUT
 
+#: Modules that are proved by themselves, and need not be read.
+PORTS_ALONE = {Role.STREAM, Role.BUFFER}
+
 #: Bits from this number on are none of Yosys.
 FRESH = 1 << 32
 
@@ -232,8 +235,8 @@ def read_gates(
     Parameters
     ----------
     roles : dict of str to Role
-        The modules of which the top has instances, but for the ROM. Of those of streams and of
-        elastic buffers nothing but the ports matters.
+        The modules of which the top has instances, but for the ROM. Of those in `PORTS_ALONE`
+        nothing but the ports matters.
     """
     kept = " ".join([*roles, *operators.modules])
     script = SCRIPT.format(top=design.top, rom=design.rom, kept=kept)
@@ -276,7 +279,7 @@ def _parse(
             bare = replace(module, name=shape, rams=[replace(ram, initial="")], names={})
             if modules.setdefault(shape, bare) != bare:
                 raise ValueError(f"ROMs of {shape} must be alike but for what they hold")
-        elif roles.get(name) in (Role.STREAM, Role.BUFFER):
+        elif roles.get(name) in PORTS_ALONE:
             modules[name] = GateModule(name, *_ports(entry["ports"]))
         elif name != design.top:
             modules[name] = as_module(name, entry, operators)

@@ -98,7 +98,7 @@ def simulate(
             fabric, jobs=each, stall=stall or 0.0, seed=seed, engine=made, progress=progress
         )
     if stall is not None:
-        raise InputError(f"Fabric whose ports rest must have the top stream, not {fabric.top}")
+        raise InputError(f"Stall must be left out for ports that cannot rest, not {shown(stall)}")
     tried = default_jobs(fabric.program)
     if jobs is not None:
         tried = given_jobs(fabric, jobs, draw=jobs_with_drawn, seed=seed)

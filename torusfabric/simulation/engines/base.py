@@ -151,7 +151,7 @@ class Engine(ABC):
     ) -> list[EngineRun]:
         """Run several collectives one after another, without a reset between them.
 
-        In each, a message is loaded into every node; after the run, every node is read.
+        In each, a message is written into every node; after the run, every node is read.
 
         Parameters
         ----------
@@ -231,6 +231,6 @@ def node_cycles(fabric: Fabric, repeat: int) -> int:
 
 
 def words_moved(fabric: Fabric) -> int:
-    """Words that are loaded and read in a run, of the mode with most."""
+    """Words that are written and read in a run, of the mode with most."""
     words = max(layout.send_words + layout.recv_words for layout in fabric.layouts)
     return fabric.nodes * fabric.beat * words
