@@ -34,6 +34,8 @@ EXPORTS = {
     "loaded": ("2", "reduce,allgather", {"max_flits": 3}, {"tables": "ram"}),
     "axi4": ("mesh:3", "reduce,exchange", {"max_flits": 2}, {"bus": "axi4"}),
     "memories": ("2x2", "scatter", {"flits": 3}, {"top": "core"}),
+    "loaded-beats": ("3", "alltoall,broadcast", {"max_flits": 5, "root": "any"},
+                     {"width": 8, "beat": 2, "tables": "ram", "bus": "axi-lite"}),
     "beats": ("2x2", "alltoall", {"max_flits": 5}, {"width": 8, "beat": 2}),
     "beats-axi4": ("3x3", "allgather", {"max_flits": 5}, {"width": 16, "beat": 4, "bus": "axi4"}),
     "beats-core": ("3", "alltoall", {"flits": 4}, {"width": 8, "beat": 4, "top": "core"}),

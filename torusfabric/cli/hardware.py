@@ -295,12 +295,13 @@ def run_prove(arguments: Namespace) -> None:
     check_output(arguments, arguments.wave, VCD)
     check_fabric_file(arguments, "wave", "force")
     if arguments.fabric:
-        proved = partial(prove, fabric_of_file(arguments))
+        fabric, system = fabric_of_file(arguments)
     else:
         made = FabricSpec.of(vars(arguments)).make()
-        proved = partial(prove, made.fabric)
-        if made.system:
-            proved = partial(made.system.adapter.part("claims").prove, made.system)
+        fabric, system = made.fabric, made.system
+    proved = partial(prove, fabric)
+    if system:
+        proved = partial(system.adapter.part("claims").prove, system)
     with progress_bar("proving") as progress:
         proof = proved(cache=Cache(), progress=progress)
     wrong = proof.counterexample

@@ -1,5 +1,7 @@
 """The command that runs a fabric cycle by cycle: simulate."""
 
+from __future__ import annotations
+
 from argparse import Namespace, _ActionsContainer
 from collections.abc import Callable
 from functools import partial
@@ -25,6 +27,7 @@ from .parser import Commands, add_command
 from .tables import check_fabric_file, fabric_with_image
 
 if TYPE_CHECKING:
+    from ..contract.adapter import System
     from ..fabric.fabric import Fabric
     from ..simulation.engines import Job
 
@@ -100,7 +103,7 @@ def run_simulate(arguments: Namespace) -> None:
     check_fabric_file(arguments, *RUN)
     spec = FabricSpec.of(vars(arguments))
     if spec.adapter:
-        _run_system(spec, arguments)
+        _run_system(spec.make().system, arguments)
         return
     if arguments.fabric:
         from ..fabric.images import read_fabric
@@ -110,7 +113,14 @@ def run_simulate(arguments: Namespace) -> None:
     streams, latency = arguments.top == "stream", None
     (_check_ports if streams else _check_host)(arguments)
     if arguments.fabric:
-        fabric, facts = fabric_with_image(arguments)
+        fabric, system, facts = fabric_with_image(arguments)
+        if system:
+            excluded = system.adapter.excluded["simulate"]
+            for attribute, option in arguments.parser.given(arguments):
+                if attribute in excluded:
+                    raise InputError(f"{option} must be left out for {system.adapter.title}")
+            _run_system(system, arguments)
+            return
     else:
         made = spec.make(runs=arguments.repeat)
         fabric, facts, latency = made.fabric, made.facts, made.chosen[0].latency
@@ -124,11 +134,10 @@ def run_simulate(arguments: Namespace) -> None:
     raise_if_wrong(report)
 
 
-def _run_system(spec: FabricSpec, arguments: Namespace) -> None:
+def _run_system(system: System | None, arguments: Namespace) -> None:
     """Simulate a fabric with an adapter."""
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
     require_results("--jobs", count)
-    system = spec.make().system
     assert system is not None
     drive = system.adapter.part("drive")
     with progress_bar("simulating") as progress:
@@ -170,7 +179,7 @@ def _check_host(arguments: Namespace) -> None:
         check_output(arguments, arguments.trace, TRACE)
 
 
-def _run(arguments: Namespace, fabric: "Fabric") -> tuple[Any, Any, str]:
+def _run(arguments: Namespace, fabric: Fabric) -> tuple[Any, Any, str]:
     """Run packets, or what goes through a host port.
 
     Returns the report, the engine, and why it is that one.
@@ -204,7 +213,7 @@ def _run(arguments: Namespace, fabric: "Fabric") -> tuple[Any, Any, str]:
     return report, engine, reason
 
 
-def _jobs(arguments: Namespace, fabric: "Fabric") -> "tuple[Job, ...]":
+def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
     """What to run: the usual, and of a choice of lengths or operators also what is drawn.
 
     Of a fabric that exists and a length that is given, a run of each mode.

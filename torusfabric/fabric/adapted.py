@@ -5,14 +5,15 @@ Nothing else reads the list of adapters.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from ..adapters import ADAPTERS
-from ..contract.adapter import Adapter, Options
+from ..contract.adapter import Adapter, Options, System
 from ..contract.options import Option
 from ..errors import InputError
 
-__all__ = ["adapter_options", "chosen_adapter", "every_option"]
+__all__ = ["adapter_options", "chosen_adapter", "every_option", "read_system"]
 
 
 def adapter_options(command: str) -> Iterator[tuple[Adapter, list[Options]]]:
@@ -56,3 +57,12 @@ def chosen_adapter(command: str, given: Collection[str]) -> Adapter | None:
                 option = name.replace("_", "-")
                 raise InputError(f"--{option} must be left out with --{adapter.name}")
     return asked[0] if asked else None
+
+
+def read_system(fabric: Any, manifest: Mapping[str, Any]) -> System | None:
+    """Return the system that a manifest describes, given its fabric; None for the core alone."""
+    for adapter in ADAPTERS:
+        if adapter.name in manifest:
+            system: System = adapter.part("make").read_system(fabric, manifest)
+            return system
+    return None

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -194,10 +194,28 @@ class Fabric(rtl.Fabric):
         top = Top.STREAM if image.room.streams else Top.HOST
         return cls(image.program, width=image.width, top=top, bus=bus, tables=image, empty=empty)
 
-    def behind(self, bus: str | None) -> Fabric:
+    @property
+    def room(self) -> Any:
+        """The limits of images, where tables are loaded, else None."""
+        return self.tables and self.tables.room
+
+    @cached_property
+    def image(self) -> Any:
+        """The image that a fabric was made with, where tables are loaded.
+
+        Raises
+        ------
+        InputError
+            If they are not.
+        """
+        if self.tables is None:
+            raise InputError("Tables must be ram for an image, not rom")
+        return self.tables.image
+
+    def behind(self, ports: str | None) -> Fabric:
         """Return a fabric that carries out the same behind another bus, or none."""
         how: dict[str, Any] = {"tables": self.image, "empty": self.empty} if self.room else {}
-        return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
+        return type(self)(self.program, width=self.width, top=self.top, bus=ports, **how)
 
     def with_program(self, program: Program) -> Fabric:
         """Return a fabric with the same choices that carries out another program."""

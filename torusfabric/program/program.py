@@ -62,8 +62,9 @@ class Program:
         another. By default each form is a mode.
     roots : tuple of int
         Of each mode, how many roots have forms of their own, see `Mode`; by default none.
-    loaded : bool
-        Whether hardware finds the forms in tables that are loaded. Their parts say what they do.
+    writable : bool
+        True if hardware finds the forms in tables that can be written. Their parts say what they
+        do.
     of_beats : callable, optional
         Compiles the same with another number of flits that go to a chunk together, its `beat`.
 
@@ -86,7 +87,7 @@ class Program:
     parts: tuple[Self, ...] = ()
     served: tuple[tuple[Range, ...], ...] = ()
     roots: tuple[int, ...] = ()
-    loaded: bool = False
+    writable: bool = False
     of_beats: Callable[..., Self] | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -176,6 +176,8 @@ class Starts:
     def _changed(self, stays: Snapshot, now: Snapshot) -> str | None:
         """A register, but for those of the error, that does not stay as it would have been."""
         for module, state in stays.states.items():
+            if not len(state.flops):
+                continue
             changed = (state.flops != now.states[module].flops) & (state.flops != UNKNOWN)
             for k in np.nonzero(changed.any(axis=1))[0].tolist():
                 name = self._machine.groups[module].program.names[k]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...contract.interface import Bench
-from ...rtl.netlist import Netlist
+from ...rtl.netlist import Netlist, Role
 from ...verilog.design import MANIFEST, TEXT, Design, write_made
 from ...verilog.manifest import as_json, bench_files, manifest, port_facts
 from ...verilog.module_text import MemoryRule, ModuleText
@@ -234,7 +234,8 @@ def _whole(system: BoardSystem, kinds: list[BoardKind]) -> str:
     """The module of the bench that connects all boards; each has ports with its number.
 
     Registers hold any values at first, as they do in a chip: simulators would make a sum of words
-    unknown where one of them is, though nobody uses it.
+    unknown where one of them is, though nobody uses it. Only tables, and what loads them, have
+    contents.
     """
     prefix = system.fabric.prefix
     heads, wires, parts, first = [], [], [], []
@@ -258,6 +259,7 @@ def _whole(system: BoardSystem, kinds: list[BoardKind]) -> str:
         first += [
             f"    {path}.{name} = {{{-(-width // 32)}{{$random}}}};"
             for array in netlist.arrays
+            if array.role not in (Role.TABLE, Role.LOADER)
             for path in (f"board_{board}.{kind.text.path(array, k)}" for k in array.index.tolist())
             for name, width in kind.texts[prefix + array.module].structure.clocked.items()
         ]

@@ -11,10 +11,17 @@ from ...topology.boards import Boards
 from .hardware.link_plan import PHYS
 from .hardware.system import BoardSystem, plan_links
 
-__all__ = ["make_system"]
+__all__ = ["make_system", "read_system"]
 
 #: The least latency of a cut arc that is ever enough.
 LEAST = 8
+
+
+def read_system(fabric: Fabric, manifest: Mapping[str, Any]) -> BoardSystem:
+    """Return the boards that a manifest describes, with a fabric that holds other tables."""
+    boards = Boards.parse("x".join(map(str, manifest["blocks"])), fabric.program.topology)
+    how = {name: manifest[name] for name in ("ppm", "retries", "start_timeout")}
+    return BoardSystem(fabric, boards, phy=PHYS[manifest["phy"]], **how)
 
 
 def make_system(make: Callable[..., Fabric], choices: Mapping[str, Any]) -> BoardSystem:

@@ -9,9 +9,6 @@ from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any
 
-from amaranth.hdl import Module
-from amaranth.lib.wiring import In, Out
-
 from ...contract.cut import Cut
 from ...errors import InputError, WorkFailed
 from ...program import Program
@@ -22,12 +19,10 @@ from ...rtl.core.memory_port import SharedPort
 from ...rtl.core.room import SettingTable
 from ...rtl.core.run_port import RunPort
 from ...rtl.flit_rows import AUTO, check_beat
-from ...rtl.memories import address_width, constant_at
-from ...rtl.modules import Leaf
+from ...rtl.memories import address_width
 from ...rtl.netlist import Fixed, NetlistBuilder, Part, Parts, Role, add_single
 from ...simulation.engines.edges import Access, Edges
 from ...toolchain.values import shown
-from ...topology import IntArray
 from ..host.finders import DirectFinder, HostLayout
 from ..host.front import NETS
 from ..host.port import Host, add_host_port
@@ -93,38 +88,6 @@ def make_tables(
         modes = loadable_modes(program, beat=beat)
         room = room_for(modes, streams=streams)
     return Loading(Image(room, width, modes), empty)
-
-
-class NodeNumbers(Leaf):
-    """The numbers of the nodes of a block, by which their tables are written.
-
-    Parameters
-    ----------
-    nodes : ndarray of int, shape (blocks, nodes)
-        The nodes of each block.
-    bits : int
-        Bits of the number of a table.
-
-    Members
-    -------
-    block : In
-        The number of the block.
-    numbers : Out
-        Those of all nodes, side by side.
-    """
-
-    def __init__(self, nodes: IntArray, bits: int) -> None:
-        self._nodes, self._bits = nodes, bits
-        number, count = nodes.shape
-        super().__init__({"block": In(address_width(number)), "numbers": Out(count * bits)})
-
-    def elaborate(self, platform: object) -> Module:
-        """Look up the number of each node."""
-        m = Module()
-        for k, numbers in enumerate(self._nodes.T.tolist()):
-            number = constant_at(numbers, self.value("block"))
-            m.d.comb += self.numbers.word_select(k, self._bits).eq(number)
-        return m
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,9 +224,6 @@ class Loading:
             blocks=build.cut.nodes if build.cut else None,
         )
         latency = add_host_port(build, make, outside=closed_by)
-        if build.cut:
-            numbers = partial(NodeNumbers, build.cut.nodes, layout.bus["load_table"])
-            add_single(build, "node_numbers", Role.HOST, numbers)
         self.add_loader(build, "loader", "run_form", busy=f"{closed_by}busy")
         routers = core.add(NETS, partial(self.add_node_tables, core))
         for name in ("busy", "done", "cycles", "error", "round"):
@@ -333,7 +293,8 @@ class Loading:
         layout, room = self.layout, self.room
         there = (0, 0, 0) if self.empty else self.image.there
         known = room.digest(self.width), layout.bus, room.sizes.entries, there
-        make = partial(ImageLoader, *known, waits=bool(rest), at_rest=build.cut is not None)
+        blocks = build.cut.nodes if build.cut else None
+        make = partial(ImageLoader, *known, waits=bool(rest), blocks=blocks)
         nets = {"last_entry": form, "all_rest": rest, "busy": busy}
         bus: Mapping[str, Parts] = add_single(build, name, Role.LOADER, make, renamed=nets)
         bus = {**{member: bus[member] for member in layout.bus}, "load_every": (Fixed(0, 1),)}

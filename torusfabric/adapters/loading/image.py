@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -312,12 +313,15 @@ class LoadedFabric(NamedTuple):
         What it is built with: collectives, and their roots.
     bus : str or None
         What it stands behind.
+    manifest : mapping of str to object
+        Its manifest, if it has been read.
     """
 
     room: Room
     width: int
     modes: list[tuple[str, int | str | None]]
     bus: str | None = None
+    manifest: Mapping[str, Any] = MappingProxyType({})
 
 
 def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
@@ -341,7 +345,7 @@ def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
         tables = facts["tables"]
         modes = [(str(name), root) for name, root in tables["modes"]]
         room, bus = Room.from_json(tables["frame"]), facts.get("bus", {}).get("protocol")
-        fabric = LoadedFabric(room, int(facts["width"]), modes, bus)
+        fabric = LoadedFabric(room, int(facts["width"]), modes, bus, facts)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"Manifest {path} must be whole, not without {error}") from error
     if f"{fabric.room.digest(fabric.width):08x}" != tables["digest"]:

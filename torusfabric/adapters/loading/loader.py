@@ -7,11 +7,12 @@ from collections.abc import Mapping
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import memory
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from ...rtl.crc import CRC_BITS, ONES, crc_masks
-from ...rtl.memories import ReadPort, WritePort, add_memory, address_width
+from ...rtl.memories import ReadPort, WritePort, add_memory, address_width, constant_at
 from ...rtl.netlist import Leaf
+from ...topology import IntArray
 from .layout import PIECE
 
 __all__ = ["END", "EVERY", "MAGIC", "PIECE_AT", "ROWS_AT", "SETTLED", "WORDS", "ImageLoader"]
@@ -78,8 +79,9 @@ class ImageLoader(Leaf):
         Whether anything is ever loaded; else what is there stays, for proofs.
     waits : bool
         True if images are refused until nodes have passed on what runs have brought.
-    at_rest : bool
-        True if images are refused while `busy`, and said which is there.
+    blocks : ndarray of int, shape (blocks, nodes), optional
+        The nodes of each block, where one of several is built. Images are then refused while
+        `busy`, and other blocks have to know which image is there.
 
     Members
     -------
@@ -94,7 +96,9 @@ class ImageLoader(Leaf):
     loaded_program : Out(32)
         The digest of its program; 0 if none is.
     image : Out
-        A number of the image, 0 if none is there whole; only with `at_rest`.
+        A number of the image, 0 if none is there whole; only with `blocks`.
+    block, numbers : In, Out
+        The number of the block; those of the tables of its nodes, side by side.
     entries : Out
         A bit for each entry of a mode that is there; a start that finds another is refused.
     load_valid, load_every, load_table, load_row, load_piece, load_word : Out
@@ -110,22 +114,35 @@ class ImageLoader(Leaf):
         *,
         written: bool = True,
         waits: bool = False,
-        at_rest: bool = False,
+        blocks: IntArray | None = None,
     ) -> None:
-        self._at_rest = at_rest
+        self.blocks = blocks
         self._digest, self._initial, self._written = digest, there, written
         self._bus = bus
         super().__init__(
             {name: In(bits) for name, bits in WORDS.items()}
             | {"busy": In(1), "last_entry": In(address_width(entries)), "all_rest": In(int(waits))}
             | {"loaded": Out(1), "loaded_program": Out(32), "entries": Out(entries)}
-            | {IMAGE: Out(IMAGE_BITS * at_rest)}
             | {name: Out(bits) for name, bits in bus.items()}
+            | ({} if blocks is None else self._of_blocks(blocks))
         )
+
+    def _of_blocks(self, blocks: IntArray) -> dict[str, Member]:
+        """Return the members of one of several blocks."""
+        number, nodes = blocks.shape
+        return {
+            IMAGE: Out(IMAGE_BITS),
+            "block": In(address_width(number)),
+            "numbers": Out(nodes * self._bus["load_table"]),
+        }
 
     def elaborate(self, platform: object) -> Module:
         """Build the steps through an image, and its check; a wrong word refuses it."""
         m = Module()
+        if self.blocks is not None:
+            for k, numbers in enumerate(self.blocks.T.tolist()):
+                number = constant_at(numbers, self.value("block"))
+                m.d.comb += self.numbers.word_select(k, self._bus["load_table"]).eq(number)
         if not self._written:
             entries, program, _ = self._initial
             m.d.comb += [self.loaded_program.eq(program), self.entries.eq(entries)]
@@ -143,7 +160,7 @@ class ImageLoader(Leaf):
             later = Signal(name="settles")
             m.d.sync += later.eq(whole & ~(taken & first))
             whole = later
-        program, image = Signal(32, name="program"), Signal(32, name="image")
+        program, image = Signal(32, name="program"), Signal(32, name="last_word")
         count = -(-len(self.entries) // PIECE)
         fills, alone = Signal(count * PIECE, name="fills"), Signal(name="alone")
         fill = Signal(range(max(count, 2)), name="fill")
@@ -153,7 +170,8 @@ class ImageLoader(Leaf):
         base = self._keep(m, begins | whole, left, Mux(whole, Cat(whole, program, image), 0))
         runs = self.value("busy") & fills.bit_select(self.value("last_entry"), 1)
         # A run may have begun while its mode was still there.
-        stopped = (state >= State.TABLE) & (runs | (self.value("busy") & (alone | self._at_rest)))
+        stops = runs | (self.value("busy") & alone) if self.blocks is None else self.value("busy")
+        stopped = (state >= State.TABLE) & stops
         now = Mux(first, Const(State.MAGIC, 4), Mux(stopped, State.OVER, state))
         with m.If(taken):
             before = Mux(first, ONES, check)
@@ -172,7 +190,7 @@ class ImageLoader(Leaf):
                     idle = Mux(bare, ~self.value("busy"), (word == base) & ~runs)
                     if "all_rest" in self.signature.members:
                         idle &= self.value("all_rest")
-                    if self._at_rest:
+                    if self.blocks is not None:
                         idle &= ~self.value("busy")
                     m.d.comb += begins.eq(idle)
                     m.d.sync += [alone.eq(bare), state.eq(Mux(idle, State.TABLE, State.OVER))]
@@ -224,7 +242,7 @@ class ImageLoader(Leaf):
             self.entries.eq(kept[:bits]), self.loaded.eq(kept[bits]),
             self.loaded_program.eq(kept[bits + 1 : bits + 33]),
         ]  # fmt: skip
-        if self._at_rest:
+        if self.blocks is not None:
             m.d.comb += getattr(self, IMAGE).eq(kept[bits + 33 :])
         return kept[bits + 33 :]
 

@@ -138,6 +138,14 @@ class _Rewriting:
             if late - {0} and not self._early:
                 _refuse("whose ports change at once", program.schedule.algorithm)
 
+    @property
+    def _may_wait(self) -> bool:
+        """True if rows may last until all of their words have arrived: none passes a node."""
+        loop = self._loop
+        if loop.order is Order.FLIT or loop.combining:
+            return False
+        return bool(((loop.select < 0) | (loop.select >= loop.sources.first_injection)).all())
+
     def program(self) -> Program:
         """Return the program in the canonical form."""
         program, loop, ports = self._program, self._loop, self._ports
@@ -146,6 +154,8 @@ class _Rewriting:
         reads, stores = np.full((*shape, 3), IDLE), np.full(shape, IDLE)
         blocks = self._stored(stores)
         late = stores.max(axis=(1, 2))
+        if self._may_wait and {*np.unique(stores[stores > 0]).tolist()} - {self._links}:
+            self._pause = np.maximum(self._pause, late + 1)
         streams = loop.order is Order.FLIT or bool((late >= self._pause).any())
         at, words = self._store(stores, blocks, streams=streams)
         self._choose({Action.SELECT: select, Action.OPERAND: operand}, reads)

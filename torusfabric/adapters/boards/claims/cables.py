@@ -37,7 +37,9 @@ def board_wires(system: BoardSystem, text: GateText) -> Wires:
     """Yield the wires between link ports, the control, the sequencer and ports of a board."""
     control = text.instances["the_board_control"].pins
     starts, sequencer = (text.instances[f"the_{name}"].pins for name in ("requests", "sequencer"))
-    for name in ("start", *system.plan.choices):
+    for name in system.fabric.front.agreed:
+        yield "the_board_control", name, [*control[name]], text.nets[name]
+    for name in ("start", *system.fabric.front.choices):
         yield "the_board_control", name, [*control[name]], text.inputs[name]
         yield "the_requests", name, [*starts[name]], control[RUN + name][: len(starts[name])]
     yield "the_board_control", RUN + "busy", [*control[RUN + "busy"]], sequencer["busy"]
@@ -170,7 +172,7 @@ def _on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> Instance:
 def _common_nets(system: BoardSystem) -> dict[str, str]:
     """The nets that are the same on all boards, by their names in the whole."""
     return {"clk": "clk", "rst": "rst"} | {
-        name: RUN + name for name in ("start", *system.plan.choices)
+        name: RUN + name for name in ("start", *system.fabric.front.choices)
     }
 
 

@@ -67,12 +67,18 @@ def prove_boards(
     and sequencers that start together. That they do is proved of what boards have besides.
     """
     check_provable(system.fabric)
-    proved = _steps(system, design or emit_boards(system), cache, progress)
+    held = system.held()
+    proved = _steps(held, design or emit_boards(held), cache, progress, written=system)
     return as_far_as_it_holds(proved, _assumptions(system), _conclusion(system))
 
 
 def _steps(
-    system: BoardSystem, design: Design, cache: Cache | None, progress: Progress
+    system: BoardSystem,
+    design: Design,
+    cache: Cache | None,
+    progress: Progress,
+    *,
+    written: BoardSystem,
 ) -> Iterator[ModuleProof]:
     """Everything, whole runs last."""
     fabric, kinds = system.fabric, board_kinds(system, MemoryRule.parse("auto"))
@@ -80,8 +86,13 @@ def _steps(
     parts = [on_board(system, kind, _text(system, kind, design, cache)) for kind in kinds]
     whole = united(system, [parts[kind] for kind in system.kind_of])
     yield steps.known(of_words(whole.fabric, whole.text))
+    if fabric.tables:
+        yield from map(steps.known, _of_tables(written, design, parts))
     yield from map(steps.known, _of_boards(system, kinds, parts))
-    yield from steps.solved([*_by_induction(system, parts, design)])
+    solved = [*_by_induction(system, parts, design)]
+    if fabric.tables:
+        solved += {harness.name: harness for harness in _writing(written)}.values()
+    yield from steps.solved(solved)
     (ports,) = whole.ports
     runs = partial(host_runs, ports=ports)
     yield steps.known(whole_runs(Whole(whole.fabric, whole.text, runs), progress))
@@ -111,6 +122,25 @@ def _of_boards(
                 known.add(lemma.name)
                 yield lemma
     yield Claim("CRC-32", *SUMS, partial(_sums, system, parts[0].text))
+
+
+def _of_tables(written: BoardSystem, design: Design, parts: Sequence[Subject]) -> Iterator[Claim]:
+    """What is proved without the solver of tables that are loaded."""
+    proofs, kinds = written.fabric.tables.proofs, board_kinds(written, MemoryRule.parse("auto"))
+    netlists = [kind.netlist for kind in kinds]
+    yield proofs.same_texts(partial(emit_boards, written), design, netlists)
+    for kind, part in zip(kinds, parts, strict=True):
+        of_kind = f" of {kind.top}" * (len(kinds) > 1)
+        claim = proofs.loading_claim(part.fabric, part.text)
+        yield claim._replace(name=claim.name + of_kind)
+    yield proofs.image_claim(written.fabric.tables.image)
+
+
+def _writing(written: BoardSystem) -> Iterator[Harness]:
+    """What is proved by the solver of tables that are loaded, and what loads them."""
+    fabric, design = written.fabric, emit_boards(written)
+    for kind in board_kinds(written, MemoryRule.parse("auto")):
+        yield from fabric.tables.proofs.writing_harnesses(kind.netlist, design, fabric.digest)
 
 
 def _sums(system: BoardSystem, text: GateText) -> int:
@@ -146,6 +176,8 @@ def _assumptions(system: BoardSystem) -> Iterator[str]:
     """What is not proved."""
     plan, phy = system.plan, system.phy
     yield from ASSUMPTIONS
+    if system.fabric.tables:
+        yield from system.fabric.tables.proofs.assumptions(system.fabric)
     more = f", beyond {phy.least:g} to {phy.most:g} of {phy.name}" * (phy.most > 0)
     yield (
         f"Oscillators are within {plan.ppm:g} ppm, and what a cable takes is within "

@@ -222,8 +222,12 @@ class CompiledBoards(HostPort):
         self.cycles = list[int]()
         tables = system.fabric.tables
         for board in range(len(self.sessions) if tables and tables.empty else 0):
-            self._board = board
-            carry_out(tables.load(), self.play)
+            self.load_board(board)
+
+    def load_board(self, board: int, tables: Any = None) -> None:
+        """Load tables into a board, by default those of the fabric."""
+        self._board = board
+        carry_out((tables or self._fabric.tables).load(), self.play)
 
     def play(self, edges: Edges) -> Passed:
         """Let edges of the board pass whose turn it is, while time passes for all."""

@@ -5,6 +5,7 @@ cut arc, and what starts it.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -106,7 +107,7 @@ class BoardFront(Front):
             if name not in STATUS:
                 build.add_output(name, width)
         build.outermost.add("board")
-        build.declared |= HOST_PORTS | BOARD_PORTS
+        build.declared |= {**HOST_PORTS, **built.interface.ports, **BOARD_PORTS}
         build.registers += REGISTERS
         make = partial(BoardControl, plan, error="error" in outputs, withdraws=self.withdraws)
         heard: dict[str, Parts] = {}
@@ -216,9 +217,13 @@ class BoardSystem(System):
     start_timeout: int = START_TIMEOUT
 
     def __post_init__(self) -> None:
-        if self.fabric.top != HostFront.top or self.fabric.bus:
+        if self.fabric.front.name != HostFront.top:
+            raise InputError(f"Top must be host for several boards, not {self.fabric.front.name}")
+        longest, taken = self.fabric.front.longest_run, self.fabric.predicted_cycles
+        if taken > longest:
             raise InputError(
-                f"Top must be host for several boards, not {self.fabric.bus or self.fabric.top}"
+                f"Runs must take at most {longest} cycles on these boards, as clocks drift apart, "
+                f"not {taken}"
             )
         self.plan.check()
 
@@ -265,6 +270,18 @@ class BoardSystem(System):
             known.setdefault(repr((n.inputs, n.outputs, [*n.modules], [*n.instances])), n)
             for n in found
         )
+
+    def held(self) -> BoardSystem:
+        """Return the same boards with tables that hold what they have been loaded with, and stay.
+
+        Boards whose tables are fixed are the same.
+        """
+        if not self.fabric.tables:
+            return self
+        held, found = self.fabric.tables.proofs.held_netlist, copy(self)
+        netlists = {netlist: held(netlist) for netlist in self.netlists}
+        found.__dict__["netlists"] = tuple(netlists[each] for each in self.netlists)
+        return found
 
     @property
     def kind_of(self) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ them by words: `image_claim` compares the words with the contents of tables, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from ....proof.gates import GateText
     from ....proof.solver import Harness
     from ....rtl.fabric import Fabric
+    from ....rtl.netlist import Netlist
     from ....verilog.design import Design
 
-__all__ = ["assumptions", "check_provable", "claims", "harnesses", "held"]
+__all__ = ["assumptions", "check_provable", "claims", "harnesses", "held", "held_netlist",
+           "image_claim", "loading_claim", "same_texts", "writing_harnesses"]  # fmt: skip
 
 #: Modules that hold what is loaded, or load it.
 APART = (Role.TABLE, Role.LOADER)
@@ -43,14 +45,18 @@ def held(fabric: Fabric) -> Fabric:
 
     All other modules are those of the fabric.
     """
-    netlist = fabric.netlist
+    found = copy(fabric)
+    found.netlist = held_netlist(fabric.netlist)
+    return found
+
+
+def held_netlist(netlist: Netlist) -> Netlist:
+    """Return a netlist with tables that stay as they are."""
     modules = {
         name: partial(cast("Any", make), written=False) if netlist.roles[name] in APART else make
         for name, make in netlist.modules.items()
     }
-    found = copy(fabric)
-    found.netlist = replace(netlist, modules=modules)
-    return found
+    return replace(netlist, modules=modules)
 
 
 def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
@@ -61,30 +67,40 @@ def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
     proved, text : Design, GateText
         Those of the hardware whose tables stay.
     """
-    says = "all modules but tables and the loader are the same whatever is loaded"
-    yield Claim("text", "comparison", says, partial(check_same, written, proved))
+    from ....verilog import emit  # here, since simulations need no text
+
+    yield same_texts(partial(emit, written), proved, [written.netlist])
+    yield loading_claim(written, text)
+    yield image_claim(written.tables.image)
+
+
+def loading_claim(written: Fabric, text: GateText) -> Claim:
+    """Return the claim about the wires that load."""
     says = "the loader writes all tables, each by its own number"
-    yield wired("loading", says, text, loading_wires(written, text))
-    yield image_claim(written.image)
+    return wired("loading", says, text, loading_wires(written, text))
 
 
 def harnesses(written: Fabric) -> Iterator[Harness]:
     """Yield the harnesses of the loader and of tables."""
     from ....verilog import emit  # here, since simulations need no text
 
-    return writing_harnesses(written, emit(written))
+    return writing_harnesses(written.netlist, emit(written), written.digest)
 
 
-def check_same(fabric: Fabric, proved: Design) -> int:
-    """Check that all modules but tables and the loader are those of the fabric that is written."""
-    from ....verilog import emit  # here, since simulations need no text
+def same_texts(write: Callable[[], Design], proved: Design, netlists: Sequence[Netlist]) -> Claim:
+    """Return the claim that modules but those of tables are those of a text that is written."""
+    says = "all modules but tables and the loader are the same whatever is loaded"
+    roles = {name: role for each in netlists for name, role in each.roles.items()}
+    return Claim("text", "comparison", says, lambda: check_same(write(), proved, roles))
 
-    written, roles = emit(fabric).modules, fabric.netlist.roles
-    apart = {fabric.prefix + name for name, role in roles.items() if role in APART}
-    for name, text in written.items():
+
+def check_same(written: Design, proved: Design, roles: Mapping[str, Role]) -> int:
+    """Check that all modules but tables and the loader are those of the text that is written."""
+    apart = {written.prefix + name for name, role in roles.items() if role in APART}
+    for name, text in written.modules.items():
         if name not in apart and proved.modules.get(name) != text:
             raise refuted("text", name, f"{name} must be the same whatever is loaded")
-    return len(written.keys() - apart)
+    return len(written.modules.keys() - apart)
 
 
 def assumptions(fabric: Fabric) -> Iterator[str]:

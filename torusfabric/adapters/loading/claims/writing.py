@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from ....proof.gates import Bit, GateText
     from ....proof.solver import Harness
     from ....rtl.fabric import Fabric
+    from ....rtl.netlist import Netlist
+    from ....topology import IntArray
     from ....verilog.design import Design
     from ..image import Image
+    from ..loader import ImageLoader
     from ..table import LoadedTable
 
 __all__ = ["image_claim", "loading_wires", "writing_harnesses"]
@@ -47,17 +50,19 @@ CONTENTS = re.compile(
 )
 
 
-def writing_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
+def writing_harnesses(netlist: Netlist, design: Design, digest: int) -> Iterator[Harness]:
     """Yield the harnesses of the loader, and of tables that differ in more than contents.
 
     Parameters
     ----------
     design : Design
         The text of the fabric as it is written.
+    digest : int
+        That of the fabric, by which it knows its images.
     """
-    roles = fabric.netlist.roles
+    roles = netlist.roles
     (loader,) = (name for name, role in roles.items() if role is Role.LOADER)
-    yield _loader_harness(design, loader, fabric.digest)
+    yield _loader_harness(design, loader, netlist.modules[loader](), digest)  # type: ignore[arg-type]
     texts = dict[str, str]()
     for name, role in roles.items():
         if role is Role.TABLE:
@@ -65,7 +70,7 @@ def writing_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
             text = CONTENTS.sub("", design.modules[module]).replace(module, "", 1)
             texts.setdefault(text, name)
     for name in texts.values():
-        yield _table_harness(design, name, fabric.netlist.modules[name]())  # type: ignore[arg-type]
+        yield _table_harness(design, name, netlist.modules[name]())  # type: ignore[arg-type]
 
 
 def _table_harness(design: Design, name: str, table: LoadedTable) -> Harness:
@@ -111,10 +116,12 @@ def _stretches(places: Sequence[tuple[str, int]]) -> Iterator[tuple[int, int]]:
             first = k
 
 
-def _loader_harness(design: Design, name: str, digest: int) -> Harness:
+def _loader_harness(design: Design, name: str, loader: ImageLoader, digest: int) -> Harness:
     """Return the harness around the loader."""
     model = Model(design, name)
     _read(model, digest)
+    if loader.blocks is not None:
+        _claim_of_blocks(model, loader.blocks)
     model.claims({
         "is_where_the_reader_is": "waits_for == (state == 9 ? 0 : state + 1)",
         "knows_the_image": "filled == fills && bare == alone && number == fill",
@@ -148,15 +155,34 @@ def _loader_harness(design: Design, name: str, digest: int) -> Harness:
     )
 
 
+def _claim_of_blocks(model: Model, blocks: IntArray) -> None:
+    """Claim which image is said to be there, and the numbers of the tables of the nodes."""
+    width, bits = model.width("numbers"), model.width("numbers") // blocks.shape[1]
+    joined = [
+        sum(number << bits * k for k, number in enumerate(nodes)) for nodes in blocks.tolist()
+    ]
+    cases = "".join(f"block == {k} ? {width}'d{each} : " for k, each in enumerate(joined[:-1]))
+    last, image = f"{width}'d{joined[-1]}", model.width("image")
+    model.claims({
+        "begins_at_rest": "!begins || !busy",
+        "knows_the_check": "sum_of_image == last_word",
+        "names_the_image_that_is_there":
+            "!steady || !$past(steady) || !$past($past(settles_3)) || $past(begins || settles_3) "
+            f"|| image == {image}'($past($past(sum_of_image)))",
+        "numbers_tables_by_the_block": f"block >= {len(blocks)} || numbers == ({cases}{last})",
+    })  # fmt: skip
+
+
 def _read(model: Model, digest: int) -> None:
     """Add a reader of images: the word that it waits for, and what it has read."""
     count = model.width("fills") // PIECE
     fills = "load_data" if count == 1 else f"{{load_data, filled[{count * PIECE - 1}:{PIECE}]}}"
     bits = model.width("fill")
     model.wire("fills_the_run", "1'(filled >> last_entry)")
-    stops = "waits_for >= 6 && busy && (fills_the_run || bare)"
+    of_blocks = model.has("numbers")
+    stops = "waits_for >= 6 && busy" + " && (fills_the_run || bare)" * (not of_blocks)
     model.wire("now", f"load_first ? {BEGIN} : ({stops}) ? {NONE} : waits_for", 4)
-    rests = " && all_rest" if model.has("all_rest") else ""
+    rests = " && all_rest" if model.has("all_rest") else " && !busy" * of_blocks
     model.wire("accepts", f"load_we && now == {BASE}{rests}")
     following = {
         BEGIN: f"load_data == {MAGIC} ? {FABRIC} : {NONE}",
@@ -183,6 +209,8 @@ def _read(model: Model, digest: int) -> None:
     read("table", model.width("load_table"), TABLE="load_data")
     read("every", 1, TABLE=f"load_data[15:0] == {EVERY}")
     read("piece", model.width("load_piece"), TABLE=f"load_data >> {PIECE_AT}")
+    if of_blocks:
+        read("sum_of_image", PIECE, CHECK="load_data")
     read("rows", PIECE - ROWS_AT, TABLE=f"load_data >> {ROWS_AT}", DATA="rows - 1")
     read("row", model.width("load_row"), FIRST="load_data", DATA="row + 1")
     model.wire("summed", f"(load_first ? {CRC_BITS}'d{ONES} : sum) ^ load_data", CRC_BITS)
@@ -245,14 +273,18 @@ def loading_wires(fabric: Fabric, text: GateText) -> Wires:
     Tables of nodes are written a cycle later than those that there are once.
     """
     layout, nodes, staged = fabric.tables.layout, fabric.nodes, control_tree(fabric, text)
+    every = layout.room.nodes
     (loader,) = (instance.name for instance in fabric.netlist.having(Role.LOADER))
     given, numbers = text.instances[loader].pins, dict[str, int]()
     numbers |= {f"the_table_node_{node}": node for node in range(nodes)}
-    numbers |= {f"the_table_{name}": nodes + k for k, name in enumerate(layout.single_tables)}
+    numbers |= {f"the_table_{name}": every + k for k, name in enumerate(layout.single_tables)}
     for name, number in numbers.items():
         pins = text.instances[name].pins
         bits = pins["number"]
-        yield name, "number", [*bits], [str(number >> k & 1) for k in range(len(bits))]
+        known: list[Bit] = [str(number >> k & 1) for k in range(len(bits))]
+        if number < nodes and "numbers" in given:
+            known = given["numbers"][len(bits) * number :][: len(bits)]
+        yield name, "number", [*bits], known
         for port in layout.bus:
             wanted: list[Bit] = [*given[port]]
             found: list[Bit | None] = [*pins[port]]

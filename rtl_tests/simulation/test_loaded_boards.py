@@ -1,0 +1,165 @@
+"""Fabrics on several boards whose tables are loaded: each board takes the image of all."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from amaranth.sim import Simulator
+from board_systems import board_system
+from helpers import few
+from make_bench import have_bench, run_bench
+
+import torusfabric as tf
+from torusfabric.adapters.boards.claims import prove_boards
+from torusfabric.adapters.boards.drive import simulate_boards
+from torusfabric.adapters.boards.drive.compiled import CompiledBoards
+from torusfabric.adapters.boards.files import emit_boards
+from torusfabric.adapters.boards.hardware import BoardSystem
+from torusfabric.cli import main
+from torusfabric.errors import InputError, WorkFailed
+from torusfabric.rtl.netlist import Fixed
+from torusfabric.rtl.run_choices import RunError
+from torusfabric.simulation.jobs import completed, drawn_words
+from torusfabric.toolchain import tools
+from torusfabric.toolchain.cache import Cache
+
+#: Sides, boards, latencies, collectives, and how they are compiled and built.
+BUILT = [
+    ((4,), "2", 9, ("allgather", "allreduce"), {"max_flits": 5, "beat": 2}),
+    ((4, 4), "2x1", 10, ("alltoall", "broadcast"), {"max_flits": 4}),
+    ((4, 4), "2x2", 13, ("reduce-scatter",), {"max_flits": 9, "beat": 4}),
+    ((6,), "3", 12, ("gather", "scatter"), {"max_flits": 6, "root": "any"}),
+    ((2, 2, 3), "1x2x1", "1:9,0:1,2:1", ("broadcast",), {"max_flits": 8}),
+]
+
+
+def built(sides, counts, latency, names, options):
+    """Return boards whose tables are loaded."""
+    return board_system(sides, counts, latency, *names, tables="ram", **options)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Two boards of two nodes, with an image in place of what is built in, and another image."""
+    system = built((4,), "2", 12, ("allgather", "alltoall"), {"max_flits": 4})
+    one, other = (tf.image(system.fabric, name) for name in ("alltoall", "allgather"))
+    fabric = tf.Fabric.holding(one, empty=True)
+    return replace(system, fabric=fabric), other
+
+
+@pytest.mark.parametrize("case", few(2, BUILT, tuples=True))
+def test_runs(case):
+    """Boards of a kind have one netlist; all words are right, and all cycles as planned."""
+    system = built(*case)
+    report = simulate_boards(system, jobs=6)
+    assert report.passed
+    assert report.words_checked
+
+
+def test_images(pair):
+    """Each board takes the image of all, and keeps the tables of its own nodes."""
+    system, _ = pair
+    assert system.kind_of == (0, 0)
+    assert simulate_boards(system, jobs=4, link_errors=1e-3).passed
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_boards_that_hold_other_images_refuse_runs(pair, torn):
+    """And so do those one of which holds none; then the same image serves again."""
+    system, other = pair
+    fabric = system.fabric
+    job = completed(fabric, tf.Job(length=3))
+    sent = drawn_words(fabric, job, seed=1)
+    words = SimpleNamespace(words=other.words[:-1], settling=other.settling)
+    with CompiledBoards(system, seed=1, link_errors=0) as boards:
+        assert not any(boards.carry_out(sent, job).errors)
+        if torn:
+            with pytest.raises(WorkFailed, match="Image must be taken"):
+                boards.load_board(1, replace(fabric.tables, image=words))
+        else:
+            boards.load_board(1, replace(fabric.tables, image=other))
+        assert boards.carry_out(sent, job).errors == [RunError.UNEQUAL_CHOICES] * 2
+        boards.load_board(1)
+        assert not any(boards.carry_out(sent, job).errors)
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_no_image_comes_while_a_board_waits_or_runs(pair, busy):
+    """Whatever modes it fills."""
+    system, other = pair
+    loader, known = system.netlists[0].modules["loader"](), []
+
+    async def bench(ctx):
+        ctx.set(loader.busy, busy)
+        for k, word in enumerate(other.words):
+            ctx.set(loader.load_we, 1)
+            ctx.set(loader.load_first, k == 0)
+            ctx.set(loader.load_data, word)
+            await ctx.tick()
+        ctx.set(loader.load_we, 0)
+        await ctx.tick().repeat(other.settling)
+        known.append((ctx.get(loader.loaded), ctx.get(loader.image)))
+
+    simulator = Simulator(loader)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert known == [(0, 0) if busy else (1, other.words[-1] & 0xFFFF)]
+
+
+def test_runs_that_take_too_long_are_refused(pair, monkeypatch):
+    """Elastic buffers are made for the longest run of the room."""
+    system, _ = pair
+    limit = system.fabric.front.longest_run
+    assert system.plan.longest == limit >= system.fabric.predicted_cycles
+    monkeypatch.setattr(type(system.fabric.room), "longest_run", 9)
+    with pytest.raises(InputError, match="at most 9 cycles"):
+        BoardSystem(system.fabric, system.boards)
+
+
+def test_commands(tmp_path, capsys):
+    """The manifest of boards says what they are: images are made, simulated and refused by it."""
+    names = ["4x2", "allgather,alltoall", "--boards", "2x1", "--tables", "ram", "--max-flits", "3"]
+    out, file = tmp_path / "out", tmp_path / "a.img"
+    assert not main(["verilog", *names, "--inputs", "all", "-o", str(out)])
+    manifest = ["--fabric", str(out / "manifest.json")]
+    assert not main(["image", *manifest, "4x2", "scatter", "-o", str(file)])
+    capsys.readouterr()
+    assert not main(["simulate", *manifest, "--image", str(file), "--jobs", "2", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert (found["boards"], found["collective"], found["words_wrong"]) == ("2x1", "scatter", 0)
+    assert main(["simulate", *manifest, "--image", str(file), "--engine", "compiled"]) == 1
+    assert "--engine must be left out for several boards" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
+def test_bench(tmp_path):
+    """Boards that hold what they are built with run in Icarus as they do here."""
+    emit_boards(built(*BUILT[0])).write(tmp_path)
+    passed, text = run_bench(tmp_path, RUNS=2)
+    assert passed, text[-3000:]
+
+
+def unwired(netlist):
+    """Return a board whose control is given a constant in place of the number of the image."""
+    arrays = []
+    for array in netlist.arrays:
+        if array.module == "board_control":
+            array = replace(array, inputs={**array.inputs, "image": (Fixed(0, 16),)})
+        arrays.append(array)
+    return replace(netlist, arrays=tuple(arrays))
+
+
+@pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
+@pytest.mark.parametrize("wrong", [False, True])
+def test_proof(wrong):
+    """Boards are proved; a control that does not hear of the image is refuted."""
+    system = built((2,), "2", 9, ("allgather",), {"max_flits": 2})
+    if wrong:
+        changed = {netlist: unwired(netlist) for netlist in system.netlists}
+        system.__dict__["netlists"] = tuple(changed[each] for each in system.netlists)
+    found = prove_boards(system, cache=Cache())
+    assert found.proved is not wrong
+    if wrong:
+        assert found.counterexample.signal == "the_board_control.image"
