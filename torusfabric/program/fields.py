@@ -390,11 +390,6 @@ class Loop:
         """Whether what arrives passes the operators behind in-ports."""
         return bool(self.of(Action.OPERAND))
 
-    @cached_property
-    def rounds(self) -> IntArray:
-        """Of each row its round: a pause ends it, in which all that is under way arrives."""
-        return np.cumsum(np.append(0, self.pause[:-1] > 0))
-
     def pitch_of(self, memory: int) -> int:
         """From the address of a flit of a block to that of the next, in a memory."""
         return self.pitch[memory] if memory < len(self.pitch) else 1
@@ -402,10 +397,6 @@ class Loop:
     def carried(self, flits: int) -> int:
         """Flits of each block that are sent, for blocks of so many."""
         return self.flits if self.padded else flits
-
-    def pauses(self, flits: int) -> int:
-        """Cycles of all rows besides those of their flits, for blocks of so many."""
-        return self.slots(flits) - int(self.blocks.sum()) * self.carried(flits)
 
     def duration(self, flits: int) -> IntArray:
         """Cycles of each row each time that it comes, for blocks of so many flits."""
