@@ -186,12 +186,12 @@ def report_of_runs(
 
 
 def _differing_runs(program: Program) -> bool:
-    """Whether runs are reported one by one, as their lengths or operators may differ."""
+    """Return True if runs are reported one by one, as their lengths or operators may differ."""
     return not {"length", "operation"}.isdisjoint(RunChoices.of(program).inputs)
 
 
 def predictions_of(program: Program) -> dict[str, Any]:
-    """What is known of the simulation of a fabric without one: the cycles of the runs it has.
+    """Return the entries of a report that are known without a simulation, such as cycles.
 
     Returns
     -------

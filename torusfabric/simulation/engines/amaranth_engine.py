@@ -182,7 +182,7 @@ class AmaranthEngine(Engine):
 
     @cached_property
     def design(self) -> Assembly:
-        """What is simulated."""
+        """The design that is simulated."""
         return Assembly(self.fabric.netlist, gated=self._gated)
 
     def run_all(

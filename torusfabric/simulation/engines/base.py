@@ -1,4 +1,4 @@
-"""What an engine does: it runs a fabric, by its host port or by ports of nodes."""
+"""The protocol of engines, which run a fabric by its host port or by ports of nodes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +35,7 @@ Progress: TypeAlias = Callable[[int, int], Any]
 
 
 class Job(NamedTuple):
-    """What is chosen for a run, where a fabric leaves a choice.
+    """The choices of a run, where a fabric leaves any.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Job(NamedTuple):
 
 
 class EngineRun(NamedTuple):
-    """What came of a run.
+    """The result of a run.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Engine(ABC):
     def run_all(
         self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
-        """What `run_many` does, with a job for each of the batches."""
+        """Run several collectives, with a job for each; see `run_many`."""
 
     def runs(
         self,
@@ -225,7 +225,7 @@ def longest_job(fabric: Fabric, mode: int = 0) -> Job:
 
 
 def node_cycles(fabric: Fabric, repeat: int) -> int:
-    """How many cycles of nodes so many collectives take, with what passes the host port."""
+    """Return the cycles times nodes of some collectives, those of the host port included."""
     through_port = min(words_moved(fabric), 2 * SAMPLE)
     return repeat * fabric.nodes * (fabric.predicted_cycles + through_port)
 

@@ -188,7 +188,7 @@ def convert(path: Path) -> None:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether the blocks of a file are all there; vcd2fst does not notice if it cannot write.
+    """Return True if a file has all of its blocks; vcd2fst does not notice a full disk.
 
     A block is a byte for its type, its length without that byte in eight bytes, and the content.
     """
