@@ -5,6 +5,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tokenize
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -126,6 +127,25 @@ def test_engines_and_writers_know_no_stream():
         if re.search(SIGNALS_OF_NODES, path.read_text("utf-8"))
     }
     assert named == set()
+
+
+#: Words that no name has in the rooms below the adapters, and who reads manifests that have them.
+FOREIGN = {"axi", "wishbone", "boards", "loaded", "image"}
+
+
+def test_no_name_below_the_adapters_has_their_words():
+    named = {
+        (str(path.relative_to(PACKAGE)), token.string)
+        for room in ("rtl", "program", "simulation", "proof", "verilog")
+        for path in (PACKAGE / room).rglob("*.py")
+        if path.name not in READERS
+        for token in tokenize.generate_tokens(
+            iter(path.read_text("utf-8").splitlines(True)).__next__
+        )
+        if token.type == tokenize.NAME and FOREIGN & {*token.string.lower().split("_")}
+    }
+    # The name of an error that users read.
+    assert named == {("rtl/run_choices.py", "IMAGE")}
 
 
 def test_no_command_names_an_option_of_an_adapter():

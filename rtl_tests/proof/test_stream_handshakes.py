@@ -40,5 +40,5 @@ def test_a_mutant_of_a_handshake_is_refuted(kind, module):
     mutation = next(each for each in every if each.kind == kind)
     found = solve(harnesses("streams", with_netlist(fabric, mutation.change))[module]).failed
     assert found is not None
-    assert found.name
+    assert found.signal
     assert found.wave

@@ -7,8 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import torusfabric as tf
-from torusfabric.adapters.host.finders import divide
-from torusfabric.program.timing import division_cycles
+from torusfabric.adapters.host.finders import divide, division_cycles
 from torusfabric.rtl.lengths import divided
 from torusfabric.rtl.links import MOST_REGISTERS, Link
 from torusfabric.rtl.memories import ReadPort, WritePort, add_memory, memory_cell

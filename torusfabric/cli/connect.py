@@ -154,10 +154,10 @@ def _hold(board: Any, image: "Image | AnyPath | None") -> None:
 
     fabric, found = board.fabric, board.loaded
     if image is not None:
-        if fabric.room is None:
+        if fabric.tables is None:
             raise InputError("Tables must be ram for an image, not rom")
         if not isinstance(image, Image):
-            image = read_image(image, fabric.room, fabric.width)
+            image = read_image(image, fabric.tables.room, fabric.width)
         board.load(image)
     elif found is not None and found != int(fabric.program.digest[:8], 16):
         raise InputError(

@@ -202,7 +202,7 @@ def run_load(arguments: Namespace) -> None:
     from .loaded import print_image
 
     board = _connected(arguments)
-    print_image(arguments, board.fabric.image, {"port": board.name})
+    print_image(arguments, board.fabric.tables.image, {"port": board.name})
 
 
 def run_run(arguments: Namespace) -> None:

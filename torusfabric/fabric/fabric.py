@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -163,8 +163,8 @@ class Fabric(rtl.Fabric):
     def _front(self) -> Front:
         """Return the front that the choices ask for."""
         given, program = self._given, self._given_program
-        width, top, tables = given["width"], Top(given["top"]), given["tables"]
-        require_width(width, program.operators)
+        top, tables = Top(given["top"]), given["tables"]
+        width = require_width(given["width"], program.operators)
         bus = None if given["bus"] is None else adapter_object("bus")(given["bus"])
         _check_top(program, top, bus=bus is not None, clocks=self.clocks, timeout=self.timeout)
         how: dict[str, Any] = {} if top is Top.CORE else {"for_bus": bus is not None}
@@ -194,10 +194,28 @@ class Fabric(rtl.Fabric):
         top = Top.STREAM if image.room.streams else Top.HOST
         return cls(image.program, width=image.width, top=top, bus=bus, tables=image, empty=empty)
 
-    def behind(self, bus: str | None) -> Fabric:
+    @property
+    def room(self) -> Any:
+        """The limits of images, where tables are loaded, else None."""
+        return self.tables and self.tables.room
+
+    @cached_property
+    def image(self) -> Any:
+        """The image that a fabric was made with, where tables are loaded.
+
+        Raises
+        ------
+        InputError
+            If they are not.
+        """
+        if self.tables is None:
+            raise InputError("Tables must be ram for an image, not rom")
+        return self.tables.image
+
+    def behind(self, ports: str | None) -> Fabric:
         """Return a fabric that carries out the same behind another bus, or none."""
         how: dict[str, Any] = {"tables": self.image, "empty": self.empty} if self.room else {}
-        return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
+        return type(self)(self.program, width=self.width, top=self.top, bus=ports, **how)
 
     def with_program(self, program: Program) -> Fabric:
         """Return a fabric with the same choices that carries out another program."""

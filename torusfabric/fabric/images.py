@@ -135,11 +135,11 @@ def _existing(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabr
         return fabric
     if not isinstance(fabric, rtl.Fabric):
         return read_fabric(fabric)
-    if fabric.room is None:
+    if fabric.tables is None:
         raise InputError("Tables must be ram for an image, not rom")
     modes = [(mode.collective.name, "any" if mode.any_root else mode.collective.root)
              for mode in fabric.program.modes]  # fmt: skip
-    return LoadedFabric(fabric.room, fabric.width, modes)
+    return LoadedFabric(fabric.tables.room, fabric.width, modes)
 
 
 def built_image(there: LoadedFabric, broken_links: Sequence[str] = ()) -> Image:

@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike
 from ..topology import CayleyGraph, IntArray, cayley
 
 if TYPE_CHECKING:
-    from ..collective import Layout
     from ..topology import Topology
 
 __all__ = ["AddressMap", "Coordinate", "count_both_ways"]
@@ -211,65 +210,6 @@ class AddressMap:
         while way is not None:
             yield way
             way = way.otherwise
-
-    @property
-    def nodes_alike(self) -> bool:
-        """True if the same blocks lie in the same memories of all nodes."""
-        return all(len(way.memory) == 1 for way in self.ways)
-
-    @property
-    def by_chunk(self) -> bool:
-        """True if each chunk of a message has a memory of its own, in the order of the host."""
-        memory = self.memory.ravel()
-        return (
-            self.memory.shape[:2] == (1, 1)
-            and self.base.size == 1
-            and not self.base.any()
-            and bool((np.diff(memory) == 1).all())
-        )
-
-    def is_direct(self, layout: Layout, flits: int, block: int, *, any_length: bool) -> bool:
-        """Return True if addresses of the host are those of one memory.
-
-        There are no flits between the blocks that a message does not fill, and which the host never
-        sees; and the flits of a message do not go to its chunks in turn.
-
-        Parameters
-        ----------
-        flits, block : int
-            Flits of a message, and of a block.
-        """
-        base, in_turn = self.base.ravel(), any_length and layout.blocks.chunks > 1
-        return (
-            not (in_turn or self.coordinates or len(self.base) > 1)
-            and (layout.send_parts == 1 or not layout.is_padded(flits))
-            and bool((self.memory == self.memory[0, 0, 0]).all())
-            and np.array_equal(base, block * np.arange(len(base)))
-        )
-
-    @property
-    def key_cycles(self) -> int:
-        """Cycles to make a key: to look up two numbers, and to subtract them.
-
-        Where there are several ways, whose keys many tables read, wrapping has a cycle of its own.
-        """
-        return 2 + self.choosing if any(way.coordinates for way in self.ways) else 0
-
-    @property
-    def table_cycles(self) -> int:
-        """Cycles to look up memory and base; none where they depend on nothing but the chunk."""
-        tables = (table for way in self.ways for table in (way.memory, way.base))
-        return int(any(table.shape[:2] != (1, 1) for table in tables))
-
-    @property
-    def cycles(self) -> int:
-        """Cycles to find a word in a block: also to choose one of several ways, and to add both."""
-        return self.key_cycles + self.table_cycles + 2 * self.choosing + 1
-
-    @property
-    def choosing(self) -> int:
-        """Cycles of each step by which a way is chosen: 1 if there are several ways, or else 0."""
-        return int(self.otherwise is not None)
 
 
 def _entry(table: IntArray, *index: IntArray) -> IntArray:

@@ -107,7 +107,6 @@ def merge(programs: Sequence[Program]) -> Program:
             loop=replace(loops[k], sources=sources, fields=fields, pitch=tuple(pitch[k].tolist())),
             send_map=program.form.send_map.renumbered(numbers[k]),
             receive_map=program.form.receive_map.renumbered(numbers[k]),
-            write_delay=max(program.form.write_delay for program in programs),
             layout=layouts[k],
             chosen=True,
         )

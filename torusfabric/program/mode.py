@@ -134,8 +134,6 @@ class Form:
     send_map, receive_map : AddressMap
         Where a node keeps what it sends, and what it has received. With any root, the part of what
         a node receives of the root is the root (see `part_is_root`).
-    write_delay : int
-        Cycles by which a word that the host writes arrives later than it could.
     moving : CycleCost
         What the cycles are made of, without those that are constant.
     any_length : bool
@@ -157,7 +155,6 @@ class Form:
     loop: Loop
     send_map: AddressMap
     receive_map: AddressMap
-    write_delay: int = 0
     moving: CycleCost
     any_length: bool = False
     beat: int = 1
@@ -201,7 +198,7 @@ class Form:
     def timing_of(self, flits: int) -> Timing:
         """When what happens, for blocks of so many flits."""
         setup = RUN_SETUP * self.any_length + MODE_SETUP * self.chosen
-        return Timing(self.loop, flits, self.write_delay, setup)
+        return Timing(self.loop, flits, setup)
 
     def pieces(self, first: int) -> list[CyclePiece]:
         """The cycles of runs as a function of what a block grows by, from so much on."""

@@ -19,7 +19,7 @@ from .address_map import AddressMap
 from .fields import ACTIONS, IDLE, Action, Field, Holder, Loop, Memory, Point, number_equal
 from .mode import CycleCost, Form, block_flits
 from .program import Program
-from .timing import ADDRESS, SETTING, block_cycles, chunk_cycles
+from .timing import ADDRESS, SETTING
 
 if TYPE_CHECKING:
     from ..collective import Operator
@@ -214,15 +214,6 @@ def program_of(request: Request, moves: Moves) -> Program:
                 Field(Point(action, number), known[..., number], late)
                 for number, late in enumerate(delay.tolist())
             ]
-    send_map = moves.send_map
-    layout, flits, any_length = schedule.layout, request.flits, request.any_length
-    if send_map.by_chunk:
-        write_delay = chunk_cycles(layout, flits, any_length=any_length)
-    elif send_map.is_direct(layout, flits, request.block, any_length=any_length):
-        write_delay = 0
-    else:
-        dividing = block_cycles(layout, layout.send_parts, flits, any_length=any_length)
-        write_delay = dividing + send_map.cycles
     # The last slot of a memory has no room beyond its block.
     depth = np.where(moves.depth > 0, moves.depth * words - (words - request.block), 0)
     if request.any_root:
@@ -236,18 +227,17 @@ def program_of(request: Request, moves: Moves) -> Program:
             fields=tuple(fields),
             departure_skew=np.broadcast_to(loop.departure_skew, request.topology.neighbours.shape),
         ),
-        send_map=send_map,
+        send_map=moves.send_map,
         receive_map=moves.receive_map,
-        write_delay=write_delay,
         moving=moves.cost or CycleCost(rounds, 0, rounds * request.block),
-        any_length=any_length,
+        any_length=request.any_length,
         beat=request.beat,
         any_root=request.any_root,
         known_by=moves.known_by,
     )
     return Program(
         topology=request.topology,
-        flits=flits,
+        flits=request.flits,
         forms=(form,),
         memories=moves.memories,
         depth=depth,

@@ -7,6 +7,7 @@ one round, whose circuits branch.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,37 +17,10 @@ from .fields import IDLE, memories_of
 from .round_follower import Bursts, Receipts, Record, RoundPlan, settings_of
 
 if TYPE_CHECKING:
-    from ..schedule import Pattern, Schedule
+    from ..schedule import Pattern, Schedule, Transfers
     from ..topology import IntArray
 
 __all__ = ["passing_plan", "tree_plan"]
-
-
-def _arrived_by(schedule: Schedule) -> list[IntArray] | None:
-    """Of each round, the in-port by which what a transfer sends arrived in the round before.
-
-    That is -1 for what is the sender's own. None if a block rests on its way.
-    """
-    topology, blocks = schedule.topology, schedule.blocks
-    key, by = np.full(1, -1), np.full(1, -1)
-    found = []
-    for transfers in schedule.rounds():
-        payload, hops, source = transfers.payload, transfers.hops, transfers.source.astype(int)
-        if not isinstance(payload, Listed) or (hops[:, 1:] >= 0).any():
-            return None
-        if (np.diff(payload.indptr) != 1).any():
-            return None
-        sent = source * blocks.count + payload.ids
-        place = np.minimum(np.searchsorted(key, sent), len(key) - 1)
-        own = blocks.origin(payload.ids) == source
-        if not (own | (key[place] == sent)).all():
-            return None
-        found.append(np.where(own, -1, by[place]))
-        arrived = topology.neighbours[source, hops[:, 0]] * blocks.count + payload.ids
-        order = np.argsort(arrived, kind="stable")
-        key = np.append(arrived[order], topology.nodes * blocks.count)
-        by = np.append(topology.opposite[hops[:, 0]][order], -1)
-    return found
 
 
 def passing_plan(schedule: Schedule) -> RoundPlan | None:
@@ -62,11 +36,47 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
     >>> len(plan.links), plan.bursts.node.tolist(), sorted(plan.receipts.node.tolist())
     (2, [0, 0, 0, 0], [1, 2, 3, 4])
     """
+    topology, blocks, rounds = schedule.topology, schedule.blocks, list(schedule.rounds())
     # On longer links a block has not come when the next flit is to leave.
-    came = _arrived_by(schedule) if schedule.topology.longest_link == 1 else None
-    if came is None:
+    if topology.longest_link > 1 or not all(map(_is_of_single_blocks, rounds)):
         return None
-    plan = _follow(schedule, came)
+    record = Record(schedule, blocks.count)
+    record.hold_own()
+    #: Pairs of node and block; None where all nodes receive all.
+    wanted: set[tuple[int, ...]] | None = None
+    if not blocks.collective.to_all:
+        wanted = set(map(tuple, np.stack(blocks.final(np.arange(blocks.count)), axis=1).tolist()))
+    own = [blocks.origin(transfers.listed.ids) == transfers.source for transfers in rounds]
+    #: By node the out-ports by which it ever sends a block of its own: each has a reader.
+    readers: dict[int, list[int]] = defaultdict(list)
+    pairs = [
+        np.stack([t.source, t.hops[:, 0]], axis=1)[mine]
+        for t, mine in zip(rounds, own, strict=True)
+    ]
+    for node, out in np.unique(np.concatenate(pairs), axis=0).tolist():
+        readers[node].append(out)
+    #: By node and block the in-port by which the block arrived in the round before.
+    came: dict[tuple[int, int], int] = {}
+    for transfers, mine in zip(rounds, own, strict=True):
+        entry, messages = np.zeros(len(transfers), int), transfers.listed.ids[:, None].tolist()
+        read: dict[tuple[int, int], int] = {}
+        for k, (node, (block,)) in enumerate(zip(transfers.source.tolist(), messages, strict=True)):
+            if mine[k] and (node, block) not in read:
+                reader = readers[node].index(int(transfers.hops[k, 0]))
+                record.read(node, reader, [block])
+                read[node, block] = topology.ports + reader
+            source = (read if mine[k] else came).get((node, block))
+            if source is None:  # the block has rested
+                return None
+            entry[k] = source
+        select, ends = settings_of(topology, transfers, entry)
+        came = {}
+        for (node, port, links), message in zip(ends, messages, strict=True):
+            came[node, message[0]] = port
+            if wanted is None or (node, *message) in wanted:
+                record.receive(node, port, links, message)
+        record.end_round(select, ends, messages)
+    plan = record.plan()
     stored, receipts = plan.depth[:, :-1], plan.receipts
     for memory in np.flatnonzero((stored > 1).any(axis=0)).tolist():
         here = receipts.memory == memory
@@ -77,38 +87,11 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
     return plan
 
 
-def _follow(schedule: Schedule, came: list[IntArray]) -> RoundPlan:
-    """Follow blocks that are read once, and stored once, given what `_arrived_by` says."""
-    topology, blocks = schedule.topology, schedule.blocks
-    record = Record(schedule, blocks.count)
-    record.hold_own()
-    rounds = list(schedule.rounds())
-    #: Pairs of node and block; None where all nodes receive all.
-    wanted: set[tuple[int, ...]] | None = None
-    if not blocks.collective.to_all:
-        wanted = set(map(tuple, np.stack(blocks.final(np.arange(blocks.count)), axis=1).tolist()))
-    sent = [
-        np.stack([t.source, t.hops[:, 0]], axis=1)[by < 0]
-        for t, by in zip(rounds, came, strict=True)
-    ]
-    #: Of each node the out-ports by which it ever sends a block of its own: each has a reader.
-    own = np.unique(np.concatenate(sent), axis=0)
-    for transfers, by in zip(rounds, came, strict=True):
-        entry, messages = by.copy(), transfers.listed.ids[:, None].tolist()
-        of_node = np.searchsorted(own[:, 0], transfers.source)
-        read: dict[tuple[int, int], int] = {}
-        for k in np.flatnonzero(by < 0).tolist():
-            node, (block,) = int(transfers.source[k]), messages[k]
-            out = own[of_node[k] :, 1].tolist().index(int(transfers.hops[k, 0]))
-            if (node, block) not in read:
-                record.read(node, out, [block])
-            entry[k] = topology.ports + read.setdefault((node, block), out)
-        select, ends = settings_of(topology, transfers, entry)
-        for (node, port, links), message in zip(ends, messages, strict=True):
-            if wanted is None or (node, *message) in wanted:
-                record.receive(node, port, links, message)
-        record.end_round(select, ends, messages)
-    return record.plan()
+def _is_of_single_blocks(transfers: Transfers) -> bool:
+    """Return True if every transfer of a round is a block that goes one hop."""
+    payload = transfers.payload
+    single = isinstance(payload, Listed) and bool((np.diff(payload.indptr) == 1).all())
+    return single and not (transfers.hops[:, 1:] >= 0).any()
 
 
 def tree_plan(pattern: Pattern) -> RoundPlan:

@@ -62,8 +62,9 @@ class Program:
         another. By default each form is a mode.
     roots : tuple of int
         Of each mode, how many roots have forms of their own, see `Mode`; by default none.
-    loaded : bool
-        Whether hardware finds the forms in tables that are loaded. Their parts say what they do.
+    writable : bool
+        True if hardware finds the forms in tables that can be written. Their parts say what they
+        do.
     of_beats : callable, optional
         Compiles the same with another number of flits that go to a chunk together, its `beat`.
 
@@ -86,7 +87,7 @@ class Program:
     parts: tuple[Self, ...] = ()
     served: tuple[tuple[Range, ...], ...] = ()
     roots: tuple[int, ...] = ()
-    loaded: bool = False
+    writable: bool = False
     of_beats: Callable[..., Self] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -144,9 +145,8 @@ class Program:
         """Return the program of one form, with its timing among the other forms."""
         if not self.several:
             return self
-        part, merged = self.part(form), self.forms[form]
-        timed = replace(part.form, chosen=merged.chosen, write_delay=merged.write_delay)
-        return replace(part, forms=(timed,))
+        part = self.part(form)
+        return replace(part, forms=(replace(part.form, chosen=self.forms[form].chosen),))
 
     @property
     def several(self) -> bool:
@@ -474,7 +474,7 @@ class Program:
         _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
         _update(digest, (self.served, self.roots))
         for form in self.forms:
-            facts = (form.any_root, form.by_offset, form.beat, form.write_delay, form.loop)
+            facts = (form.any_root, form.by_offset, form.beat, form.loop)
             _update(digest, (*facts, tuple(map(str, form.operators))))
             _update(digest, form.schedule.collective.to_json())
         return digest.hexdigest()

@@ -20,30 +20,24 @@ are equal.
 Cycles are counted like the fabric's own counter: the edge with which a run begins is number 0, and
 something is there in cycle c if it is there after edge c. The first slot is cycle `run_setup`.
 
-A word that the host writes arrives later than it could, for its address is looked up: hardware is
-built with the same numbers. A run begins with the edge that takes its start pulse, unless words are
-on their way that were written just before: then as soon as they will be there in time, at most
-`hold` cycles later.
+A run begins with the edge that takes its start pulse, unless words are on their way that the host
+wrote just before: then as soon as they will be there in time.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..topology import IntArray
 from .fields import Action, Loop, Order
 
-if TYPE_CHECKING:
-    from ..collective import Layout
-
 __all__ = ["ADDRESS", "COMBINE", "CyclePiece", "DISTRIBUTION", "LINK", "MEMORY_AGE",
-           "MODE_SETUP", "PASS", "ROUND_SETUP", "RUN_SETUP", "SETTING", "TABLE_BITS",
-           "Timing", "WRITE", "block_cycles", "chunk_cycles", "division_cycles", "part_cycles",
-           "round_pause", "starts", "table_digits"]  # fmt: skip
+           "MODE_SETUP", "PASS", "ROUND_SETUP", "RUN_SETUP", "SETTING", "Timing", "WRITE",
+           "round_pause", "starts"]  # fmt: skip
 
 #: Cycles from the sequencer, or the host port, to the nodes: a register for each group of nodes,
 #: and one in every node.
@@ -83,14 +77,6 @@ RUN_SETUP = 1
 #: Cycles more in which it finds out what follows from the mode.
 MODE_SETUP = 1
 
-#: Cycles by which a write of the host may be late, for the first read comes as late: a run may
-#: begin an edge after the last write.
-EARLY_START = SETTING + 1 - WRITE
-
-#: Bits of the key of a table that finds a digit of a quotient: four look-up tables of four inputs
-#: and what chooses among them.
-TABLE_BITS = 6
-
 
 class CyclePiece(NamedTuple):
     """Cycles of a run with blocks of n flits, from some n on: ``constant + per_flit * n``."""
@@ -124,8 +110,6 @@ class Timing:
     ----------
     flits : int
         Of a block in this run.
-    write_delay : int
-        Cycles by which a word that the host writes arrives later than it could.
     run_setup : int
         Cycles in which the sequencer gets ready for a run.
 
@@ -141,16 +125,7 @@ class Timing:
 
     loop: Loop
     flits: int
-    write_delay: int = 0
     run_setup: int = 0
-
-    @property
-    def hold(self) -> int:
-        """Cycles by which a run begins later that is started right after a write of the host.
-
-        It begins a cycle less late for each cycle between.
-        """
-        return max(self.write_delay - EARLY_START - self.run_setup, 0)
 
     @property
     def cycles(self) -> int:
@@ -272,68 +247,3 @@ def starts(duration: IntArray) -> IntArray:
 def round_pause(links: IntArray) -> IntArray:
     """Cycles of rounds, with longest paths of so many cycles, besides those of their messages."""
     return ROUND_SETUP + links
-
-
-def block_cycles(layout: Layout, parts: int, flits: int, *, any_length: bool) -> int:
-    """Cycles to find out in which block, of so many parts, an address of the host lies."""
-    of_part = part_cycles(layout, parts, flits, any_length=any_length)
-    return of_part + chunk_cycles(layout, flits, any_length=any_length)
-
-
-def part_cycles(layout: Layout, parts: int, flits: int, *, any_length: bool) -> int:
-    """Cycles to find out in which part an address of the host lies."""
-    if any_length and layout.in_shares:
-        # Parts follow from chunks.
-        return division_cycles(layout.blocks.chunks, layout.part_chunks)
-    size = layout.part_flits(flits)
-    return division_cycles(parts * size, size)
-
-
-def chunk_cycles(layout: Layout, flits: int, *, any_length: bool) -> int:
-    """Cycles to find out to which chunk a word of a part belongs."""
-    if any_length:
-        return division_cycles(flits, layout.blocks.chunks)
-    size = layout.block_flits(flits)
-    return division_cycles(layout.part_chunks * size, size)
-
-
-def division_cycles(count: int, divisor: int) -> int:
-    """Cycles to divide one of so many numbers, from 0, by a constant.
-
-    None for a power of two, which divides the bits. Else one for each digit that a table finds, or
-    for each bit of the quotient by subtraction, whichever are fewer.
-
-    Examples
-    --------
-    >>> [division_cycles(64, divisor) for divisor in (4, 3, 25, 100)]
-    [0, 1, 1, 0]
-    >>> division_cycles(1024, 3), division_cycles(1024, 100)
-    (2, 4)
-    """
-    if count <= divisor or not divisor & (divisor - 1):
-        return 0
-    return len(table_digits(count, divisor)) or _quotient_bits(count, divisor)
-
-
-def table_digits(count: int, divisor: int) -> tuple[int, ...]:
-    """Bits of a number that each table takes, the upper ones first; none where subtraction does.
-
-    The key of a table is what the one before has left, and the bits that it takes.
-
-    Examples
-    --------
-    >>> table_digits(1024, 3), table_digits(48, 24)
-    ((6, 4), ())
-    """
-    bits, rest = (count - 1).bit_length(), (divisor - 1).bit_length()
-    if rest >= TABLE_BITS:
-        return ()
-    digits = [min(bits, TABLE_BITS)]
-    while sum(digits) < bits:
-        digits.append(min(bits - sum(digits), TABLE_BITS - rest))
-    return tuple(digits) if len(digits) < _quotient_bits(count, divisor) else ()
-
-
-def _quotient_bits(count: int, divisor: int) -> int:
-    """Bits of the largest quotient."""
-    return ((count - 1) // divisor).bit_length()

@@ -13,7 +13,7 @@ from ..toolchain.cache import Cache, digest, source_digest
 from ..toolchain.processes import parallel
 from .alike import alike
 from .gates import WORDS, GateModule, GateText
-from .report import ModuleProof, refuted
+from .report import ModuleProof, Refuted
 from .roms import check_roms
 from .routers import check_routers
 from .solver import Harness, solve
@@ -115,10 +115,8 @@ class Steps:
         """What is proved by induction."""
         solved = parallel(lambda harness: solve(harness, self._cache), todo)
         for number, (harness, result) in enumerate(zip(todo, solved, strict=True)):
-            if wrong := result.failed:
-                what = "does not hold" if wrong.reached else "cannot be proved by induction"
-                message = f"{harness.name}: {wrong.name} {what} (cycle {wrong.cycle})"
-                raise refuted(harness.name, wrong.name, message, cycle=wrong.cycle, wave=wrong.wave)
+            if result.failed:
+                raise Refuted(result.failed)
             self._progress(number + 1, len(todo), "what is proved by induction")
             yield ModuleProof(
                 harness.name, "induction over time", harness.properties, result.seconds,

@@ -18,10 +18,10 @@ import numpy as np
 from ..rtl.netlist import Role
 from ..topology import IntArray
 from .gate_program import GateProgram
-from .gates import CHOSEN, WORDS_OUT, Bit, GateText
+from .gates import CHOSEN, WORDS_OUT, Bit, GateModule, GateText
 from .snapshot import Snapshot
 from .symbols import UNKNOWN
-from .units import Line, bit_classes, neutral_bits, registers_of_links
+from .units import bit_classes, line_module, neutral_bits, registers_of_links
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
@@ -34,7 +34,7 @@ __all__ = ["Machine", "Override"]
 Override = Mapping[str, IntArray]
 
 #: Outputs that words come by from node to node, and from operators.
-CARRIED = frozenset({"tx", "result"})
+CARRIED = frozenset({"tx", "arrived", "result"})
 
 #: What is not carried out: arguments of their own cover it, and somebody else drives its nets.
 APART = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
@@ -66,6 +66,8 @@ class Machine:
         How many runs are carried out at once.
     nets : ndarray of int, shape (bits, runs)
         All nets of the top.
+    numbers : dict of Bit to int
+        The number of each bit of the top among the nets.
     watch : function of (nets) or None
         Is shown them in every cycle.
     """
@@ -75,7 +77,7 @@ class Machine:
         self._width = fabric.width
         self.positions = [positions[0] for positions in bit_classes(fabric)]
         self._code: IntArray | None = None
-        self._number: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
+        self.numbers: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
         self.sums = sums
         roles = fabric.netlist.roles
         left_out = {fabric.prefix + name for name, role in roles.items() if role in APART}
@@ -85,30 +87,21 @@ class Machine:
             if instance.module not in left_out:
                 members.setdefault(instance.module, []).append(name)
         links = {fabric.prefix + n: count for n, count in registers_of_links(fabric).items()}
-        self.links: dict[str, Line] = {}
         for module, names in members.items():
+            found = text.modules[module]
             if module in links:
-                instances = [text.instances[name] for name in names]
-                self.links[module] = Line(
-                    instances, self._net, registers=links[module], positions=self.positions
-                )
-            else:
-                self._add_group(module, names)
+                found = line_module(module, self._width, links[module])
+            self._add_group(found, names)
         self._order = self._in_order()
         self._active = self._order
         self.values: dict[str, IntArray] = {}
         self.watch: Callable[[IntArray], None] | None = None
         self.prepare(1)
 
-    @property
-    def numbers(self) -> dict[Bit, int]:
-        """The number of each bit of the top among the nets."""
-        return dict(self._number)
-
     def prepare(self, runs: int) -> None:
         """Get ready to carry out so many runs at once."""
         self.runs = runs
-        self.nets: IntArray = np.full((len(set(self._number.values())), runs), UNKNOWN, np.int32)
+        self.nets: IntArray = np.full((len(set(self.numbers.values())), runs), UNKNOWN, np.int32)
         self.nets[0], self.nets[1] = 0, 1
         self._code = self.sums.neutral = None
 
@@ -121,12 +114,12 @@ class Machine:
 
     def _net(self, bit: Bit) -> int:
         """The number of a bit of the top."""
-        return self._number.setdefault(bit, len(self._number) - 1)
+        return self.numbers.setdefault(bit, len(self.numbers) - 1)
 
-    def _add_group(self, module: str, names: list[str]) -> None:
+    def _add_group(self, module: GateModule, names: list[str]) -> None:
         """Add the instances of a module; of the words that it gives away few bits matter."""
-        found, width, wanted = self.text.modules[module], self._width, {}
-        for port, bits in found.outputs.items():
+        width, wanted = self._width, {}
+        for port, bits in module.outputs.items():
             every = range(len(bits))
             wanted[port] = [*every]
             if port in WORDS_OUT:
@@ -134,7 +127,7 @@ class Machine:
                 wanted[port] = [start + position for start in starts for position in self.positions]
         instances = [self.text.instances[name] for name in names]
         roms = [each.rom for each in instances if each.rom]
-        program = GateProgram(found, wanted, sums=self.sums, contents=roms)
+        program = GateProgram(module, wanted, sums=self.sums, contents=roms)
         pins = [each.pins for each in instances]
 
         def places(ports: Mapping[str, list[int]]) -> dict[str, IntArray]:
@@ -144,8 +137,8 @@ class Machine:
                 if bits and port in pins[0] and port != "clk"
             }
 
-        self.groups[module] = _Group(
-            module, names, program, places(program.inputs), places(program.outputs)
+        self.groups[module.name] = _Group(
+            module.name, names, program, places(program.inputs), places(program.outputs)
         )
 
     def _in_order(self) -> list[str]:
@@ -172,7 +165,7 @@ class Machine:
     def unknown(self) -> Snapshot:
         """A state of which nothing is known."""
         states = {m: g.program.unknown(len(g.names) * self.runs) for m, g in self.groups.items()}
-        return Snapshot(states, {m: link.unknown(self.runs) for m, link in self.links.items()})
+        return Snapshot(states)
 
     # Cycles
 
@@ -197,7 +190,7 @@ class Machine:
         """
         self._active = [m for m in self._order if only is None or m in only]
         if only is None:
-            self._show(now, driven)
+            self._show(driven)
         for module in self._active:
             # Show outputs that depend on no input.
             group = self.groups[module]
@@ -213,18 +206,16 @@ class Machine:
         if self.watch is not None:
             self.watch(self.nets)
 
-    def _show(self, now: Snapshot, driven: Mapping[str, IntArray]) -> None:
-        """Show what drives the top, and what links bring."""
+    def _show(self, driven: Mapping[str, IntArray]) -> None:
+        """Show what drives the top."""
         nets = self.nets
         nets[3:] = UNKNOWN
         for name, value in driven.items():
             bits = self.text.nets[name]
-            known = [(k, self._number[bit]) for k, bit in enumerate(bits) if bit in self._number]
+            known = [(k, self.numbers[bit]) for k, bit in enumerate(bits) if bit in self.numbers]
             if known:
                 at, to = zip(*known, strict=True)
                 nets[list(to)] = np.broadcast_to(value, (len(bits), self.runs))[list(at)]
-        for module, link in self.links.items():
-            link.show(now.links[module], nets)
 
     def _carry_out(self, module: str, now: Snapshot, override: Override) -> None:
         """Find all bits of the instances of a module, and show its outputs."""
@@ -253,8 +244,6 @@ class Machine:
         for group in self.groups.values():
             for port in CARRIED & group.outputs.keys():
                 self.nets[group.outputs[port]] = UNKNOWN
-        for link in self.links.values():
-            self.nets[link.arrived] = UNKNOWN
 
     def _drive(self, numbers: IntArray, values: IntArray) -> None:
         self.nets[numbers] = values.reshape(*numbers.shape, -1)
@@ -268,18 +257,11 @@ class Machine:
         for module in self._active:
             program = self.groups[module].program
             states[module] = program.after(self.values[module], now.states[module])
-        if len(self._active) < len(self._order):
-            return Snapshot(states, now.links)
-        links = {m: link.after(now.links[m], self.nets) for m, link in self.links.items()}
-        return Snapshot(states, links)
+        return Snapshot(states)
 
     def shown(self, name: str) -> IntArray:
         """A net of the top, shape (bits, runs)."""
-        return self.nets[self.numbers_of(name)]
-
-    def numbers_of(self, name: str) -> list[int]:
-        """The numbers of the bits of a net of the top among all."""
-        return [self._number.get(bit, 2) for bit in self.text.nets[name]]
+        return self.nets[[self.numbers.get(bit, 2) for bit in self.text.nets[name]]]
 
     def output(self, module: str, port: str) -> IntArray:
         """An output of all instances of a module, shape (bits that matter, instances, runs)."""

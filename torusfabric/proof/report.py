@@ -100,6 +100,6 @@ class Refuted(Exception):
         self.counterexample, self.run = counterexample, run
 
 
-def refuted(module: str, signal: str, message: str, *, cycle: int = 0, wave: str = "") -> Refuted:
+def refuted(module: str, signal: str, message: str, *, cycle: int = 0) -> Refuted:
     """The exception of something that does not hold."""
-    return Refuted(Counterexample(module, signal, cycle, message, wave))
+    return Refuted(Counterexample(module, signal, cycle, message))

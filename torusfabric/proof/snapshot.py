@@ -25,30 +25,24 @@ class Snapshot:
     ----------
     states : dict of str to State
         By module.
-    links : dict of str to ndarray of int
-        The words on their way, by the module of the links.
     """
 
     states: dict[str, State]
-    links: dict[str, IntArray]
 
 
 def arrays(now: Snapshot) -> Iterator[IntArray]:
     """All registers, of modules that have any; runs, or instances and runs, are the last axis."""
     yield from (state.flops for state in now.states.values() if len(state.flops))
-    yield from now.links.values()
 
 
 def with_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
     """A state with other registers."""
     rest = iter(given)
-    return Snapshot(
-        {
-            m: State(next(rest), state.rams) if len(state.flops) else state
-            for m, state in now.states.items()
-        },
-        {m: next(rest) for m in now.links},
-    )
+    states = {
+        module: State(next(rest), state.rams) if len(state.flops) else state
+        for module, state in now.states.items()
+    }
+    return Snapshot(states)
 
 
 def with_either(a: Snapshot, b: Snapshot) -> Snapshot:
@@ -64,7 +58,7 @@ def with_numbers(now: Snapshot) -> Snapshot:
         flops = np.where(state.flops == UNKNOWN, numbers, state.flops).astype(np.int32)
         states[module] = State(flops, state.rams)
         count += flops.size
-    return Snapshot(states, now.links)
+    return Snapshot(states)
 
 
 def same(a: Snapshot, b: Snapshot) -> bool:

@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,8 +20,9 @@ from ..errors import WorkFailed
 from ..toolchain import tools
 from ..toolchain.cache import Cache, digest
 from ..toolchain.folders import work_folder
+from .report import Counterexample
 
-__all__ = ["Failed", "Harness", "Solved", "solve"]
+__all__ = ["Harness", "Solved", "solve"]
 
 #: How proofs are done: what was proved in another way is proved anew.
 OWN_TEXT = Path(__file__).read_text(encoding="utf-8")
@@ -82,32 +83,10 @@ class Harness:
     depth: int = 0
 
 
-@dataclass(frozen=True)
-class Failed:
-    """An assertion that does not hold.
-
-    Parameters
-    ----------
-    name : str
-        Of the assertion.
-    cycle : int
-        From 0.
-    wave : str
-        Where it can be seen, as the text of a VCD file.
-    reached : bool
-        Whether the state in which it begins is known to be reached.
-    """
-
-    name: str
-    cycle: int
-    wave: str
-    reached: bool = True
-
-
 class Solved(NamedTuple):
     """What does not hold, if anything, and what it took to find out, when it was done."""
 
-    failed: Failed | None
+    failed: Counterexample | None
     seconds: float
 
 
@@ -146,19 +125,20 @@ def solve(harness: Harness, cache: Cache | None = None) -> Solved:
     return Solved(failed, seconds)
 
 
-def _refuted(folder: Path, harness: Harness) -> Failed | None:
+def _refuted(folder: Path, harness: Harness) -> Counterexample | None:
     """What does not hold, or cannot be proved."""
     cycles = harness.cycles
     if not harness.depth:
         at_once = ("--noinit", "-t", f"{cycles - 1}:{cycles}")
         if _check(folder, harness, at_once) is None:
             return None
-    failed = _check(folder, harness, ("-t", str(cycles + 1)))
-    if failed is None:
-        failed = _check(folder, harness, ("-i", "-t", str(cycles)))
-        if failed and harness.depth:
-            found = _check(folder, harness, ("-t", str(harness.depth)))
-            failed = found or replace(failed, reached=False)
+    if failed := _check(folder, harness, ("-t", str(cycles + 1))):
+        return failed
+    # The state in which a step begins need not be reached, unless any state can be the first.
+    unknown = "cannot be proved by induction" if harness.depth else "does not hold"
+    failed = _check(folder, harness, ("-i", "-t", str(cycles)), unknown)
+    if failed and harness.depth:
+        failed = _check(folder, harness, ("-t", str(harness.depth))) or failed
     return failed
 
 
@@ -168,8 +148,10 @@ def _script(harness: Harness) -> str:
     return SCRIPT.format(shown=shown)
 
 
-def _check(folder: Path, harness: Harness, how: Iterable[str]) -> Failed | None:
-    """Run the solver; returns the assertion that fails, or None."""
+def _check(
+    folder: Path, harness: Harness, how: Iterable[str], what: str = "does not hold"
+) -> Counterexample | None:
+    """Run the solver; returns the assertion that fails, with what is said of it, or None."""
     solver = Path(tools.require("z3"))
     environ = dict(os.environ)
     environ["PATH"] = os.pathsep.join((str(solver.parent), environ.get("PATH", "")))
@@ -183,11 +165,13 @@ def _check(folder: Path, harness: Harness, how: Iterable[str]) -> Failed | None:
     if "Assert failed" not in output:
         reason = tools.error_line(output, done.returncode)
         raise WorkFailed(f"yosys-smtbmc failed on {harness.name}: {reason}")
-    name = re.search(FAILED, output, re.M)
+    found, cycles = re.search(FAILED, output, re.M), re.findall(r"in step (\d+)", output)
+    name, cycle = found[1] if found else "an assertion", int(cycles[-1]) if cycles else 0
     wave = folder / "trace.vcd"
-    cycles = re.findall(r"in step (\d+)", output)
-    return Failed(
-        name[1] if name else "an assertion",
-        int(cycles[-1]) if cycles else 0,
+    return Counterexample(
+        harness.name,
+        name,
+        cycle,
+        f"{harness.name}: {name} {what} (cycle {cycle})",
         wave.read_text(encoding="utf-8") if wave.is_file() else "",
     )

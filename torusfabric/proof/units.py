@@ -7,66 +7,33 @@ in it when a run begins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..rtl.links import Link
 from ..rtl.netlist import Role
 from ..rtl.operator_unit import operator_pair
-from ..topology import IntArray
-from .gates import Bit, Operators, TopInstance
+from .gates import Flop, GateModule, Operators
 from .model import Model, earlier
-from .symbols import UNKNOWN
 
 if TYPE_CHECKING:
     from ..rtl import Fabric
     from ..verilog.design import Design
     from .solver import Harness
 
-__all__ = ["Line", "bit_classes", "link_harnesses", "neutral_bits",
+__all__ = ["bit_classes", "line_module", "link_harnesses", "neutral_bits",
            "operator_harnesses", "operators_of", "registers_of_links"]  # fmt: skip
 
 
-class Line:
-    """All links of a module: a word comes out so many cycles later than it went in, `registers`.
-
-    The state is the words on the way, the newest first; of words a few bits are shown.
-
-    Parameters
-    ----------
-    net : function of Bit -> int
-        The number of a bit of the top.
-    positions : list of int
-        The bits of words that are carried out.
-    """
-
-    def __init__(
-        self,
-        instances: list[TopInstance],
-        net: Callable[[Bit], int],
-        *,
-        registers: int,
-        positions: list[int],
-    ) -> None:
-        self._registers = registers
-        self.sent, self.arrived = (
-            np.array([[net(each.pins[port][k]) for each in instances] for k in positions], np.intp)
-            for port in ("sent", "arrived")
-        )
-
-    def unknown(self, runs: int) -> IntArray:
-        """A state of which nothing is known, for so many runs at once."""
-        return np.full((self._registers, *self.sent.shape, runs), UNKNOWN, np.int32)
-
-    def show(self, state: IntArray, nets: IntArray) -> None:
-        """Drive the nets of the oldest words."""
-        nets[self.arrived] = state[-1]
-
-    def after(self, state: IntArray, nets: IntArray) -> IntArray:
-        """The words on the way after the next edge."""
-        return np.concatenate([nets[self.sent][None], state[:-1]])
+def line_module(name: str, width: int, registers: int) -> GateModule:
+    """Links as gates: a word comes out so many cycles later than it went in, `registers`."""
+    bits = np.arange((registers + 1) * width)
+    stages: list[list[Any]] = bits.reshape(registers + 1, width).tolist()
+    flops = [Flop(q, d) for now, later in pairwise(stages) for d, q in zip(now, later, strict=True)]
+    return GateModule(name, {"sent": stages[0]}, {"arrived": stages[-1]}, flops=flops)
 
 
 def registers_of_links(fabric: Fabric) -> dict[str, int]:

@@ -119,17 +119,12 @@ class Fabric(wiring.Component):
         same.__dict__.update(self.__dict__)
         return same
 
-    def behind(self, bus: str | None) -> Fabric:
-        """Return a fabric that carries out the same behind another bus, or none."""
+    def behind(self, ports: str | None) -> Fabric:
+        """Return a fabric that does the same behind ports of a kind, by default the host port."""
         raise NotImplementedError
 
     def with_program(self, program: Program) -> Fabric:
         """Return a fabric with the same choices that carries out another program."""
-        raise NotImplementedError
-
-    @classmethod
-    def holding(cls, image: Any) -> Fabric:
-        """Return the fabric of an image, which holds it."""
         raise NotImplementedError
 
     def _levels(self, ports: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -138,11 +133,11 @@ class Fabric(wiring.Component):
         return [(name, bits) for name, bits in ports.items() if not inside(name)]
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
-        """Drive those ports that do not stand behind the bus, in a design that has all of it."""
+        """Drive the ports that the front leaves open, in a design that has all of it."""
 
     @property
     def register_map(self) -> RegisterMap | None:
-        """What lies at which address of the bus, if there is one."""
+        """The map of registers and windows, if the ports have one."""
         return self.interface.registers
 
     @property
@@ -161,32 +156,14 @@ class Fabric(wiring.Component):
         return self.front.top
 
     @property
-    def bus(self) -> Any:
-        """The bus before the ports, if any."""
-        return self.front.bus
-
-    @property
     def tables(self) -> Any:
         """The tables of a fabric that can be loaded, else None."""
         return self.front.tables
 
     @property
-    def room(self) -> Any:
-        """The limits of images for a fabric that can be loaded, else None."""
-        return self.tables and self.tables.room
-
-    @cached_property
-    def image(self) -> Any:
-        """The image that a fabric which can be loaded was made with.
-
-        Raises
-        ------
-        InputError
-            If the fabric cannot be loaded.
-        """
-        if self.tables is None:
-            raise InputError("Tables must be ram for an image, not rom")
-        return self.tables.image
+    def own_clocks(self) -> bool:
+        """True if nodes have clocks of their own."""
+        return any(name.startswith("clk_") for name in self.netlist.inputs)
 
     @property
     def predicted_cycles(self) -> int:
@@ -224,7 +201,7 @@ class Fabric(wiring.Component):
         rom_bits = sum(finder.rom_bits() for finder in self._finders)
         known_by = dict.fromkeys(form.known_by for form in self.program.forms)
         # Forms that are loaded are not of common variants.
-        parts = self.program.parts if self.room else (self.program,)
+        parts = self.program.parts if self.tables else (self.program,)
         tags = max(tag_cost(part) for part in parts)
         return Origins(" or ".join(known_by), rom_bits, *tags)
 

@@ -14,7 +14,6 @@ from .run_choices import RunChoices
 
 if TYPE_CHECKING:
     from ..contract.cut import Cut
-    from ..toolchain.values import Choice
     from .core.core import Core
 
 __all__ = ["Built", "Front", "short_digest"]
@@ -65,8 +64,6 @@ class Front(ABC):
         The address map of the host port for each mode; empty without a host port.
     tables : Loading or None
         The tables of the fabric if they can be written.
-    bus : Choice or None
-        The bus that the front ends in.
     """
 
     #: Nets, each with its bits, that parts of a fabric have to agree on at a start, besides the
@@ -76,10 +73,14 @@ class Front(ABC):
     top: str
     windows: Sequence[Any] = ()
     tables: Any = None
-    bus: Choice | None = None
 
     def __init__(self, core: Core, layouts: Sequence[Any]) -> None:
         self.core, self.layouts = core, tuple(layouts)
+
+    @property
+    def name(self) -> str:
+        """The kind of the outermost ports, as the manifest has it."""
+        return self.top
 
     @property
     def digest(self) -> int:
@@ -89,7 +90,7 @@ class Front(ABC):
     @property
     def write_latency(self) -> int:
         """Clock edges from a write at the host port to the memory, that of the memory included."""
-        return WRITE + self.core.program.form.write_delay
+        return WRITE
 
     @property
     def choices(self) -> Mapping[str, int]:

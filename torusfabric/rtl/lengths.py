@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Const, Value
 
 from ..program.fields import Loop
-from ..program.timing import TABLE_BITS
-from .memories import choose, look_up
+from .memories import TABLE_BITS, choose, look_up
 
 __all__ = ["Lengths", "divided", "last_of_block", "last_of_form"]
 

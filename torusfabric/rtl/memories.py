@@ -17,6 +17,10 @@ __all__ = ["LOOK_UP", "Cell", "Columns", "MemoryShape", "ReadPort", "WritePort",
            "add_rom", "address_width", "choose", "constant_at", "fitting", "look_up",
            "memory_cell", "memories_of", "rom_and_port"]  # fmt: skip
 
+#: Bits of the key of a table that finds a digit of a quotient: four look-up tables of four inputs
+#: and what chooses among them.
+TABLE_BITS = 6
+
 #: Tells synthesis that no word is used that was read in the very cycle in which it was written.
 NO_COLLISIONS = {"no_rw_check": 1}
 

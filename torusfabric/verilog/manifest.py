@@ -107,7 +107,7 @@ def manifest(
         "manifest_version": MANIFEST_VERSION,
         "top": fabric.prefix + TOP,
         "prefix": fabric.prefix,
-        "interface": str(fabric.bus or fabric.top),
+        "interface": fabric.front.name,
         "files": files,
         "modules": list(modules),
         "ports": port_facts(fabric.netlist),

@@ -258,9 +258,9 @@ class _Writer:
                 lines += guarded(f"if ({reset})", cleared)
         self._add(f"always @({edge})", lines, attribute=ASSIGNED_APART * process.apart)
         # What is loaded stays through a reset, and begins with what a fabric is built with.
-        loaded = [each for each in signals if each.reset_less and each.init]
-        if loaded:
-            self._add("initial", self._initials(loaded, "="))
+        kept = [each for each in signals if each.reset_less and each.init]
+        if kept:
+            self._add("initial", self._initials(kept, "="))
 
     def _add(self, head: str, lines: Sequence[str], *, attribute: str = "") -> None:
         """Add lines behind a head to the body."""

@@ -185,7 +185,7 @@ def test_what_a_table_says_matters(image, monkeypatch):
     monkeypatch.undo()
     other = replace(image, width=WIDTH + 1)
     fabric = tf.Fabric.holding(image, empty=True)
-    fabric.__dict__["image"] = other
+    fabric.front.tables = replace(fabric.tables, image=other)
     with pytest.raises(WorkFailed, match="Image must be taken by the fabric"):
         tf.simulate(fabric, jobs=[tf.Job(mode=1)], engine="amaranth")
 

@@ -30,12 +30,15 @@ class BusFront(Front):
         The front that is made for a bus.
     """
 
-    bus: Bus
-
     def __init__(self, bus: Bus, front: Front) -> None:
         super().__init__(front.core, front.layouts)
         self.bus, self._front = bus, front
         self.top, self.tables = front.top, front.tables
+
+    @property
+    def name(self) -> str:
+        """The bus."""
+        return self.bus.value
 
     @property
     def digest(self) -> int:

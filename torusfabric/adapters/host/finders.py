@@ -7,7 +7,7 @@ A finder divides an address, and looks up where the block lies.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -19,14 +19,13 @@ from typing_extensions import override
 from ...collective import Layout
 from ...program import AddressMap, Program
 from ...program.fields import number_equal
-from ...program.timing import chunk_cycles, part_cycles, table_digits
-from ...rtl.memories import Columns, address_width, constant_at, fitting, memories_of
+from ...rtl.memories import TABLE_BITS, Columns, address_width, constant_at, fitting, memories_of
 from ...rtl.modules import delayed
 from ...rtl.netlist import Leaf
 from ...topology import IntArray
 
-__all__ = ["ENTRY", "DirectFinder", "Finder", "HostLayout", "MapFinder", "divide", "finder_of",
-           "host_layouts"]  # fmt: skip
+__all__ = ["ENTRY", "DirectFinder", "Finder", "HostLayout", "MapFinder", "divide",
+           "division_cycles", "finder_of", "host_layouts", "sent_finders"]  # fmt: skip
 
 #: Cycles from a write to its leaving for the nodes, where its address needs no look-up.
 ENTRY = 1
@@ -106,12 +105,17 @@ class HostLayout:
 
     def part_cycles(self, parts: int) -> int:
         """Cycles to find out in which of so many parts it lies."""
-        return part_cycles(self._layout, parts, self.flits, any_length=self.in_turn)
+        if self.in_turn and self._layout.in_shares:
+            # Parts follow from chunks.
+            return division_cycles(self.chunks, self.part_chunks)
+        return division_cycles(parts * self.part_flits, self.part_flits)
 
     @property
     def chunk_cycles(self) -> int:
         """Cycles to find out in which chunk of a part it lies."""
-        return chunk_cycles(self._layout, self.flits, any_length=self.in_turn)
+        if self.in_turn:
+            return division_cycles(self.flits, self.chunks)
+        return division_cycles(self.part_chunks * self.block_flits, self.block_flits)
 
 
 def host_layouts(program: Program, words: int = 0, beat: int = 1) -> tuple[HostLayout, ...]:
@@ -239,11 +243,43 @@ class DirectFinder(Finder):
 def finder_of(layout: HostLayout, program: Program, form: int, *, received: bool) -> Finder:
     """Return the finder of what nodes have received in a form, or of what they send."""
     part = program.part(form)
-    sent, lengths = part.form.send_map, (part.flits, part.block_flits)
-    direct = sent.by_chunk or sent.is_direct(part.layout, *lengths, any_length=part.any_length)
-    if direct and not received:
-        return DirectFinder(layout, by_chunk=sent.by_chunk)
+    by_chunk = _is_by_chunk(part.form.send_map)
+    if not received and (by_chunk or _is_in_order(part)):
+        return DirectFinder(layout, by_chunk=by_chunk)
     return MapFinder(layout, program, form, received=received)
+
+
+def _is_by_chunk(sent: AddressMap) -> bool:
+    """Return True if each chunk of a message has a memory of its own, in the order of the host."""
+    return (
+        sent.memory.shape[:2] == (1, 1)
+        and sent.base.size == 1
+        and not sent.base.any()
+        and bool((np.diff(sent.memory.ravel()) == 1).all())
+    )
+
+
+def _is_in_order(part: Program) -> bool:
+    """Return True if addresses of the host are those of one memory of what nodes send.
+
+    There are no flits between the blocks that a message does not fill, and which the host never
+    sees; and the flits of a message do not go to its chunks in turn.
+    """
+    sent, layout = part.form.send_map, part.layout
+    base, in_turn = sent.base.ravel(), part.any_length and layout.blocks.chunks > 1
+    return (
+        not (in_turn or sent.coordinates or len(sent.base) > 1)
+        and (layout.send_parts == 1 or not layout.is_padded(part.flits))
+        and bool((sent.memory == sent.memory[0, 0, 0]).all())
+        and np.array_equal(base, part.block_flits * np.arange(len(base)))
+    )
+
+
+def sent_finders(program: Program, layouts: Sequence[HostLayout]) -> list[Finder]:
+    """Return the finder of what nodes send by each send map of a program."""
+    numbers = [form.layout for form in program.forms]
+    first = [numbers.index(layout) for layout in sorted({*numbers})]
+    return [finder_of(layouts[form], program, form, received=False) for form in first]
 
 
 class MapFinder(Finder):
@@ -276,7 +312,15 @@ class MapFinder(Finder):
         else:
             mapped, loop, self._first = part.form.send_map, part.loop, own[0]
             parts, memories = part.layout.send_parts, len(own)
-        self._map, self._ways, flits = mapped, [*mapped.ways], part.block_flits
+        self._ways, flits = [*mapped.ways], part.block_flits
+        tables = [table for way in self._ways for table in (way.memory, way.base)]
+        keys = any(way.coordinates for way in self._ways)
+        #: Cycles of each step by which a way is chosen, to make a key, to look up memory and base,
+        #: and of all this together.
+        self._choosing = int(len(self._ways) > 1)
+        self._keying = (2 + self._choosing) * keys
+        self._reading = int(any(table.shape[:2] != (1, 1) for table in tables))
+        self._cycles = self._keying + self._reading + 2 * self._choosing + 1
         #: From a flit of a block to the next, in the memories of each way.
         self._pitches = [max(map(loop.pitch_of, np.unique(way.memory).tolist()))
                          for way in self._ways]  # fmt: skip
@@ -292,7 +336,7 @@ class MapFinder(Finder):
         nodes, chunks = part.groups.size, part.layout.part_chunks
         #: Bits of node, part, chunk and flit.
         self._bits = [*map(address_width, (nodes, max(nodes, parts), chunks, flits))]
-        super().__init__(layout, parts, address_width(memories), mapped.cycles)
+        super().__init__(layout, parts, address_width(memories), self._cycles)
 
     @override
     def rom_bits(self) -> int:
@@ -306,9 +350,9 @@ class MapFinder(Finder):
     ) -> tuple[Value, Value]:
         asked = self.position(m, name, node), part, chunk, flit
         node, part, chunk, flit = map(fitting, asked, self._bits)
-        choosing = self._map.choosing
-        tables = _Tables(m, chunk, self._map.table_cycles, wrapping=choosing)
-        flit = delayed(m, flit, self._map.key_cycles + self._map.table_cycles)
+        choosing = self._choosing
+        tables = _Tables(m, chunk, self._reading, wrapping=choosing)
+        flit = delayed(m, flit, self._keying + self._reading)
         found = tuple[Value, ...]()
         for way, pitch in reversed([*zip(self._ways, self._pitches, strict=True)]):
             hit, *values = self._find(m, tables, way, node, part)
@@ -322,14 +366,14 @@ class MapFinder(Finder):
         if self._half:
             received = asked[0] != host.value("sampled_root")
             low = fitting(address, (self._half - 1).bit_length())
-            address = Cat(low, delayed(m, received, self._map.cycles, f"{name}_received"))
+            address = Cat(low, delayed(m, received, self._cycles, f"{name}_received"))
         return delayed(m, bank, 1), address
 
     def _find(
         self, m: Module, tables: _Tables, way: AddressMap, node: Value, part: Value
     ) -> tuple[Value, Value, Value]:
         """Return whether a block is in the tables of one way, its memory, and its base."""
-        making, known = self._map.key_cycles, list[Value]()
+        making, known = self._keying, list[Value]()
         row, key, sides = delayed(m, node, making), [delayed(m, part, making)], [self.parts]
         if way.row_of is not None:
             row = delayed(m, tables.read(way.row_of[:, None], [node]), making - 1)
@@ -415,6 +459,48 @@ class _Tables:
         """Add the ROMs, once all that is read from them is known."""
         for number, rom in enumerate(self._roms.values()):
             rom.build(self._m, f"{name}_{number}")
+
+
+def division_cycles(count: int, divisor: int) -> int:
+    """Cycles to divide one of so many numbers, from 0, by a constant.
+
+    None for a power of two, which divides the bits. Else one for each digit that a table finds, or
+    for each bit of the quotient by subtraction, whichever are fewer.
+
+    Examples
+    --------
+    >>> [division_cycles(64, divisor) for divisor in (4, 3, 25, 100)]
+    [0, 1, 1, 0]
+    >>> division_cycles(1024, 3), division_cycles(1024, 100)
+    (2, 4)
+    """
+    if count <= divisor or not divisor & (divisor - 1):
+        return 0
+    return len(table_digits(count, divisor)) or _quotient_bits(count, divisor)
+
+
+def table_digits(count: int, divisor: int) -> tuple[int, ...]:
+    """Bits of a number that each table takes, the upper ones first; none where subtraction does.
+
+    The key of a table is what the one before has left, and the bits that it takes.
+
+    Examples
+    --------
+    >>> table_digits(1024, 3), table_digits(48, 24)
+    ((6, 4), ())
+    """
+    bits, rest = (count - 1).bit_length(), (divisor - 1).bit_length()
+    if rest >= TABLE_BITS:
+        return ()
+    digits = [min(bits, TABLE_BITS)]
+    while sum(digits) < bits:
+        digits.append(min(bits - sum(digits), TABLE_BITS - rest))
+    return tuple(digits) if len(digits) < _quotient_bits(count, divisor) else ()
+
+
+def _quotient_bits(count: int, divisor: int) -> int:
+    """Bits of the largest quotient."""
+    return ((count - 1) // divisor).bit_length()
 
 
 def divide(m: Module, name: str, value: Value, divisor: int, *, count: int) -> tuple[Value, Value]:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
+from ...program.timing import SETTING, WRITE
 from ...rtl.arrays import NodeGroups
 from ...rtl.core import Core
 from ...rtl.core.memory_port import SharedPort, enable_numbers
@@ -16,7 +19,7 @@ from ...rtl.flit_rows import AUTO, chosen_beat
 from ...rtl.front import Built, Front
 from ...rtl.netlist import Role, add_single
 from ...rtl.run_choices import RunChoices
-from .finders import host_layouts
+from .finders import ENTRY, host_layouts, sent_finders
 from .interface import HostInterface, HostProofs
 from .port import add_host
 from .requests import Requests
@@ -36,6 +39,11 @@ NETS = {
 }
 
 __all__ = ["HostFront"]
+
+
+#: Cycles by which a write of the host may be late, for the first read comes as late: a run may
+#: begin an edge after the last write.
+EARLY_START = SETTING + 1 - WRITE
 
 
 class HostFront(Front):
@@ -70,13 +78,21 @@ class HostFront(Front):
         numbers = range(1 + max(form.layout for form in program.forms))
         of_layout = [form.layout for form in program.forms].index
         words = [program.part(of_layout(number)).send_words for number in numbers]
+        layouts = host_layouts(program, beat=beat)
+        # Of the words that are written, those arrive last whose address takes the longest.
+        self._write_cycles = max(finder.latency for finder in sent_finders(program, layouts))
         core = Core(
             program,
             width,
             beat=beat,
             nodes=cut.here if cut else None,
             # A part begins later anyway, after a start that closes the port.
-            run_port=RunPort(program, lead=0, holds=cut is None, resets=for_bus and cut is None),
+            run_port=RunPort(
+                program,
+                lead=0,
+                hold=0 if cut else self._hold_cycles(program),
+                resets=for_bus and cut is None,
+            ),
             memory_port=SharedPort(
                 program.memories,
                 int(program.depth.max()),
@@ -87,7 +103,7 @@ class HostFront(Front):
             ),
         )
         core.build.cut = cut
-        super().__init__(core, host_layouts(program, beat=beat))
+        super().__init__(core, layouts)
         # Addresses are the same in all forms of a mode.
         self.windows = tuple(self.layouts[mode.first] for mode in program.modes)
         self._for_bus, self._closed_by = for_bus, closed_by
@@ -98,6 +114,20 @@ class HostFront(Front):
         return HostFront(
             core.program, core.width, core.beat, for_bus=for_bus, cut=cut, closed_by=closed_by
         )
+
+    def _hold_cycles(self, program: Program) -> int:
+        """Return the cycles by which a run begins later that is started right after a write.
+
+        It begins a cycle less late for each cycle between.
+        """
+        setup = min(form.timing.run_setup for form in program.forms)
+        return max(self._write_cycles - ENTRY - EARLY_START - setup, 0)
+
+    @property
+    @override
+    def write_latency(self) -> int:
+        """Clock edges from a write at the host port to the memory, that of the memory included."""
+        return WRITE + self._write_cycles - ENTRY
 
     def add(self) -> Built:
         """Fill the netlist of the core."""

@@ -21,7 +21,7 @@ from ...rtl.memories import address_width, choose, look_up
 from ...rtl.modules import delayed, pulsed
 from ...rtl.netlist import Leaf, Part, Parts, Role, add_single
 from ...topology import IntArray
-from .finders import ENTRY, Finder, HostLayout, finder_of
+from .finders import ENTRY, Finder, HostLayout, finder_of, sent_finders
 
 if TYPE_CHECKING:
     from ...rtl.core.core import CoreBuilder
@@ -83,7 +83,7 @@ class Host(Leaf):
     answer : int
         Cycles from a read at the nodes to its word.
     hold : int
-        Cycles after a write in which no run may begin, see `program.timing.Timing.hold`.
+        Cycles after a write in which no run may begin, see `HostFront`.
     blocks : ndarray of int, shape (blocks, nodes), optional
         The nodes of each block, where a port serves one of several.
 
@@ -311,14 +311,8 @@ def add_host(
         Those of what is received in each form, and of what is sent by each send map.
     """
     program = build.program
-    forms = range(len(program.forms))
-    #: The first form of each send map.
-    first = {program.forms[form].layout: form for form in reversed(forms)}
-    sending = [first[layout] for layout in sorted(first)]
-    views, writes = (
-        [finder_of(layouts[form], program, form, received=received) for form in some]
-        for some, received in ((forms, True), (sending, False))
-    )
+    forms, writes = range(len(program.forms)), sent_finders(program, layouts)
+    views = [finder_of(layouts[form], program, form, received=True) for form in forms]
     given: dict[str, Parts] = {}
     if any(view.by_root for view in views):
         given["sampled_root"] = (Part("sampled_root", 0, layouts[0].root_bits),)

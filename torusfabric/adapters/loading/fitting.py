@@ -53,7 +53,7 @@ def fit(modes: Sequence[LoadableMode], room: Room) -> Program:
         parts=tuple(form.compiled for form in forms),
         served=tuple(served) if len(entries) > len(modes) else (),
         roots=tuple(mode.roots for mode in modes) if any(mode.any_root for mode in modes) else (),
-        loaded=True,
+        writable=True,
     )
 
 

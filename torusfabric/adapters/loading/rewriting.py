@@ -215,7 +215,6 @@ class _Rewriting:
             loop=loop,
             send_map=AddressMap(np.full((1, *base.shape), ports), base[None]),
             receive_map=AddressMap(np.maximum(memory, 0), first),
-            write_delay=0,
             chosen=True,
             layout=0,
         )

@@ -106,7 +106,7 @@ class StreamInterface(Interface):
         if not needs_commands(program):
             return {}
         barrier = {"barrier": len(program.modes)} if program.barrier else {}
-        load = {"load_mode": LOAD} if program.loaded else {}
+        load = {"load_mode": LOAD} if program.writable else {}
         return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **load}
 
     def bench(self) -> dict[str, Path]:
@@ -142,7 +142,7 @@ class StreamInterface(Interface):
 
     def assumptions(self) -> Iterator[str]:
         """Yield what is not proved."""
-        if not self._program.loaded:
+        if not self._program.writable:
             yield (
                 "A run that begins in the last cycle of another does what it does after a rest; "
                 "that is proved after the shortest and the longest runs of each mode."

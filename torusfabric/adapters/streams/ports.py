@@ -51,7 +51,7 @@ def needs_commands(program: Program) -> bool:
     >>> needs_commands(tf.compile(schedule, max_flits=8, root="any"))
     True
     """
-    several = program.several or program.barrier or program.loaded
+    several = program.several or program.barrier or program.writable
     return several or program.any_root or len(program.operators) > 1
 
 
@@ -99,7 +99,7 @@ def stream_ports(
     >>> [name for name, port in ports.items() if port.node is None]
     ['busy', 'done', 'cycles', 'error']
     """
-    personal = program.loaded or any(form.schedule.collective.personal for form in program.forms)
+    personal = program.writable or any(form.schedule.collective.personal for form in program.forms)
     apart, number, bits = Clocks(clocks) is Clocks.PER_NODE, number_bits(program), width * beat
     what = "a packet for each destination" if personal else "its message"
     ports: dict[str, Port] = {}

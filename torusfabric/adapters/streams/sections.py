@@ -117,7 +117,7 @@ def sections_of(program: Program, beat: int = 1) -> Sections:
     >>> [sections_of(tf.compile(gather, flits=flits)).count for flits in (1, 2)]
     [4, 2]
     """
-    if program.loaded:  # of whatever length runs may be
+    if program.writable:  # of whatever length runs may be
         return Sections()
     shares = [share_with_two(program, mode, beat) for mode in range(len(program.modes))]
     return Sections(2 if min(shares) >= SHARE else 3)

@@ -129,7 +129,7 @@ class BoardEngine(Engine):
     def start(self, job: Job) -> None:
         """Start a run."""
         # Of a mode that was loaded before, the register still has the number.
-        mode = {"mode": 0} if self.fabric.room else {}
+        mode = {"mode": 0} if self.fabric.tables else {}
         for name, value in (mode | job.inputs | {"start": 1}).items():
             self.write(name, value)
 
@@ -194,7 +194,7 @@ class ConnectedBoard:
 
         It is the beginning of the digest of the program.
         """
-        if self.fabric.room is None:
+        if self.fabric.tables is None:
             return None
         return self.engine.shown("loaded_program")
 
@@ -225,9 +225,9 @@ class ConnectedBoard:
     def write_image(self, image: Any) -> None:
         """Write an image into the tables, and see to it that it is there; as of `load`."""
         made, wanted = image.room.digest(image.width), int(image.program.digest[:8], 16)
-        room = self.fabric.room
-        known = room.digest(self.fabric.width) if room else self.fabric.digest
-        if room is None or made != known:
+        tables = self.fabric.tables
+        known = tables.room.digest(self.fabric.width) if tables else self.fabric.digest
+        if tables is None or made != known:
             raise InputError(f"Image must be for fabric {known:08x}, not {made:08x}")
         if not (image.fills and self.loaded == wanted):
             start = self.registers.window("load").offset

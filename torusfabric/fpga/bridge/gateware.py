@@ -41,7 +41,7 @@ def behind_bus(fabric: "Fabric") -> "Fabric":
     """
     if not fabric.shared_port:
         raise InputError(f"Top must be host for a fabric behind a bridge, not {fabric.top}")
-    there = fabric.bus == WISHBONE and fabric.beat == 1
+    there = fabric.front.name == WISHBONE and fabric.beat == 1
     return fabric if there else fabric.behind(WISHBONE)
 
 

@@ -80,7 +80,7 @@ class SimulatedPort(Bytes):
         fabric, design = self._bridge.fabric, self._bridge.assembly
         clock = Clock(ctx, design)
         # Only nodes that run, or were written or read a short time ago, need a clock.
-        names = ("start", "busy", *(("load_we",) if fabric.room else ()))
+        names = ("start", "busy", *(("load_we",) if fabric.tables else ()))
         active, node = Cat(map(design.net, names)), design.net("host_node")
         concerned = deque[int](maxlen=2 + max(fabric.read_latency, fabric.write_latency))
         every = fabric.nodes

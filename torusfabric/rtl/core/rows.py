@@ -252,8 +252,8 @@ class NodeKinds:
     def received(self) -> tuple[frozenset[int], ...]:
         """The memories of received words, for each kind."""
         program = self._program
-        alike = program.by_offset or all(form.receive_map.nodes_alike for form in program.forms)
-        if alike:
+        ways = (way for form in program.forms for way in form.receive_map.ways)
+        if program.by_offset or all(len(way.memory) == 1 for way in ways):
             return (self._received(np.arange(program.topology.nodes)),) * self.count
         order = np.argsort(self.kind_of, kind="stable")
         counts = np.bincount(self.kind_of, minlength=self.count)

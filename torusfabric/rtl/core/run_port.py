@@ -38,8 +38,8 @@ class RunPort:
         Sections of each memory.
     lead : int
         Cycles from `ends` to the last cycle of a run; 0 if no run follows another at once.
-    holds : bool
-        True if runs wait for words that were written just before they were started.
+    hold : int
+        Cycles after a write by the memory port in which no run may begin.
     resets : bool
         True if an input ends runs.
     room : RoomShape, optional
@@ -51,8 +51,6 @@ class RunPort:
         The members, each with its width.
     cycles : int
         Clock edges of the longest run.
-    hold : int
-        Cycles after a write by the memory port in which no run may begin.
 
     Examples
     --------
@@ -68,13 +66,12 @@ class RunPort:
         *,
         sections: int = 1,
         lead: int = 2,
-        holds: bool = False,
+        hold: int = 0,
         resets: bool = True,
         room: RoomShape | None = None,
     ) -> None:
-        self.lead, self.resets = lead, resets
+        self.lead, self.resets, self.hold = lead, resets, hold
         forms = program.forms
-        self.hold = max(form.timing.hold for form in forms) if holds else 0
         timings = [form.timing_of(form.block_of(program.flits)) for form in forms]
         self.cycles = max(timing.cycles for timing in timings)
         roots = [mode.groups.size for mode in program.modes if mode.any_root]

@@ -124,9 +124,9 @@ class Engine(ABC):
         through_port: bool = False,
         repeat: int = 1,
     ) -> None:
-        if fabric.bus:
+        if fabric.front.name != fabric.top:
             what = "a fabric that is simulated"
-            raise InputError(f"Bus must be left out of {what}, not {fabric.bus}")
+            raise InputError(f"Bus must be left out of {what}, not {fabric.front.name}")
         self.fabric, self._wave = fabric, wave
         self._through_port = through_port or wave is not None
         self._work = node_cycles(fabric, repeat)

@@ -30,9 +30,8 @@ def to_chunks(words: Messages, width: int) -> np.ndarray:
     """
     chunks = -(-width // 32)
     if width <= 64:
-        words = np.asarray(words, np.uint64)
-        halves = words[..., None] >> np.arange(0, 32 * chunks, 32).astype(np.uint64)
-        return np.ascontiguousarray(halves.astype(np.uint32))
+        halves = np.asarray(words, "<u8")[..., None].view("<u4")
+        return np.ascontiguousarray(halves[..., :chunks])
     words = np.asarray(words, object)
     raw = b"".join(int(word).to_bytes(4 * chunks, "little") for word in words.ravel())
     return np.frombuffer(raw, "<u4").reshape(*words.shape, chunks).copy()
@@ -49,11 +48,10 @@ def from_chunks(chunks: np.ndarray, width: int) -> np.ndarray:
     -------
     ndarray, shape (..)
     """
-    if width <= 32:
-        return chunks[..., 0].astype(np.uint64)
     if width <= 64:
-        low, high = (chunks[..., k].astype(np.uint64) for k in (0, 1))
-        return low | high << np.uint64(32)
+        halves = np.zeros((*chunks.shape[:-1], 2), "<u4")
+        halves[..., : chunks.shape[-1]] = chunks
+        return halves.view("<u8")[..., 0].astype(np.uint64)
     words, size = np.empty(chunks.shape[:-1], object), 4 * chunks.shape[-1]
     raw = np.ascontiguousarray(chunks, "<u4").tobytes()
     flat = [int.from_bytes(raw[k : k + size], "little") for k in range(0, len(raw), size)]

@@ -72,7 +72,7 @@ def _pick(fabric: Fabric, name: str, repeat: int) -> tuple[str, str]:
         if name not in ENGINES:
             raise no_such("Engine", name, ["auto", *ENGINES])
         return name, "as asked"
-    if fabric.clocks != "one":
+    if fabric.own_clocks:
         return "amaranth", "nodes have clocks of their own"
     slow, build = estimate(fabric, repeat)
     if slow <= build:

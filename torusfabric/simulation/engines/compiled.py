@@ -54,7 +54,7 @@ class CompiledEngine(Engine):
         threads: int | None = None,
     ) -> None:
         super().__init__(fabric, wave=wave, through_port=through_port, repeat=repeat)
-        if fabric.clocks != "one":
+        if fabric.own_clocks:
             raise InputError(
                 "Engine must be amaranth for nodes with clocks of their own, not compiled"
             )

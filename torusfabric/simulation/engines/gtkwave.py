@@ -6,7 +6,7 @@ concerns the whole. A save file has a group for the whole, and a closed group fo
 """
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...rtl.fabric import Fabric
-from ...rtl.netlist import Instance, Netlist, Part, Role
+from ...rtl.netlist import Part, Role
 from ...toolchain.quoting import visible
 from ...topology import Topology
 
@@ -58,37 +58,29 @@ def wave_lines(fabric: Fabric) -> list[WaveLine]:
     ports: dict[int, list[WaveLine]] = {}
     others: dict[int, list[WaveLine]] = {}
     for instance in netlist.instances:
-        node = instance.node
-        if node is not None:
-            ports.setdefault(node, []).extend(_port_lines(instance, netlist, fabric))
-            others.setdefault(node, []).extend(_other_lines(instance, netlist))
-            for net in instance.outputs.values():
-                whole.pop(net, None)
+        node, outputs = instance.node, dict(instance.outputs)
+        if node is None:
+            continue
+        for net in outputs.values():
+            whole.pop(net, None)
+        if instance.role is Role.ROUTER:
+            sent = netlist.words(outputs.pop("tx"), fabric.width)
+            # Routers are given only the words that they pass on.
+            came = [next(each.parts(1)) for each in fabric.core.build.arriving(np.array([node]))]
+            ports.setdefault(node, []).extend(
+                WaveLine(node, f"{kind}_{name}", part)
+                for kind, parts in (("out", sent), ("in", came))
+                for name, part in zip(fabric.program.topology.port_names, parts, strict=False)
+                if part.net in netlist.nets
+            )
+        others.setdefault(node, []).extend(
+            WaveLine(node, net.removesuffix(f"_{node}"), *netlist.whole(net))
+            for net in sorted({*outputs.values()})
+        )
     found = [WaveLine(None, net, *netlist.whole(net)) for net in whole if net not in netlist.wired]
-    for node in sorted(ports):
-        found += ports[node] + others[node]
+    for node in sorted(others):
+        found += ports.get(node, []) + others[node]
     return found
-
-
-def _port_lines(instance: Instance, netlist: Netlist, fabric: Fabric) -> Iterator[WaveLine]:
-    """The lines of the ports of a node, if an instance is its router."""
-    if instance.role is not Role.ROUTER:
-        return
-    sent = netlist.words(instance.outputs["tx"], fabric.width)
-    # Routers are given only the words that they pass on.
-    arriving = fabric.core.build.arriving(np.array([instance.node]))
-    for kind, parts in (("out", sent), ("in", [next(each.parts(1)) for each in arriving])):
-        for name, part in zip(fabric.program.topology.port_names, parts, strict=False):
-            if part.net in netlist.nets:
-                yield WaveLine(instance.node, f"{kind}_{name}", part)
-
-
-def _other_lines(instance: Instance, netlist: Netlist) -> Iterator[WaveLine]:
-    """The lines of all else that an instance of a node gives."""
-    routing = instance.role is Role.ROUTER
-    nets = {net for port, net in instance.outputs.items() if not (routing and port == "tx")}
-    for net in sorted(nets):
-        yield WaveLine(instance.node, net.removesuffix(f"_{instance.node}"), *netlist.whole(net))
 
 
 def gtkwave_text(wave: Path, scope: str, topology: Topology, lines: Sequence[WaveLine]) -> str:

@@ -1,6 +1,6 @@
 """The C++ of what pieces of registers become, of all instances of a module in a loop."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -96,7 +96,8 @@ class Text(Lines):
             some = self._first(cell)[run.low : run.low + run.width]
             return self.joined([Part(k, 1, bit) for k, bit in enumerate(some)], run.width)
         if isinstance(cell, nir.Part):
-            return self._part(cell, run)
+            above = cell.value[-1] if cell.value_signed else 0
+            return self._shifted(run, cell.value, cell.offset, cell.stride, above)
         if isinstance(cell, nir.AsyncReadPort):
             return self.stored(module.stores[cell.memory], run.low, run.width, cell.addr)
         raise WorkFailed(f"Module {module.name} must be made of known cells, not {cell}")
@@ -221,26 +222,6 @@ class Text(Lines):
             left = self.binary("&", left, self.binary("^", word, 1, 1), 1)
         return found
 
-    def _part(self, cell: nir.Part, run: Run) -> Word:
-        """Bits at an offset: a choice among all that there are."""
-        offset, value = self.value(cell.offset), cell.value
-        beyond = value[-1] if cell.value_signed else 0
-        count = min(-(-len(value) // cell.stride), mask(len(cell.offset)) + 1)
-
-        def at(k: int) -> Word:
-            start = k * cell.stride + run.low
-            nets = [value[b] if b < len(value) else beyond
-                    for b in range(start, start + run.width)]  # fmt: skip
-            return self.value(nets)
-
-        if isinstance(offset, int):
-            return at(offset)
-        rest = at(count) if mask(len(cell.offset)) >= count else at(count - 1)
-        word = rest
-        for k in range(count):
-            word = self.choice(f"({offset} == {k}u)", at(k), word, run.width)
-        return word
-
     def _operator(self, cell: nir.Operator, run: Run) -> Word:
         name, inputs = cell.operator, cell.inputs
         some = slice(run.low, run.low + run.width)
@@ -258,7 +239,9 @@ class Text(Lines):
             same = self.equal(*map(self._words, inputs))
             return same if name == "==" else self.binary("^", same, 1, 1)
         if name in ("<<", "u>>", "s>>"):
-            return self._shifted(name, inputs, run)
+            value, amount = inputs
+            above = value[-1] if name == "s>>" else 0
+            return self._shifted(run, value, amount, -1 if name == "<<" else 1, above)
         if name[1:] in ("<", ">", "<=", ">="):
             return self._compared(name, *inputs)
         if name in ("+", "-", "*"):
@@ -291,28 +274,30 @@ class Text(Lines):
         words = self._words(one), self._words(other)
         return self.below(*words, signed=name[0] == "s", or_equal=name.endswith("="))
 
-    def _shifted(self, name: str, inputs: Sequence[Nets], run: Run) -> Word:
-        """A shift, one bit of the number after another."""
-        value, amount = inputs
-        width, left = len(value), name == "<<"
-        beyond = value[-1] if name == "s>>" else 0
+    def _shifted(self, run: Run, value: Nets, amount: Nets, unit: int, beyond: int = 0) -> Word:
+        """Bits of a value that has moved down by so many units, one bit of their number at a time.
+
+        Parameters
+        ----------
+        unit : int
+            Bits of a unit; negative where the value moves up.
+        beyond : int
+            The bit above the value.
+        """
+        width = len(value)
 
         def at(stage: int, low: int, size: int) -> Word:
             key = "shift", run.cell, stage, low, size
-            if key in self.known:
-                return self.known[key]
-            if stage < 0:
-                nets = [value[b] if 0 <= b < width else (0 if b < 0 else beyond)
-                        for b in range(low, low + size)]  # fmt: skip
-                word = self.value(nets)
-            else:
-                step = min(1 << stage, width) * (-1 if left else 1)
-                moved = at(stage - 1, low + step, size)
-                word = self.choice(
-                    self.value((amount[stage],)), moved, at(stage - 1, low, size), size
-                )
-            self.known[key] = word
-            return word
+            if key not in self.known:
+                if stage < 0:
+                    nets = [value[b] if 0 <= b < width else beyond * (b > 0)
+                            for b in range(low, low + size)]  # fmt: skip
+                    self.known[key] = self.value(nets)
+                else:
+                    moved = at(stage - 1, low + max(-width, min(unit << stage, width)), size)
+                    stays, chosen = at(stage - 1, low, size), self.value((amount[stage],))
+                    self.known[key] = self.choice(chosen, moved, stays, size)
+            return self.known[key]
 
         return at(len(amount) - 1, run.low, run.width)
 

@@ -6,7 +6,6 @@ are or where they lie; see `model`.
 
 from collections import defaultdict
 from collections.abc import Iterable
-from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -82,42 +81,40 @@ class Loops:
 
     def _levels(self, waiting: list[int]) -> Iterable[tuple[np.ndarray, list[int]]]:
         """What follows at once, in an order in which all that is read has been worked out."""
-        places = set(waiting)
-        graph: dict[tuple[int, int], set[tuple[int, int]]] = {}
-        for number in waiting:
-            member, _ = self._connections.pieces[number]
-            for slot, row in enumerate(self.layout.first[number]):
-                below = set()
-                for leaf in self._connections.text(number).leaves:
-                    if leaf.origin == "input":
-                        sub = member.subs[leaf.number]
-                        source = int(sub.source[row])
-                        if source in places:
-                            below.add((source, int(self.layout.slot[source][sub.instance[row]])))
-                    elif leaf.origin == "piece":
-                        source = member.first_piece + leaf.number
-                        if source in places:
-                            below.add((source, int(self.layout.slot[source][row])))
-                graph[number, slot] = below
-        order = TopologicalSorter(graph)
-        try:
-            order.prepare()
-        except CycleError as error:
-            number, slot = error.args[1][0]
-            member, _ = self._connections.pieces[number]
-            name = member.name(int(self.layout.first[number][slot]))
-            raise WorkFailed(
-                f"Instance {name} must not depend on itself without a register"
-            ) from None
-        while order.is_active():
-            level = sorted(order.get_ready())
-            order.done(*level)
-            found: dict[int, list[int]] = defaultdict(list)
-            for number, slot in level:
-                found[number].append(slot)
-            for number, slots in found.items():
+        levels = {number: np.zeros(len(self.layout.first[number]), int) for number in waiting}
+        changed = True
+        while changed:
+            changed = False
+            for number in waiting:
+                found = self._level(number, levels)
+                changed |= bool((found != levels[number]).any())
+                levels[number] = found
+                if found.max() > sum(map(len, levels.values())):
+                    member, _ = self._connections.pieces[number]
+                    name = member.name(int(self.layout.first[number][found.argmax()]))
+                    raise WorkFailed(
+                        f"Instance {name} must not depend on itself without a register"
+                    )
+        for level in range(1 + max((each.max() for each in levels.values()), default=-1)):
+            for number in waiting:
+                slots = np.flatnonzero(levels[number] == level)
                 for adjacent in np.split(slots, np.flatnonzero(np.diff(slots) != 1) + 1):
-                    yield self.layout.first[number][adjacent], [number]
+                    if len(adjacent):
+                        yield self.layout.first[number][adjacent], [number]
+
+    def _level(self, number: int, levels: dict[int, IntArray]) -> IntArray:
+        """Return for each word of a piece a level above those of all that it follows from."""
+        member, rows = self._connections.pieces[number][0], self.layout.first[number]
+        found = np.zeros(len(rows), int)
+        for behind, leaf in self.layout.sources(number):
+            for source in behind & levels.keys():
+                there, instance = np.ones(len(rows), bool), rows
+                if leaf.origin == "input":
+                    sub = member.subs[leaf.number]
+                    there, instance = sub.source[rows] == source, sub.instance[rows]
+                above = levels[source][self.layout.slot[source][instance[there]]] + 1
+                found[there] = np.maximum(found[there], above)
+        return found
 
     def _loop(self, numbers: list[int], rows: np.ndarray) -> Loop:
         """The loop of some pieces over some instances."""

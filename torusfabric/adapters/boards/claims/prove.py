@@ -133,7 +133,7 @@ def _of_tables(written: BoardSystem, design: Design, parts: Sequence[Subject]) -
         of_kind = f" of {kind.top}" * (len(kinds) > 1)
         claim = proofs.loading_claim(part.fabric, part.text)
         yield claim._replace(name=claim.name + of_kind)
-    yield proofs.image_claim(written.fabric.image)
+    yield proofs.image_claim(written.fabric.tables.image)
 
 
 def _writing(written: BoardSystem) -> Iterator[Harness]:

@@ -91,7 +91,7 @@ class Block(Fabric):
         links: Links | None = None,
     ) -> None:
         self.system: BoardSystem = system
-        self.number, self.links = board, links
+        self.number, self.links, self.bus = board, links, bus
         if system.plan.links > MOST_LINKS:
             raise InputError(
                 f"Link ports of a block must be at most {MOST_LINKS}, not {system.plan.links}"
@@ -100,8 +100,7 @@ class Block(Fabric):
         super().__init__(BusFront(Bus(bus), front) if bus else front)
 
     def __reduce__(self) -> Any:
-        bus = self.front.bus
-        return partial(Block, bus=bus, links=self.links), (self.system, self.number)
+        return partial(Block, bus=self.bus, links=self.links), (self.system, self.number)
 
     @property
     def runs_alone(self) -> bool:
@@ -114,9 +113,9 @@ class Block(Fabric):
         plan = self.system.plan
         return plan if self.links else replace(plan, boards=plan.boards.alone)
 
-    def behind(self, bus: str | None) -> Block:
+    def behind(self, ports: str | None) -> Block:
         """Return the same block behind another bus, or none."""
-        return Block(self.system, self.number, bus=bus, links=self.links)
+        return Block(self.system, self.number, bus=ports, links=self.links)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Say which board it is, and loop the link ports back, or connect them."""

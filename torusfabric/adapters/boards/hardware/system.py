@@ -217,10 +217,8 @@ class BoardSystem(System):
     start_timeout: int = START_TIMEOUT
 
     def __post_init__(self) -> None:
-        if self.fabric.top != HostFront.top or self.fabric.bus:
-            raise InputError(
-                f"Top must be host for several boards, not {self.fabric.bus or self.fabric.top}"
-            )
+        if self.fabric.front.name != HostFront.top:
+            raise InputError(f"Top must be host for several boards, not {self.fabric.front.name}")
         longest, taken = self.fabric.front.longest_run, self.fabric.predicted_cycles
         if taken > longest:
             raise InputError(

@@ -32,7 +32,7 @@ def host_claims(fabric: Fabric, text: GateText, ports: Sequence[HostPorts] = ())
     says = "each node is given what the host port gives, or gives to its group, a cycle later"
     yield wired("control tree", says, text, distributed_wires(fabric, text))
     # The finder of a fabric with a room finds words by what is in tables.
-    if not fabric.room:
+    if not fabric.tables:
         says = ("a word that the host writes, or asks for, is where the address map says, "
                 "with every edge another")  # fmt: skip
         check = partial(check_host, fabric, text, ports or [HostPorts.of_chip(fabric)])

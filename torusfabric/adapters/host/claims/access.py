@@ -33,7 +33,7 @@ class HostAccess(Access):
 
     def __init__(self, fabric: Fabric, machine: Machine, ports: HostPorts) -> None:
         super().__init__(fabric, machine)
-        self._ports, self._loaded = ports, fabric.room is not None
+        self._ports, self._loaded = ports, fabric.tables is not None
         self._enables = write_enables(fabric.program)
         self.answer = fabric.answer
         # Writes wait for the registers of the host port, and data for one more.

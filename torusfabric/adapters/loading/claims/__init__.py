@@ -71,7 +71,7 @@ def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
 
     yield same_texts(partial(emit, written), proved, [written.netlist])
     yield loading_claim(written, text)
-    yield image_claim(written.image)
+    yield image_claim(written.tables.image)
 
 
 def loading_claim(written: Fabric, text: GateText) -> Claim:

@@ -23,7 +23,7 @@ class RoomAccess(StreamAccess):
 
     def __init__(self, fabric: Any, machine: Machine) -> None:
         super().__init__(fabric, machine)
-        self._entries = np.array([place.number for place in fabric.image.places])
+        self._entries = np.array([place.number for place in fabric.tables.image.places])
 
     def entries(self, forms: list[int]) -> IntArray:
         """Return the numbers of the entries of forms."""

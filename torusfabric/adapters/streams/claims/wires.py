@@ -82,7 +82,7 @@ def _control_wires(fabric: Fabric, text: GateText) -> Wires:
             net = NETS.get(port, port) if name == "the_sequencer" else port
             if net in given:
                 yield name, port, [*pins[port]], given[net][: len(pins[port])]
-    told = OF_RUNS if fabric.room else OF_RUNS + OF_MESSAGES
+    told = OF_RUNS if fabric.tables else OF_RUNS + OF_MESSAGES
     staged, heard = control_tree(fabric, text), defaultdict[str, list[Bit]](list)
     for name in (f"{end}_at_{k}" for k in range(fabric.nodes) for end in ("loader", "unloader")):
         for port, bits in text.instances[name].pins.items():

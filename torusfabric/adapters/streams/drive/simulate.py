@@ -16,7 +16,7 @@ from ....simulation.comparison import totals
 from ....simulation.engines import AmaranthEngine, Engine, Job
 from ....simulation.jobs import default_jobs, is_barrier, random_jobs, ready_jobs
 from ....simulation.report import JobReport, Subject, facts_of
-from ..options import MOST_STALL, Clocks, check_share
+from ..options import MOST_STALL, check_share
 from ..ports import STATUS, needs_commands
 from ..sections import sections_of
 from .beats import STATUS_SINK, Log
@@ -103,7 +103,7 @@ def simulate_streams(
     for prefix in (f"m_axis_{node}" for node in range(fabric.nodes)):
         beats = (beat.flits(fabric.beat, fabric.width) for beat in log.arrivals[prefix])
         log.arrivals[prefix] = list(chain.from_iterable(beats))
-    if fabric.empty:
+    if fabric.tables and fabric.tables.empty:
         del log.arrivals[STATUS_SINK][: len(STATUS)]
     return _report(fabric, runs, cycles, log, stall=stall, engine=engine.name, seconds=seconds)
 
@@ -118,7 +118,7 @@ def _report(
     if not needs_commands(fabric.program):
         found.compare_errors(log, errors)
     rate = None
-    if fabric.clocks is Clocks.ONE and not any(errors) and not found.missing:
+    if not fabric.own_clocks and not any(errors) and not found.missing:
         rate = sustained_rate(
             exchanges, cycles, found.ends, stall=others["stall"], width=fabric.width,
             buffers=sections_of(fabric.program, fabric.beat).buffers, beat=fabric.beat,

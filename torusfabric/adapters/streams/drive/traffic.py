@@ -120,6 +120,7 @@ def traffic_of(
         )
         count = sum(beat_count(packet, fabric.beat) for packet in received)
         sinks.append(Sink(f"m_axis_{node}", count, stall))
+    empty = bool(fabric.tables and fabric.tables.empty)
     if needs_commands(fabric.program):
         modes, commands = fabric.program.modes, list[Beat]()
         for number, run in enumerate(runs):
@@ -132,14 +133,14 @@ def traffic_of(
                 values["length"] = 0
             values["tag"] = number
             commands += [Beat(values[name], name == COMMAND[-1]) for name in COMMAND]
-        if fabric.empty:
-            words = [LOAD] + [0] * (len(COMMAND) - 1) + fabric.image.words
+        if empty:
+            words = [LOAD] + [0] * (len(COMMAND) - 1) + fabric.tables.image.words
             loading = [Beat(word, k == len(words) - 1) for k, word in enumerate(words)]
             commands = [*loading, *commands]
         sources.append(Source("s_axis_cmd", commands, stall))
-        sinks.append(Sink(STATUS_SINK, len(STATUS) * (len(runs) + fabric.empty), stall))
+        sinks.append(Sink(STATUS_SINK, len(STATUS) * (len(runs) + empty), stall))
     patience = round((PATIENCE + cycles) / max(1 - stall, 0.01))
-    return StreamTraffic(sources, sinks, seed, patience, loads=fabric.empty)
+    return StreamTraffic(sources, sinks, seed, patience, loads=empty)
 
 
 def beat_count(packet: Packet, beat: int) -> int:

@@ -149,11 +149,11 @@ def draw_sample(
         for (node, origin, flit), word in every
         if needed[node][origin, flit] <= chosen
     }
-    loaded = [
+    written = [
         {place: word for place, word in words.items() if (node, *place) in chosen}
         for node, words in enumerate(sent)
     ]
-    return loaded, dict(list(received.items())[: math.ceil(most)])
+    return written, dict(list(received.items())[: math.ceil(most)])
 
 
 def delivered(
