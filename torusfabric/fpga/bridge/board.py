@@ -218,16 +218,22 @@ class ConnectedBoard:
         >>> board.run().passed, board.fabric.program.modes[0].collective.name
         (True, 'alltoall')
         """
+        self.write_image(image)
+        self.fabric = self.fabric.holding(image)
+        self.engine = BoardEngine(self.fabric, self.registers, self.access)
+
+    def write_image(self, image: Any) -> None:
+        """Write an image into the tables, and see to it that it is there; as of `load`."""
         made, wanted = image.room.digest(image.width), int(image.program.digest[:8], 16)
-        if self.fabric.tables is None or made != self.fabric.digest:
-            raise InputError(f"Image must be for fabric {self.fabric.digest:08x}, not {made:08x}")
+        tables = self.fabric.tables
+        known = tables.room.digest(self.fabric.width) if tables else self.fabric.digest
+        if tables is None or made != known:
+            raise InputError(f"Image must be for fabric {known:08x}, not {made:08x}")
         if not (image.fills and self.loaded == wanted):
             start = self.registers.window("load").offset
             self.access.write(start + BYTES * np.arange(len(image.words)), image.words)
         if self.loaded != wanted:
             raise WorkFailed(f"Board on {self.access.name} must take the image, not refuse it")
-        self.fabric = self.fabric.holding(image)
-        self.engine = BoardEngine(self.fabric, self.registers, self.access)
 
     def run(
         self,
