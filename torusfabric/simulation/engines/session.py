@@ -33,8 +33,8 @@ MANY = 1 << 16
 #: Instances of a loop that a thread works out at a time.
 BLOCK = 1 << 13
 
-#: Edges that pass in the first turn, and seconds after which a turn is long.
-FEW_EDGES, TURN = 64, 0.1
+#: Bytes of words times edges in the first turn, and seconds after which a turn is long.
+FIRST_TURN, TURN = 1 << 28, 0.1
 
 #: More threads than this wait for each other more than they do.
 MOST_THREADS = 8
@@ -305,7 +305,7 @@ class Session:
         OSError
             If the waves cannot be written.
         """
-        passed, some = 0, FEW_EDGES
+        passed, some = 0, max(FIRST_TURN // len(self.now), 1)
         while True:
             asked = some if most is None else min(some, most - passed)
             began = time.perf_counter()
