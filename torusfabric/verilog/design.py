@@ -340,12 +340,13 @@ class Design:
         )
 
     def write(self, folder: str | Path, *, force: bool = False) -> None:
-        """Write ``fabric.v`` and the further files into a folder; remove files of an earlier design.
+        """Write ``fabric.v`` and the further files into a folder; remove those of an earlier one.
 
         Parameters
         ----------
         force : bool
             True if files may be replaced that no design wrote, or that were changed since.
+
         Raises
         ------
         InputError
