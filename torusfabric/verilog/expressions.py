@@ -105,7 +105,7 @@ def scaled(offset: Value, stride: int) -> Value:
 
 
 def _merged(cases: list[Case], bits: int) -> list[Case]:
-    """Return cases merged so that each expression has one case; the most frequent one is the default.
+    """Return cases merged so that each expression has one case; the default is the commonest.
 
     The last of `cases` is the default. No pattern may have a bit that does not matter.
 
@@ -313,8 +313,7 @@ class Expressions:
         return text
 
     def flag(self, test: Value, patterns: tuple[str, ...]) -> tuple[str, bool]:
-        """Return the one bit of a test that patterns depend on, and True if they want it to be 1.
-        """
+        """Return the one bit of a test that patterns depend on, and True if they match a 1."""
         (pattern,) = patterns
         wanted = "1" in pattern
         place = len(pattern) - 1 - pattern.index("1" if wanted else "0")
