@@ -1,8 +1,8 @@
 """Choice between LUTs and block RAMs for the memories of a fabric, where LUT memories are costly.
 
-The users are `synthesize` and the command ``synth``. A synthesis tool decides for one module, and does not know
-how many nodes share the device. So `fitting_rule` looks at the memories of all nodes, and finds the
-smallest depth d for which
+The users are `synthesize` and the command ``synth``. A synthesis tool decides for one module, and
+does not know how many nodes share the device. So `fitting_rule` looks at the memories of all nodes,
+and finds the smallest depth d for which
 
 - all memories deeper than d fit into the block RAMs of the device, and
 - all others fit into a third of its LUTs.
