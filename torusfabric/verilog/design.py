@@ -108,9 +108,9 @@ def router_classes(fabric: Fabric, contents: Mapping[str, RomContents]) -> dict[
         fabric.prefix + array.module: RouterClass(
             nodes=len(array),
             outports=OUTPORTS,
-            # One that only forwards injects nothing.
+            # A router that only forwards has no input `inject`.
             inports={port: part for port, part in INPORTS.items() if port in array.inputs},
-            # Of the ROM in front of it; without one the sequencer gives the select bits.
+            # Without a ROM in front of the router, the sequencer drives its select registers.
             shape=_shape(fabric, array, rows if _table_parts(array) else 0),
             settings=dict(_settings(array, roms)),
         )
@@ -280,7 +280,7 @@ class Design:
         inner, others = set[str](), dict[str, int]()
         for child, times in self.instances.get(name, {}).items():
             if child in self.inner:
-                # Inside these there are none but inner ones.
+                # An inner module has only inner modules inside.
                 inner |= {child} | self.has(child)[0]
             else:
                 others[child] = times

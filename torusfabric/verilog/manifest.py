@@ -149,7 +149,7 @@ def _functions(operators: Sequence[Operator]) -> dict[str, dict[str, str]]:
         if operator.name not in (*OPERATORS, *SIGNED)
         and operator.associative
         and operator.function.__module__ != "__main__"
-        # A partial function has no name.
+        # Without an importable name, as for a partial function, the operator is left out.
         and getattr(operator.function, "__qualname__", "").isidentifier()
     }
     return {"operator_functions": found} if found else {}

@@ -46,7 +46,7 @@ _OVERUSED = re.compile(r"^Info:\s+iter=\d+ wires=\d+ overused=(\d+) ", re.MULTIL
 ROUTING_LOG = f"{NAME}.tim"
 LOGS = (f"{NAME}.rpt", ROUTING_LOG, "build.log")
 
-#: Names of the netlist; it depends on the platform which one is used.
+#: Possible names of the netlist; the platform decides.
 NETLISTS = (f"{NAME}.json", f"{NAME}.syn.json")
 
 #: Names in nextpnr of logic cells and block RAMs, which run out first.

@@ -22,8 +22,8 @@ __all__ = ["ADVICE", "BusAccess", "BytePort", "NoAnswer", "open_port"]
 #: Most words of a command. LiteX's bridge limits the time of a whole command, so it must be short.
 BURST = 64
 
-#: Seconds without a byte after which a board counts as silent, and seconds that a port may take to
-#: accept a burst beyond the time on the line; most bytes of a burst on the line.
+#: `PATIENCE`: seconds without a byte after which a board counts as silent, and seconds that a port
+#: may take to accept a burst, besides the time to send `LONGEST` bytes, more than any burst has.
 PATIENCE, LONGEST = 2.0, 1024
 
 #: Seconds after which a read returns the bytes that have come.

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["analyse", "fewest_tables"]
 
-#: Cell types of LUTs, inputs of wide multiplexers by cell type, and cell types of registers.
+#: Cell types of LUTs.
 _TABLES = re.compile(
     r"SB_LUT4|LUT[1-6]|INV|MISTRAL_ALUT[2-6]|MISTRAL_NOT|WIDEFN9|CC_LUT[1-4]|CC_MX[248]|EFX_LUT4"
 )
+
+#: Type of a wide multiplexer -> names of its data inputs.
 _JOINS = {
     "PFUMX": ("BLUT", "ALUT"),
     "L6MUX21": ("D0", "D1"),
@@ -28,6 +30,8 @@ _JOINS = {
     "MUXF8": ("I0", "I1"),
     "MUXF9": ("I0", "I1"),
 }
+
+#: Beginnings of the cell types of registers.
 _REGISTERS = re.compile(r"SB_DFF|TRELLIS_FF|DFF|FD[RSCP]E|FD1P3|MISTRAL_FF|CC_DFF|EFX_FF")
 
 #: Names of the data input of registers.

@@ -18,8 +18,8 @@ __all__ = ["FAMILIES"]
 #: the old value needs only one more input for the decoder, and fits into the cell of its flip-flop.
 WORDS_WITHOUT_ENABLES = ("dffunmap -ce-only w:*[*] %ci1:+[Q]", "simplemap")
 
-#: Cells of Xilinx devices since series 6. LUT memories consist of LUTs of 64 bits; two of them
-#: share a read port if the write address is another.
+#: Cells of Xilinx devices since series 6. LUT memories consist of LUTs of 64 bits. They take more
+#: than one LUT a bit if words are written at another address than they are read.
 _XILINX = {
     Cost(luts=1): "LUT[1-6] INV",
     Cost(ffs=1): "FD[RSCP]E*",
@@ -48,13 +48,10 @@ def _xilinx(family: str) -> Family:
     )
 
 
-#: Family by the name with which its targets begin. Notes: iCE40 has no wide multiplexers, so
-#: compact is its only mapping. Its placer weights slow paths by 10 unless told otherwise. ECP5:
-#: PFUMX and L6MUX21 make wide multiplexers of two and four LUTs; selections mapped to them take
-#: more LUTs and fewer levels. So do MUX2_LUT5 to MUX2_LUT8 of Gowin. Multiplexers whose Verilog has
-#: a body of ECP5 cells use these cells in both mappings. Measured on our fabrics, nextpnr's static
-#: placer gives wires a fifth shorter, and clocks a tenth faster, than its default placer.
+#: Family by the name with which its targets begin.
 FAMILIES = {
+    # iCE40 has no wide multiplexers, so that compact is its only mapping. The default weight of
+    # slow paths in its placement is 10.
     "ice40": Family(
         # The eight cells of a tile share one clock enable. So an enable of eight flip-flops or
         # fewer is moved into LUTs, and these flip-flops can be placed anywhere.
@@ -74,6 +71,10 @@ FAMILIES = {
         defines=(LUT4,),
         logic_cells=ice40_cells,
     ),
+    # PFUMX and L6MUX21 make wide multiplexers of two and four LUTs; selections mapped to them take
+    # more LUTs and fewer levels. Multiplexers whose Verilog has a body of ECP5 cells use these
+    # cells in both mappings. Measured on our fabrics, nextpnr's static placer gives wires a fifth
+    # shorter, and clocks a tenth faster, than its default placer.
     "ecp5": Family(
         "synth_ecp5",
         {
@@ -93,6 +94,7 @@ FAMILIES = {
         defines=(LUT4, ECP5),
         block_shapes=((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)),
     ),
+    # MUX2_LUT5 to MUX2_LUT8 are wide multiplexers, with the effect of those of ECP5.
     "gowin": Family(
         "synth_gowin -noiopads",
         {

@@ -87,6 +87,7 @@ class Target:
         return f"does not fit: {', '.join(more)}" if more else None
 
 
+#: Field of `Cost` -> name in messages.
 _WORDS = {
     "luts": "LUTs",
     "ffs": "flip-flops",
