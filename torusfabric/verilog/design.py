@@ -34,7 +34,7 @@ __all__ = ["MANIFEST", "TEXT", "Design", "RouterClass", "RouterShape", "member_n
 #: Outputs of a router that drive links.
 OUTPORTS = ("tx",)
 
-#: Data inputs of a router -> name of the LUTs behind the input in a report.
+#: Data input of a router -> purpose, in a report, of the LUTs that read the input directly.
 INPORTS = {"rx": "crossbar", "inject": "injection"}
 
 
@@ -74,8 +74,8 @@ class RouterClass:
         ports; outputs that deliver words to the node do not count. Empty if the report shows no
         such quotient.
     inports : dict of str to str
-        Data input -> name, in the report, of the LUTs that read the input first. Empty if the
-        report does not split the LUTs.
+        Data input -> purpose, in a report, of the LUTs that read the input directly. Empty if the
+        report does not split LUTs by purpose.
     shape : RouterShape, optional
         Shape from which the report derives the cost of a full crossbar; None for no comparison.
     settings : dict of str to dict
@@ -340,7 +340,7 @@ class Design:
         )
 
     def write(self, folder: str | Path, *, force: bool = False) -> None:
-        """Write ``fabric.v`` and the further files into a folder; remove those of an earlier one.
+        """Write ``fabric.v`` and all other files into a folder; remove those of an earlier design.
 
         Parameters
         ----------

@@ -12,9 +12,9 @@ that of a wide multiplexer over a wire.
 
 In a sum, the LUTs of the carry chain make the last step of the choice. A CCU2C has two bits of a
 carry chain. Each has a LUT with four inputs: ``a``, a bit of the word, and ``b``, ``c``, ``d``,
-which determine the added bit. The LUT holds a XOR the added bit. Where the LUT is 0 the carry is
-not propagated; the carry out then is the value of the LUT row with c = d = 0 and the same a and b.
-That row holds ``a`` if nothing is added there, which is right.
+which determine the added bit. The LUT holds a XOR the added bit. Where this XOR is 0, the carry is
+not propagated, and the carry out is the LUT's value in the row with c = d = 0 and the same a and b.
+So nothing may be added in the rows with c = d = 0. These rows then hold ``a``, the right carry.
 """
 
 from collections.abc import Callable, Sequence
@@ -175,7 +175,7 @@ def _stage(f: int, z: int, even: int, odd: int | None = None) -> int:
 
 
 def _branches(column: Column, count: int) -> str:
-    """Add a choice between seven to nine inputs: two branches and a last input.
+    """Add a choice of one of seven to nine inputs: two branches and a last input.
 
     The first branch has four inputs, the other two to four.
     """
@@ -188,7 +188,7 @@ def _branches(column: Column, count: int) -> str:
 
 
 def _branch(column: Column, first: int, count: int, select: Sequence[str]) -> str:
-    """Add a branch: a choice between two to four inputs and 0, by the select bits y, x and z1."""
+    """Add a choice of one of two to four inputs or 0, by the select bits y, x and z1."""
     y, x, *others = select
     low = pair_or_nothing(column, first, y, x)
     if count == 2:

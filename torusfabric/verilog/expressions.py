@@ -195,7 +195,7 @@ class Expressions:
         return self.bits(value, 0, len(value))
 
     def known(self, value: Value) -> str | None:
-        """Return the value of a constant in binary; None for any other value."""
+        """Return the bits of a constant as a binary string; None for any other value."""
         if not len(value):
             return ""
         text = self.whole(value)

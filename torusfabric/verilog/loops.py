@@ -271,7 +271,7 @@ class Loop:
     # Instances
 
     def _inputs(self, arrays: Sequence[Array]) -> dict[Array, dict[str, str]]:
-        """Return input -> expression for each array; the instances of all arrays have one name.
+        """Return input -> expression for each array of instances with the same name.
 
         Inputs that differ only in numbers get one expression, valid for all arrays. Why: the arrays
         are alternatives of one generate ``if``, and share the tables of these numbers.
@@ -300,7 +300,7 @@ class Loop:
         return pins
 
     def _name_what_is_long(self, arrays: Sequence[Array], inputs: list[dict[str, str]]) -> None:
-        """Replace long expressions that several inputs share by wires, in place."""
+        """Replace each long expression that several inputs share by a wire, in place."""
         uses = Counter(text for pins in inputs for text in pins.values())
         named: dict[str, str] = {}
         for array, pins in zip(arrays, inputs, strict=True):
@@ -355,7 +355,12 @@ class Loop:
         return [head, listed(f"{indent}  {name} (", every, ");")]
 
     def _contents(self, array: Array, roms: Roms) -> str:
-        """Return the parameters of the ROM instances of an array."""
+        """Return the parameters of the ROM instances of an array.
+
+        The different contents stand one after another in one constant, of which each instance
+        selects its own. Contents that rotate around a torus are stored for the first nodes only;
+        see `Turns`.
+        """
         stem, different = local_name(array.name), [*roms.contents]
         depth, width = len(different[0]), roms.width
         bits, turns = depth * width, None

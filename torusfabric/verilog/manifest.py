@@ -1,8 +1,8 @@
 """The manifest and all other files beside the Verilog.
 
-Users are `emit`, and the commands that read a manifest: ``load``, ``run``, LiteX, the cocotb bench.
-``manifest.json`` lists ports, modes, address maps and predicted cycles as plain data, so that tools
-need no torusfabric to drive a fabric.
+`emit` adds these files to a design. ``manifest.json`` lists ports, modes, addresses and predicted
+cycles as plain data, so that tools need no torusfabric to drive a fabric. Its readers are the
+cocotb bench, the LiteX import and the commands that load tables.
 
 Cycle c follows clock edge c. Edge 0 is the edge that takes the start pulse.
 """

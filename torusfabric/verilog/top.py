@@ -86,7 +86,7 @@ class RomContents:
 
 
 def contents_of(netlist: Netlist) -> dict[str, RomContents]:
-    """Return the different contents of ROMs, each by the name of the first instance with it."""
+    """Return the different contents of ROMs: name of the first instance with them -> contents."""
     found: dict[RomContents, str] = {}
     for array in netlist.arrays:
         if array.roms is None:

@@ -1,8 +1,8 @@
 """Compression of ROM contents that repeat around a torus.
 
 The user is `Loop`. A ROM that is addressed by a node number often holds a function of the offset
-from its own node: then the rows of node k are those of another node, rotated. So the top stores the
-rows of the first nodes only, and each node rotates its own out of them at elaboration::
+from its own node. The rows of node k are then those of another node, rotated. So the top stores the
+rows of the first nodes only. At elaboration each node rotates them to get its own rows::
 
     rows of node 0    5 6 7  0 9
     rows of node 1    7 5 6  0 9        the group 5 6 7 is rotated by 1

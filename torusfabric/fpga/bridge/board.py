@@ -71,7 +71,7 @@ class BoardEngine(Engine):
     registers : RegisterMap
         Registers of the fabric behind its bus.
     access : BusAccess
-        Access to the bus.
+        Reads and writes words at the addresses of the registers.
     """
 
     name = "bridge"

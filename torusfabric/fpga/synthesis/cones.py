@@ -144,7 +144,7 @@ def _is_register(graph: "nx.DiGraph[Any]", name: Any) -> bool:
 def _cells_at(graph: "nx.DiGraph[Any]", bits: Sequence[Any]) -> tuple[dict[str, int], list[Any]]:
     """Count the registers at some bits, and the LUTs that drive these bits or registers.
 
-    Wide multiplexers in between are passed.
+    The search goes on through wide multiplexers, up to the LUTs in front of them.
 
     Returns
     -------

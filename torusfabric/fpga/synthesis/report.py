@@ -36,25 +36,25 @@ class SynthesisReport:
     interface : str
         Interface of the top, ``host`` or ``core``; empty for a design that is no fabric.
     classes : list of dict
-        A row for each router class: name, nodes, fields of `Cost`, clock rate, and costs of each
-        out-port bit if the design names the out-ports. If ROMs drive the routers, the figures
-        include the ROMs with the largest contents, whose names are in ``roms``.
+        A row for each router class: ``name``, ``nodes``, fields of `Cost`, ``fmax_mhz``, and costs
+        of each out-port bit if the design names the out-ports. If ROMs drive the routers, the
+        figures include the ROMs with the contents of the highest cost, whose names are in ``roms``.
     fabric : dict
-        Costs and clock rate of the whole fabric, capacity of the device, and ``fits``.
+        Costs and clock rate of the whole fabric, ``capacity`` of the device, and ``fits``.
     parts : dict of str to int
         Part of the fabric -> LUTs of all its instances, the most first. The sum is that of the
         fabric.
     roms : list of dict
-        A row for each different ROM: name, instances, rows, width, bits of all instances together,
-        and costs of one instance; the most bits first. A ROM inside a module has a name of the form
-        ``module.rom`` and no costs of its own.
+        A row for each different ROM: ``name``, ``instances``, ``rows``, ``width``, ``bits`` of all
+        instances together, and costs of one instance; the most bits first. A ROM inside a module
+        has a name of the form ``module.rom`` and no costs of its own.
     modules : list of dict
-        A row for each module: name, instances, and costs without children.
+        A row for each module: ``name``, ``instances``, and costs without children.
     seeds : list of int
         Seeds of place and route; empty without it.
     runs : list of dict
-        A row for each run of a tool: tool, module, seed and seconds. A cached result has the
-        seconds of the original run.
+        A row for each run of a tool: ``tool``, ``what`` (the module), ``seed`` and ``seconds``. A
+        cached result has the seconds of the original run.
     tools : dict of str to str
         Tool -> version.
     """
@@ -204,8 +204,8 @@ def _numbers(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
 def per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
     """Return the cost of a router, with its children, for each bit of its out-ports.
 
-    A router that only forwards, without logic behind, needs one LUT (forward or inject) and one
-    flip-flop a bit. If it needs noticeably more, the entry ``why`` splits the number.
+    A router that only forwards needs one LUT (forward or inject) and one flip-flop a bit. If a
+    router needs noticeably more, the entry ``why`` splits the number.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def class_row(
     cost : Cost
         Cost of a router with its ROMs.
     roms : list of str
-        Names of the largest contents of these ROMs.
+        Names of the contents of these ROMs, those of the highest cost.
     clock : dict
         Clock-rate keys of the row.
     full : int, optional

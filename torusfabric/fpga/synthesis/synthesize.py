@@ -2,11 +2,11 @@
 
 Each module is mapped once, out of context, with its children as black boxes. The cost of the fabric
 is the sum over all instances, so that the effort does not grow with the number of nodes. Nothing is
-optimised across modules; the sum is an upper bound of a build of the whole.
+optimised across modules, so that the sum is an upper bound of a build of the whole.
 
 ROMs are mapped by their contents, many in one run of yosys. A router class includes the ROMs that
-drive its routers, and its figures are those with the largest contents. Every router is compared
-with a full crossbar of the same in-ports, words of the node, width and number of settings.
+drive its routers. Its figures are those with the contents of the highest cost. Every router is
+compared with a full crossbar of the same in-ports, words of the node, width and number of settings.
 
 With place and route, each router class alone, and the whole fabric if it fits, are placed and
 routed in a harness. The harness keeps pins from limiting the clock.
