@@ -1,6 +1,6 @@
 """The largest square torus that fits onto a board, found by one build after another.
 
-The user is the command ``boards``, which records the result as the `Limit` of a board.
+The user is the command ``boards``, which prints the result as the `Limit` for a board's file.
 """
 
 from __future__ import annotations

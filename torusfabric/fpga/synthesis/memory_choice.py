@@ -7,9 +7,10 @@ and finds the smallest depth d for which
 - all memories deeper than d fit into the block RAMs of the device, and
 - all others fit into a third of its LUTs.
 
-If no d exists, the device is too small. Then memories deeper than 16 words, or than the longest
-message if that is shorter, are block RAM. Why a limit of depth: depths grow with messages, so that
-a fabric for shorter messages has the same memories in block RAM, and takes no more LUTs.
+If no d exists, the device is too small. Then memories deeper than 16 words, or than the flits of
+the longest block if those are fewer, are block RAM. Why a limit of depth: depths grow with
+messages, so that a fabric for shorter messages has the same memories in block RAM, and takes no
+more LUTs.
 """
 
 from __future__ import annotations
