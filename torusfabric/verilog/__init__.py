@@ -4,21 +4,27 @@ Users are the commands ``verilog``, ``synth`` and ``build``, the prover, and `to
 
 Modules in the order in which a reader needs them:
 
-=========================== =========================================================
-module                      content
-=========================== =========================================================
-``text``                    `emit`: from a `Fabric` to a `Design`
-``design``                  `Design`: all modules as text, and facts about them
-``module_text``             `ModuleText`: one module; memory styles
-``writer``                  from one Amaranth component to one module
-``names``, ``statements``,  parts of the writer: signal names, statements,
-``expressions``, ``syntax`` expressions, layout of lines
-``top``, ``loops``,         the top module: generate loops over nodes
-``turns``
-``lut6``, ``ecp5``          bodies of multiplexers for particular devices
-``manifest``, ``templates`` ``manifest.json``, the bench, files to copy and to bind
-``flows``, ``litex``        Vivado, Quartus, LiteX
-=========================== =========================================================
+================= ===================================================================
+module            content
+================= ===================================================================
+``text``          `emit`: from a `Fabric` to a `Design`
+``design``        `Design`: all modules as text, and facts about them
+``module_text``   `ModuleText`: one module; RAM styles of memories
+``writer``        from one Amaranth component to one module
+``names``         names of signals in a module
+``statements``    ``always`` blocks and assignments
+``expressions``   Amaranth values as Verilog expressions
+``syntax``        constants, ranges, concatenations, layout of lines
+``top``           the top module, which connects all instances
+``loops``         generate loops of the top over nodes
+``turns``         compression of ROM contents that repeat around a torus
+``lut6``          bodies of multiplexers for 6-input LUTs
+``ecp5``          bodies of multiplexers and sums made of ECP5 cells
+``manifest``      ``manifest.json``, and all files beside the Verilog
+``templates``     an instance to copy, and assertions to bind
+``flows``         projects for Vivado and Quartus
+``litex``         import into a LiteX SoC
+================= ===================================================================
 """
 
 from pathlib import Path
