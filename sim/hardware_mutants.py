@@ -72,6 +72,8 @@ OTHERS: dict[str, tuple[Any, str, dict[str, Any], dict[str, Any]]] = {
                   {"max_flits": 2}, {}),
     "long links": (tf.Torus(2, 3, link_latency=(2, 7)), "alltoall:matching", {"flits": 2}, {}),
     "beats": ("3", "alltoall:matching", {"max_flits": 6}, {"width": 8, "beat": 2}),
+    "loaded beats": ("3", "alltoall:matching,reduce:spanning-tree", {"max_flits": 6},
+                     {"width": 8, "beat": 2, "tables": "ram"}),
     "cores": ("2x3", "alltoall:matching", {"flits": 2}, {"top": "core"}),
     "cores of any root": ("3x3", "gather:matching", {"flits": 2, "root": "any"}, {"top": "core"}),
     "direct cores": ("3x3", "allgather:hamiltonian", {"flits": 3}, {"top": "core"}),

@@ -22,7 +22,6 @@ from ..toolchain.values import is_several, of_type, path_of
 if TYPE_CHECKING:
     from ..contract.adapter import System
     from ..fabric.images import Image
-    from ..fpga.bridge.board import ConnectedBoard
     from ..fpga.bridge.bus_access import BusAccess
     from ..rtl.fabric import Fabric
 
@@ -131,7 +130,9 @@ def _connect(
     bridge = found[0].system.adapter.part("bridge")
     if simulated:
         accesses = [BusAccess(each) for each in bridge.simulated_ports(found)]
-    return bridge.connect(found, accesses, image)
+    boards = bridge.connect(found, accesses)
+    _hold(boards, image)
+    return boards
 
 
 def _given(
@@ -154,8 +155,16 @@ def _given(
     return _built(Path(path_of("Fabric", fabric)))
 
 
-def _hold(board: "ConnectedBoard", image: "Image | AnyPath | None") -> None:
-    """Load an image; without one, check that the board holds the image of the build."""
+def _hold(board: Any, image: "Image | AnyPath | None") -> None:
+    """Load an image; without one, check that the board holds the image of the build.
+
+    Parameters
+    ----------
+    board : ConnectedBoard or ConnectedBoards
+        The open connection.
+    image : Image or path, optional
+        The image to load.
+    """
     from ..fabric.images import Image, read_image
 
     fabric, found = board.fabric, board.loaded
@@ -167,7 +176,7 @@ def _hold(board: "ConnectedBoard", image: "Image | AnyPath | None") -> None:
         board.load(image)
     elif found is not None and found != int(fabric.program.digest[:8], 16):
         raise InputError(
-            f"Image on {board.access.name} ({found:08x}) must be given, or be what the fabric is "
+            f"Image on {board.name} ({found:08x}) must be given, or be what the fabric is "
             "built with"
         )
 

@@ -8,7 +8,6 @@ An adapter has the part ``make``, and the parts of those commands that have its 
 part     function                                                      result
 ======== ============================================================= ========================
 make     make_system(make, choices)                                    `System`
-         read_system(fabric, manifest)                                 `System`
 files    write(system, choices, folder, command, force)                `Design`
 drive    simulate(system, choices, jobs, seed, progress)               report
 claims   prove(system, cache, progress)                                `Proof`
@@ -17,16 +16,17 @@ bridge   fit_board(board, choices)                                     `Board`
          choose_fabrics(system, choices, built)                        one `Fabric` or several
          link_fabrics(system)                                          all `Fabric` of a system
          simulated_ports(fabrics)                                      ports of simulated bridges
-         connect(fabrics, accesses, image)                             all fabrics, connected
+         connect(fabrics, accesses)                                    all fabrics, connected
 ======== ============================================================= ========================
 
-The function ``make(**changes)`` returns the core, perhaps with some other choices. A system is read
-from the manifest of one whose tables can be written: its manifest then has the name of the adapter.
-*Choices* are the values of all options of a command, by their attributes. The command ``verilog``
-needs the part ``files``, ``simulate`` needs ``drive``, ``prove`` needs ``claims``; those that build
-a bitstream or reach a fabric over a bridge need ``bridge``. A report of a simulation has
-``passed``, ``to_json``, ``in_words``, and the counts that `SimulationReport` has. A board is fitted
-with the clock of its fabric; a fabric is placed on the pins of one platform.
+The function ``make(**changes)`` returns the core, perhaps with some other choices. An adapter whose
+manifests have its name may have ``make.read_system(fabric, manifest)``: it returns the system of a
+manifest with a fabric that holds other tables. *Choices* are the values of all options of a
+command, by their attributes. The command ``verilog`` needs the part ``files``, ``simulate`` needs
+``drive``, ``prove`` needs ``claims``; those that build a bitstream or reach a fabric over a bridge
+need ``bridge``. A report of a simulation has ``passed``, ``to_json``, ``in_words``, and the counts
+that `SimulationReport` has. A board is fitted with the clock of its fabric; a fabric is placed on
+the pins of one platform.
 """
 
 from __future__ import annotations

@@ -61,8 +61,7 @@ def chosen_adapter(command: str, given: Collection[str]) -> Adapter | None:
 
 def read_system(fabric: Any, manifest: Mapping[str, Any]) -> System | None:
     """Return the system that a manifest describes, given its fabric; None for the core alone."""
-    for adapter in ADAPTERS:
-        if adapter.name in manifest:
-            system: System = adapter.part("make").read_system(fabric, manifest)
-            return system
-    return None
+    (adapter, *_) = [*(each for each in ADAPTERS if each.name in manifest), None]
+    read = getattr(adapter.part("make"), "read_system", None) if adapter else None
+    system: System | None = read(fabric, manifest) if read else None
+    return system

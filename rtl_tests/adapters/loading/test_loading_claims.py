@@ -7,9 +7,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from board_systems import board_system
 from helpers import few
 
 import torusfabric as tf
+from torusfabric.adapters.boards.files import emit_boards
 from torusfabric.adapters.loading.claims import claims, harnesses, held
 from torusfabric.adapters.loading.claims.writing import image_claim, writing_harnesses
 from torusfabric.proof.gates import read_gates
@@ -65,8 +67,8 @@ FAULTS = {
     "a mode that runs": (
         "loader", "? ~busy :", "? 1'd1 :", "begins_when_nothing_runs_that_it_fills"),
     "an image that is there at once": (
-        "loader", "{settles_3 ? {image, program_,\n    settles_3} : 65'd0",
-        "{settles_3 ? {image, program_,\n    settles_3} : 65'd1",
+        "loader", "{settles_3 ? {last_word, program_,\n    settles_3} : 65'd0",
+        "{settles_3 ? {last_word, program_,\n    settles_3} : 65'd1",
         "is_not_there_while_it_is_filled"),
 }  # fmt: skip
 
@@ -78,11 +80,41 @@ def test_faults_are_refuted(what):
     text = design.modules[module]
     assert right in text
     modules = {**design.modules, module: text.replace(right, wrong)}
-    (harness,) = (each for each in writing_harnesses(fabric, replace(design, modules=modules))
-                  if each.name == module)  # fmt: skip
+    assert refuted_claim(fabric.netlist, replace(design, modules=modules), fabric, module) == claim
+
+
+def refuted_claim(netlist, design, fabric, module):
+    """The claim about a module that is refuted."""
+    every = writing_harnesses(netlist, design, fabric.digest)
+    (harness,) = (each for each in every if each.name == module)
     failed = solve(harness).failed
     assert failed is not None
-    assert failed.name == claim
+    return failed.name
+
+
+#: The same in the loader of a board.
+OF_BOARDS = {
+    "tables of the other board": (
+        "? 2'd3 : 2'd1", "? 2'd1 : 2'd3", "numbers_tables_by_the_block"),
+    "an image that comes while the board waits": (
+        "& ~busy", "& 1'd1", "begins_when_nothing_runs_that_it_fills"),
+    "an image that a start does not stop": (
+        "(state >= 4'd5) & busy", "(state >= 4'd5) & 1'd0", "is_where_the_reader_is"),
+    "the number of another image": (
+        "there_read_data[52:37]", "there_read_data[53:38]", "names_the_image_that_is_there"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", few(2, [*OF_BOARDS]))
+def test_faults_of_boards_are_refuted(what):
+    right, wrong, claim = OF_BOARDS[what]
+    system = board_system((4,), "2", 9, "allgather", max_flits=2, tables="ram")
+    design, netlist = emit_boards(system), system.netlists[0]
+    text = design.modules["loader"]
+    assert right in text
+    modules = {**design.modules, "loader": text.replace(right, wrong)}
+    found = refuted_claim(netlist, replace(design, modules=modules), system.fabric, "loader")
+    assert found == claim
 
 
 def refuted_wires(port, change):

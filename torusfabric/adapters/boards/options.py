@@ -52,7 +52,7 @@ ADAPTER = Adapter(
         Options(ONE, BLOCK, {"lanes": positive}),
     ),
     excluded={
-        "": ("top", "bus", "clocks", "fabric", "image"),
+        "": ("top", "bus", "clocks", "fabric"),
         "verilog": ("flow", "templates"),
         "simulate": ("through_port", "wave", "trace", "stall", "faults", "engine", "repeat"),
     },

@@ -191,7 +191,7 @@ class ImageLoader(Leaf):
                     if "all_rest" in self.signature.members:
                         idle &= self.value("all_rest")
                     if self.blocks is not None:
-                        idle &= ~self.value("busy")
+                        idle = (bare | (word == base)) & ~self.value("busy")
                     m.d.comb += begins.eq(idle)
                     m.d.sync += [alone.eq(bare), state.eq(Mux(idle, State.TABLE, State.OVER))]
                 self._take_table(m, state, word)

@@ -79,16 +79,6 @@ def choose_fabrics(
     return link_fabrics(system, platform, choices["lanes"])
 
 
-def connect(
-    fabrics: Sequence[Block], accesses: Sequence[BusAccess], image: object = None
-) -> ConnectedBoards:
-    """Connect to all boards.
-
-    Raises
-    ------
-    InputError
-        If an image is given.
-    """
-    if image is not None:
-        raise InputError("Image must be left out for several boards, whose tables are fixed")
+def connect(fabrics: Sequence[Block], accesses: Sequence[BusAccess]) -> ConnectedBoards:
+    """Connect to all boards."""
     return ConnectedBoards(fabrics, accesses)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,39 @@ class ConnectedBoards:
     def name(self) -> str:
         """The names of the ports."""
         return ",".join(board.access.name for board in self.boards)
+
+    @property
+    def loaded(self) -> int | None:
+        """The beginning of the digest of the program that all boards hold; 0 if they differ."""
+        found = {board.loaded for board in self.boards}
+        return found.pop() if len(found) == 1 else 0
+
+    def load(self, image: Any) -> None:
+        """Load an image into all boards, each of which keeps the tables of its own nodes.
+
+        Raises
+        ------
+        InputError
+            If it is for another fabric, or a run takes too long for these boards.
+        WorkFailed
+            If a board does not take it.
+
+        Examples
+        --------
+        >>> import torusfabric as tf
+        >>> boards = tf.connect("sim:2 allgather --boards 2 --width 8 --max-flits 1 --tables ram")
+        >>> boards.load(tf.image(boards.fabric, "alltoall"))
+        >>> boards.run([tf.Job()]).passed
+        True
+        """
+        system = replace(self.system, fabric=self.fabric.holding(image))
+        for board in self.boards:
+            board.write_image(image)
+        self.system, self.fabric = system, system.fabric
+        self.boards = [
+            ConnectedBoard(Block(system, number, links=board.fabric.links), board.access)
+            for number, board in enumerate(self.boards)
+        ]
 
     def run(
         self,

@@ -17,8 +17,9 @@ BOARD_PORTS = grouped_ports(
         ("status", Protocol.LEVEL): {
             "cycles": "clock edges from the common start to done, of all attempts",
             "error": "why the last run was not carried out, or has failed: 1 mode, 2 root, "
-            "3 length, 4 operation, 5 busy, 8 boards were given different choices, 9 a link "
-            "failed, 11 other boards were not started in time, or one was reset; 0 if it was",
+            "3 length, 4 operation, 5 busy, 8 boards were given different choices, or hold "
+            "different images, 9 a link failed, 10 no image is there, 11 other boards were not "
+            "started in time, or one was reset; 0 if it was",
             "failed": "a bit for each link port: it lost something, is silent, or with error 11 "
             "leads to boards that were not started",
             "attempts": "how often the last run was carried out",

@@ -60,7 +60,7 @@ class BoardFront(Front):
     system : BoardSystem
         The fabric on all boards.
     board : int
-        The number of the board.
+        The block of nodes that it holds.
     plan : LinkPlan, optional
         The links of the board, by default those between boards.
     """
