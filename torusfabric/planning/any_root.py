@@ -38,9 +38,9 @@ def plan_any_root(
 ) -> tuple[Selection, Schedule]:
     """Plan a collective for a root that each run chooses; the schedule is not checked.
 
-    Plans by offset and masked (see the module), and returns the schedule with fewer cycles. If both
-    take the same number of cycles, the one with fewer LUTs by estimate is returned. An algorithm in
-    the selection is used for both; if it supports one, that one is returned.
+    A schedule by offset and a masked one (see the module) are planned. The result is the schedule
+    with fewer cycles; if both take the same number, the schedule with fewer LUTs by estimate. If
+    the selection has an algorithm, this algorithm plans both, or the one that it supports.
 
     Parameters
     ----------

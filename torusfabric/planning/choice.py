@@ -12,8 +12,8 @@ be quicker than one of L, which could be padded.
 Without a length, long messages decide (`choose_by_times`). A *message time* is the time in which a
 link carries one message. The choice is the first algorithm of the catalogue whose message times
 exceed the lower bound of all schedules by at most 10 %. On networks that are no tori the limit is
-3 %, except for an alltoall on networks whose nodes differ. If no algorithm is within the limit, the
-choice is the one with the fewest message times.
+3 %, except for an alltoall or an exchange on networks whose nodes differ. If no algorithm is within
+the limit, the choice is the one with the fewest message times.
 
 With costs of the papers' model, the time in the model decides (`choose_by_model`).
 """

@@ -62,8 +62,8 @@ def require_memory(what: str, numbers: dict[str, int], size: Callable[..., int])
     Raises
     ------
     NotEnoughMemory
-        If the work does not fit. The message gives its size, and the value up to which the largest
-        of `numbers` would have to be reduced.
+        If the work does not fit. The message gives the size of the work, and the value to which the
+        largest of `numbers` must be reduced.
 
     Examples
     --------
