@@ -1,4 +1,6 @@
-"""Collectives, the blocks they move, the memories of their nodes, and operators of reductions."""
+"""Collectives: their names, the blocks that they move, the layout of node memories, reduction
+operators, and the expected result words.
+"""
 
 from .collective import EVERY_NODE, Blocks, Collective, Layout
 from .combining import combine_in_tree, tree_levels
