@@ -1,4 +1,6 @@
-"""Networks: Cayley graphs, the torus and its sub-tori and others, and their names."""
+"""Networks: the torus and other Cayley graphs, meshes, graphs from files, networks with faults,
+and the parser of their names.
+"""
 
 from .arrowhead import Arrowhead
 from .cayley import CayleyGraph, cayley, require_alike
