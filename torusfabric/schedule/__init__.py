@@ -1,4 +1,6 @@
-"""Schedules: the narrow waist between algorithms and everything else."""
+"""Schedules: the message, path and round of every transfer of a collective, as planners write
+them and everything else reads them.
+"""
 
 from .base import Rounds, Schedule
 from .lifted import Lifted, Masked
