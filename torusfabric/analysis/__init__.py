@@ -1,1 +1,3 @@
-"""What can be known of a schedule: whether it is right, how good it is, and what it costs."""
+"""Analysis of schedules: proof of correctness, lower bounds on rounds and time, cost models, and
+use of links.
+"""
