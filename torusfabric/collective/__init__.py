@@ -1,5 +1,5 @@
-"""Collectives: their names, the blocks that they move, the layout of node memories, reduction
-operators, and the expected result words.
+"""Collectives: names, blocks, the layout of node memories, reduction operators, expected
+results.
 """
 
 from .collective import EVERY_NODE, Blocks, Collective, Layout

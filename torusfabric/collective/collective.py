@@ -1,5 +1,4 @@
-"""A collective communication (`Collective`), its numbered blocks (`Blocks`), and the layout of node
-memories (`Layout`).
+"""The meaning of a collective: `Collective`, its numbered `Blocks`, and the `Layout` of memories.
 
 Planners, compilers, simulators and host software all take the meaning of a collective from these
 three classes.
@@ -107,8 +106,9 @@ class Collective:
 
     @property
     def from_each(self) -> bool:
-        """True if each delivered message comes from one of several nodes: allgather, gather,
-        alltoall, exchange, halo.
+        """True if the delivered messages come from several nodes.
+
+        These are allgather, gather, alltoall, exchange and halo.
         """
         return self.definition.content is Content.EACH
 
@@ -190,9 +190,7 @@ class Collective:
         return Blocks(self, self.groups(topology), natural("Chunks", chunks))
 
     def layout(self, topology: Topology, chunks: int) -> Layout:
-        """Return the layout of the node memories on a topology, with messages of `chunks`
-        chunks.
-        """
+        """Return the layout of the node memories on a topology, for messages of `chunks` chunks."""
         return Layout(self.blocks(topology, chunks))
 
     def to_json(self) -> dict[str, Any]:
@@ -213,8 +211,9 @@ class Collective:
 
 
 def _in_group(offset: str, axes: tuple[int, ...]) -> str:
-    """Translate an offset from the whole torus to a group that `axes` span: port ``+2`` is
-    ``+1`` if axis 2 is the group's axis 1.
+    """Translate an offset from the whole torus to a group that `axes` span.
+
+    Only a port changes: port ``+2`` of the torus is port ``+1`` of a group along axes 0 and 2.
     """
     sign, axis = offset[:1], offset[1:]
     if not axes or sign not in "+-" or not re.fullmatch("[0-9]+", axis):
@@ -271,8 +270,8 @@ class Blocks:
 
     @cached_property
     def goals(self) -> int:
-        """Number of messages that an origin sends: one for each destination or offset, or one
-        for all.
+        """Number of messages that an origin sends: one per destination or offset, or a single
+        one.
         """
         if not self.collective.personal:
             return 1
@@ -285,8 +284,8 @@ class Blocks:
 
     @cached_property
     def _origins(self) -> IntArray:
-        """The inverse of `targets`: the position that sends to each position by each offset, or
-        `NO_NODE`.
+        """The position that sends to each position by each offset, or `NO_NODE`; the inverse of
+        `targets`.
         """
         origins = np.full_like(self.targets, NO_NODE)
         position, offset = np.nonzero(self.targets >= 0)
@@ -295,9 +294,7 @@ class Blocks:
 
     @cached_property
     def parts(self) -> int:
-        """Number of messages that a node receives: one from each origin or offset, or a single
-        one.
-        """
+        """Number of messages that a node receives: one per origin or offset, or a single one."""
         if not self.collective.from_each:
             return 1
         return self.targets.shape[1] if self.collective.local else self.nodes
@@ -335,8 +332,9 @@ class Blocks:
         return np.asarray(block) // self.per_origin
 
     def destination(self, block: IntLike) -> IntArray:
-        """Return the destinations of personal blocks, elementwise; in an exchange the numbers of
-        their offsets.
+        """Return the destinations of personal blocks, elementwise.
+
+        In an exchange, the numbers of their offsets.
         """
         return np.asarray(block) // self.chunks % self.goals
 
@@ -349,8 +347,9 @@ class Blocks:
         return self.origin(block)
 
     def initial(self, block: IntArray) -> tuple[IntArray, IntArray]:
-        """Return pairs (node, block) for the copies that exist before the collective, one per block
-        and group.
+        """Return pairs (node, block) for the copies that exist before the collective.
+
+        There is one pair for each block and group.
 
         Returns
         -------
@@ -361,8 +360,7 @@ class Blocks:
         return nodes.ravel(), np.tile(block, self.groups.count)
 
     def postcondition(self, block: IntLike) -> IntArray:
-        """Return the position that must hold each block after the collective, `EVERY_NODE` or
-        `NO_NODE`.
+        """Return the position that must hold each block at the end, `EVERY_NODE` or `NO_NODE`.
 
         In a reduction that position must hold the complete sum to which the block contributes. A
         halo delivers a block to several positions, so use `final` for a halo.
@@ -374,7 +372,7 @@ class Blocks:
         return np.full_like(np.asarray(block), node)
 
     def final(self, block: IntArray) -> tuple[IntArray, IntArray]:
-        """Return pairs (node, block) for the copies that must exist after the collective.
+        """Return pairs (node, block) for the copies that must exist at the end.
 
         Returns
         -------
@@ -394,9 +392,7 @@ class Blocks:
         return self.groups.members[:, position].ravel(), np.tile(block, self.groups.count)
 
     def name(self, block: int) -> tuple[int, ...]:
-        """Return a block as a schedule file writes it: (origin, chunk) or (origin, destination,
-        chunk).
-        """
+        """Return a block as in a schedule file: (origin, chunk) or (origin, destination, chunk)."""
         middle = (int(self.destination(block)),) if self.collective.personal else ()
         return (int(self.origin(block)), *middle, int(self.chunk(block)))
 
@@ -506,8 +502,9 @@ class Layout:
         return -(-flits // self.blocks.chunks)
 
     def part_flits(self, flits: int) -> int:
-        """Return the flits of a part, given the flits of a message. The blocks of a share count
-        with their padding.
+        """Return the flits of a part, given the flits of a message.
+
+        A part that is a share counts its blocks with their padding.
         """
         return self.part_chunks * self.block_flits(flits) if self.in_shares else flits
 
@@ -536,8 +533,7 @@ class Layout:
         return replace(self, blocks=replace(self.blocks, collective=collective))
 
     def received_block(self, nodes: IntLike, index: IntLike) -> IntArray:
-        """Return the block at an index of the receive memory of nodes, elementwise; -1 for no
-        block.
+        """Return the block at an index of the receive memory of nodes, elementwise; -1 for none.
 
         In a reduction this is the contribution of position 0 to the sum at that index.
 

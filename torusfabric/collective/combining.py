@@ -1,6 +1,6 @@
 """The order in which an injection port combines several words into one: a tree of pairs.
 
-The hardware (`rtl.endpoint_builder`) and the model (`program.execute`) both call `combine_in_tree`.
+The hardware (`rtl.core.store`) and the model (`program.execute`) both call `combine_in_tree`.
 Why: with one definition of the order they agree on operators that are not associative, too. At
 every level neighbours are combined. The last word of an odd number waits for the next level:
 

@@ -1,4 +1,4 @@
-"""The table of collectives: the content that each delivers, the target nodes, and the names in
+"""The table of collectives: the data that each delivers, to which nodes, and its names in
 papers.
 """
 

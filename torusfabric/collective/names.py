@@ -1,6 +1,4 @@
-"""Parser of collective names that users write, such as ``broadcast@0+2`` or
-``exchange[+0,(1,-2)]``.
-"""
+"""Parser of collective names, such as ``broadcast@0+2`` or ``exchange[+0,(1,-2)]``."""
 
 import re
 from collections.abc import Sequence
@@ -79,7 +77,7 @@ def parse_collective(
     if topology is not None and collective.local:
         if topology.nodes == 1:
             raise InputError(f"Topology must have two nodes or more for {kind}, not {topology}")
-        collective.targets(topology)  # which refuses offsets that are none of a group's
+        collective.targets(topology)  # refuses an offset that a group does not have
     if collective.rooted:
         return replace(collective, root=_parse_root(root, collective, topology))
     if root is not None:
@@ -102,9 +100,7 @@ def _take_offsets(name: str, offsets: Sequence[str] | str) -> tuple[str, tuple[s
 
 
 def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
-    """Return the kind of a collective and its axes, from ``KIND@AXES`` or from the separate
-    axes.
-    """
+    """Return the kind of a collective and its axes, given in the name or separately."""
     base, at, text = name.partition("@")
     key = base.strip().lower().replace(" ", "-").replace("_", "-")
     key = "exchange" if key == "shift" else key

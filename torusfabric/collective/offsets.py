@@ -1,5 +1,4 @@
-"""Offsets of an exchange or halo, and the splitting of names that contain offsets, algorithms and
-faults.
+"""Offsets of an exchange or halo, and the parsing of names with algorithms and faults.
 
 An *offset* leads from each node to another node. It is written as the name of a port, ``+0``, or as
 signed coordinates, ``(1,-2)``.

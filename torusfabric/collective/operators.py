@@ -100,9 +100,7 @@ class Operator:
     idempotent: bool = field(default=False, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the operator as its name; the other process looks the name up in its own
-        registry.
-        """
+        """Pickle the operator as its name, which the other process looks up in its own registry."""
         return Operator.parse, (self.name,)
 
     @staticmethod
@@ -122,9 +120,7 @@ class Operator:
 
     @property
     def signed(self) -> bool:
-        """True if the operator reads words as two's complement, unlike the unsigned operator of
-        the same base name.
-        """
+        """True if words are two's complement, and an unsigned operator has the same base name."""
         return self.name.endswith(":signed")
 
     @property
@@ -348,7 +344,7 @@ def _comparing(name: str) -> Operator:
         return (1 << width) - 1 ^ highest if least else highest
 
     def hardware(m: Module, a: Value, b: Value) -> Value:
-        from amaranth.hdl import Mux  # here, since plans need no hardware
+        from amaranth.hdl import Mux  # imported here because planning needs no Amaranth
 
         less = a.as_signed() < b.as_signed() if signed else a < b
         return Mux(less, a, b) if least else Mux(less, b, a)
