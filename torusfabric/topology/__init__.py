@@ -1,5 +1,5 @@
-"""Networks: the torus and other Cayley graphs, meshes, graphs from files, networks with faults,
-and the parser of their names.
+"""Networks: tori, other Cayley graphs, meshes, any graphs, networks with faults, and their
+names.
 """
 
 from .arrowhead import Arrowhead

@@ -77,7 +77,7 @@ class Arrowhead(FromEntry, CayleyGraph):
 
     @override
     def validate(self) -> None:
-        if type(self) is not Arrowhead:  # the arrowhead itself is proved by the tests
+        if type(self) is not Arrowhead:  # tests prove this class; a subclass is validated
             from .validate import validate
 
             validate(self, lambda: Arrowhead(self.order))
@@ -89,8 +89,7 @@ class Arrowhead(FromEntry, CayleyGraph):
 
     @cached_array
     def embedding(self) -> IntArray:
-        """Lattice points (x, y) of the nodes, an int array of shape (2, nodes), not reduced modulo
-        2^n.
+        """Lattice points (x, y) of the nodes, shape (2, nodes), not reduced modulo 2^n.
 
         These points draw the figure that gives the arrowhead its name. It consists of four
         arrowheads of order n - 1: one in the middle, and one 2^(n-1) hops away in each of the

@@ -41,9 +41,7 @@ class LinkPort(NamedTuple):
 
 
 class LinkEnd(NamedTuple):
-    """One end of a link between boards: the number of the board, and the index of its link port
-    in `Boards.links`.
-    """
+    """One end of a link between boards: a board, and an index in `Boards.links`."""
 
     board: int
     link: int
@@ -89,7 +87,7 @@ class Boards:
 
     @classmethod
     def parse(cls, text: str, topology: Topology) -> Boards:
-        """Return the boards that a user names: ``2x1`` has two blocks along axis 0 and one along
+        """Return the boards that a user names: ``2x1`` is two blocks along axis 0, one along
         axis 1.
         """
         if not re.fullmatch(r"[0-9]{1,6}(x[0-9]{1,6})*", text):
@@ -150,8 +148,7 @@ class Boards:
 
     @cached_property
     def _tree(self) -> tuple[list[int], list[int]]:
-        """The depth of each board in the tree, and the link port from each board to its parent, or
-        -1.
+        """The depth of each board in the tree, and its link port towards its parent, or -1.
 
         Boards are visited breadth first, so each board is as near to board 0 as possible.
         """
@@ -195,8 +192,7 @@ class Boards:
         return _Alone(self.torus, self.counts)
 
     def block(self, text: str) -> int:
-        """Return the number of the block at the given coordinates, such as ``0,1``, among all
-        blocks.
+        """Return the number of the block at given coordinates, such as ``0,1``.
 
         Raises
         ------

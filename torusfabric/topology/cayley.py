@@ -1,8 +1,8 @@
 """Cayley graphs of finite abelian groups: networks that look the same from every node.
 
-Node 0 is the neutral element of the group, and port ``p`` of node ``v`` leads to ``v +
-generators[p]``. Planners use this symmetry: they plan for node 0, and translate the result to all
-other nodes by `CayleyGraph.add` and `CayleyGraph.subtract`.
+Node 0 is the neutral element of the group. Port ``p`` of node ``v`` leads to node
+``v + generators[p]``. Planners use this symmetry: they plan for node 0, and translate the result to
+all other nodes by `CayleyGraph.add` and `CayleyGraph.subtract`.
 
 Whenever a topology is made, `validate` proves that its class describes a Cayley graph. Why: other
 packages may register classes, and a wrong one would produce wrong schedules.
@@ -51,27 +51,22 @@ class CayleyGraph(Topology):
 
     @abstractmethod
     def coordinates(self, nodes: IntLike) -> IntArray:
-        """Return the elements of the cyclic groups that make up each node, an int array of shape
-        (len(moduli), nodes).
+        """Return the coordinates of nodes in the cyclic groups, shape (len(moduli), nodes).
 
         Coordinates differ between any two nodes, and are all 0 for node 0.
         """
 
     def add(self, a: IntLike, b: IntLike) -> IntArray:
-        """Return the sum in the group, elementwise over node numbers: node ``a`` translated by
-        ``b``.
-        """
+        """Return the sum in the group, elementwise: node ``a`` translated by ``b``."""
         return self.sum_of_coordinates(a, b)
 
     def subtract(self, a: IntLike, b: IntLike) -> IntArray:
-        """Return the difference in the group, elementwise: the offset of node ``a`` from node
-        ``b``.
-        """
+        """Return the difference in the group, elementwise: the offset of ``a`` from ``b``."""
         return self.sum_of_coordinates(a, b, sign=-1)
 
     def sum_of_coordinates(self, a: IntLike, b: IntLike, *, sign: int = 1) -> IntArray:
-        """Return the nodes whose coordinates are those of ``a`` plus ``sign`` times those of ``b``,
-        modulo `moduli`.
+        """Return the nodes with the coordinates of ``a`` plus ``sign`` times those of ``b``, modulo
+        `moduli`.
 
         Works elementwise. `add` and `subtract` call it unless a class has a faster method.
         """
@@ -85,8 +80,8 @@ class CayleyGraph(Topology):
 
     @cached_array
     def _numbering(self) -> tuple[IntArray, IntArray]:
-        """The coordinates of all nodes, and their inverse: the node at each index of the
-        row-major grid of coordinates.
+        """The coordinates of all nodes, and the node at each index of the row-major grid of
+        coordinates.
         """
         parts = np.asarray(self.coordinates(np.arange(self.nodes))).astype(np.int64)
         node_at = np.empty(self.nodes, np.int64)
@@ -148,9 +143,7 @@ def cayley(topology: Topology) -> CayleyGraph:
 
 
 def require_alike(topology: Topology) -> None:
-    """Refuse a root that is chosen at each run (root "any") on a topology whose nodes are not
-    alike.
-    """
+    """Refuse a root that each run chooses on a topology that is no Cayley graph."""
     if not isinstance(topology, CayleyGraph):
         raise InputError(
             f"Root must be a node number on {topology}, which does not look the same from every "

@@ -1,6 +1,4 @@
-"""Circulants, which are rings with additional longer links, up to complete graphs; and
-hypercubes.
-"""
+"""Circulants, which are rings with additional longer links; complete graphs; and hypercubes."""
 
 from collections.abc import Iterable
 

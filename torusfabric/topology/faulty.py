@@ -195,17 +195,16 @@ class Faulty(Part):
 
     @cached_property
     def renumbered(self) -> str:
-        """Text for people that lists the nodes with other numbers than in the whole network;
-        empty if none.
-        """
+        """Text that lists the nodes with other numbers than in the whole network; empty if none."""
         moved = np.flatnonzero(self.kept != np.arange(self.nodes))
         runs = np.split(moved, np.flatnonzero(np.diff(self.kept[moved]) > 1) + 1)
         return ", ".join(f"{_run(self.kept[run])} as {_run(run)}" for run in runs if len(run))
 
 
 def with_latency(topology: Topology, latency: Latency) -> Topology:
-    """Return a topology with the link latency that a user names: of all links, by axis, or of
-    single links.
+    """Return a topology with the link latency that a user names.
+
+    The latency may be that of all links, of the links of some axes, or of single links.
 
     Raises
     ------
@@ -248,8 +247,9 @@ def alike_along_axes(topology: Topology) -> Topology:
 
 
 def alike_links(topology: str | None, latency: str | None) -> dict[str, str]:
-    """Return a topology and a latency, as text, in which every link is as slow as the slowest along
-    its axis.
+    """Return a topology and a latency, as text, with equal links along each axis.
+
+    Every link becomes as slow as the slowest link along its axis.
 
     The result is empty if no link is slower than others.
     """
@@ -261,8 +261,9 @@ def alike_links(topology: str | None, latency: str | None) -> dict[str, str]:
 
 
 def shared_network(topologies: Iterable[Topology]) -> Topology:
-    """Return the network on which several topologies can all run: it has only the faults that all
-    of them have.
+    """Return the network on which several topologies can all run.
+
+    It has only the faults that all topologies have.
 
     Raises
     ------
@@ -334,8 +335,9 @@ def faults_within(network: Topology, topology: Topology) -> str:
 
 
 def without_faults(topology: Topology) -> Topology:
-    """Return the network with its broken links repaired, unless it has broken nodes. Slow links
-    stay slow.
+    """Return the network with its broken links repaired. Slow links stay slow.
+
+    A network with broken nodes is returned unchanged.
 
     Examples
     --------

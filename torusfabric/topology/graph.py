@@ -1,5 +1,4 @@
-"""Networks of any structure: strongly connected directed graphs, from files, from NetworkX, or from
-lists of arcs.
+"""Networks of any structure: strongly connected directed graphs, from files, NetworkX or lists.
 
 Without names for ports, ports are numbered so that a message that leaves by port p arrives at
 in-port p. This is an edge colouring: no two arcs of one colour leave the same node or enter the
@@ -188,9 +187,7 @@ class Graph(Topology):
         return twice and bool(leads_back.all())
 
     def _lay(self, nodes: int, arcs: Sequence[Arc]) -> None:
-        """Fill the tables of a graph with `nodes` nodes from its arcs, and choose or colour its
-        ports.
-        """
+        """Fill the tables with `nodes` nodes and the given arcs, and number the ports."""
         _check_counts(nodes, len(arcs))
         given = [arc for arc in arcs if arc.port]
         if given and len(given) < len(arcs):
@@ -368,9 +365,7 @@ def _port(data: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _check_names(arcs: Sequence[Arc]) -> None:
-    """Check that the names of arcs out of each node differ, and the names of arcs into each
-    node.
-    """
+    """Check that ports of arcs out of a node have different names, and of arcs into a node."""
     for verb, ends in ("leave", [arc.tail for arc in arcs]), ("enter", [arc.head for arc in arcs]):
         found: set[tuple[int, str]] = set()
         for node, arc in zip(ends, arcs, strict=True):
@@ -383,8 +378,9 @@ def _check_names(arcs: Sequence[Arc]) -> None:
 
 
 def _coloured(nodes: int, arcs: Sequence[Arc]) -> list[int]:
-    """Return a port for each arc: an edge colouring of the bipartite graph of out-sides and
-    in-sides.
+    """Return a port for each arc, as an edge colouring of a bipartite graph.
+
+    The graph has an out-side and an in-side of each node.
 
     Arcs are coloured one by one. Let `out` be a colour free among arcs that leave the tail, and
     `into` one free among arcs that enter the head. If `into` is used at the tail, the two colours

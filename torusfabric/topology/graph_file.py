@@ -78,9 +78,7 @@ def read_graph(path: Path) -> Any:
 
 
 def _from_lines(text: str) -> Any:
-    """Return the graph of an edge list. Its nodes are the numbers from 0 to the largest in the
-    file.
-    """
+    """Return the graph of an edge list, with the nodes 0 to the largest in the file."""
     edges: list[_Edge] = []
     directed = None
     for number, line in enumerate(text.splitlines(), 1):
@@ -220,9 +218,7 @@ def _refuse_repeated(
 
 
 def _refuse_same_keys(edges: Iterable[_Edge], *, ordered: bool) -> None:
-    """Refuse two edges with the same nodes and the same key, which NetworkX would merge into one
-    edge.
-    """
+    """Refuse edges with equal nodes and equal keys, because NetworkX would merge them into one."""
     found: set[Any] = set()
     for edge in edges:
         ends, key = (edge.tail, edge.head), edge.data.get("key")

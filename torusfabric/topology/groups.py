@@ -1,6 +1,4 @@
-"""Groups of nodes in which a collective runs: the sub-tori that some axes span, and the position
-of each node in its group.
-"""
+"""Groups of nodes in which a collective runs, and the position of each node in its group."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +20,7 @@ __all__ = ["Groups", "parse_axes"]
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of nodes in which a collective runs: one group of all nodes, or all sub-tori along
-    some axes.
+    """The groups of nodes in which a collective runs: one group of all nodes, or sub-tori.
 
     The *position* of a node is its number in the torus of its group. That torus is row-major in the
     axes that span it, and every group is a translation of the group that contains node 0.
@@ -121,9 +118,7 @@ class Groups:
 
     @cached_array
     def port_in_group(self) -> IntArray:
-        """The inverse of `ports`: the port of the torus of a group for each port of the
-        topology, -1 for none.
-        """
+        """The port of the torus of a group for each port of the topology, -1 for none."""
         ports = np.full(self.topology.ports, -1)
         ports[self.ports] = np.arange(len(self.ports))
         return ports

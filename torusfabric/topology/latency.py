@@ -1,6 +1,4 @@
-"""Link latency: the cycles from a router to the in-port of its neighbour, equal for all links of
-an axis.
-"""
+"""Link latency: the cycles from a router to the in-port of its neighbour, equal along an axis."""
 
 from __future__ import annotations
 
@@ -23,8 +21,9 @@ Latency: TypeAlias = int | str | Sequence[int] | Mapping[int, int] | Mapping[str
 
 
 def parse_latency(latency: Latency, axes: int, name: str) -> int | tuple[int, ...]:
-    """Return a latency in the form of `Topology.link_latency`: one number if all links are equal,
-    else one for each axis.
+    """Return a latency in the form of `Topology.link_latency`.
+
+    This is one number if all links are equal, else one number for each axis.
 
     Parameters
     ----------

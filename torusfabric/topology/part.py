@@ -1,6 +1,4 @@
-"""Networks that are part of a larger one: the base class `Part`, and meshes, which are tori with
-axes that do not wrap.
-"""
+"""Networks that are part of a larger one: the base class `Part`, and meshes."""
 
 from __future__ import annotations
 
@@ -41,8 +39,8 @@ class Part(Graph):
     kept: IntArray
 
     def _take(self, whole: Topology, kept: BoolArray, arcs: BoolArray) -> None:
-        """Fill the tables with the nodes where `kept` is True and the arcs between them where
-        `arcs` is True.
+        """Fill the tables with the nodes and arcs of the whole network where `kept` and `arcs`
+        are True.
         """
         self.whole, self.kept = whole, np.flatnonzero(kept)
         self.nodes, self.ports = len(self.kept), whole.ports

@@ -28,8 +28,7 @@ FAMILIES: dict[str, type[Topology]] = {}
 
 @public
 def register_topology(family: Family) -> Family:
-    """Register a class of topologies, so that users can name them on the command line and in
-    schedule files.
+    """Register a class of topologies, so that users can name them in commands and schedule files.
 
     Parameters
     ----------
@@ -76,9 +75,7 @@ def _read_entry_points() -> None:
 
 
 def _families() -> Iterator[type[Topology]]:
-    """Yield all classes. Entry points are searched only after the caller has tried all
-    registered classes.
-    """
+    """Yield all classes. Entry points are searched only if no registered class fits."""
     yield from (known := tuple(FAMILIES.values()))
     _read_entry_points()
     yield from (family for family in FAMILIES.values() if family not in known)
@@ -121,8 +118,9 @@ def parse_topology(text: Topology | str) -> Topology:
 def _read_by(
     family: type[Topology], read: Callable[[Any], Topology | None], given: object
 ) -> Topology | None:
-    """Return the topology that a class reads from text or from an entry; any error of the class
-    becomes an `InputError`.
+    """Return the topology that a class reads from text or from an entry.
+
+    Any error of the class becomes an `InputError`.
     """
     try:
         return read(given)
@@ -141,7 +139,7 @@ def _meant(text: str) -> str:
         return f" (did you mean {sides}?)"
     kind = re.sub(r"[^a-z].*", "", text.lower())
     if kind in FAMILIES:
-        return ""  # the name is right, and the message shows what follows it
+        return ""  # the kind is right, and the message already shows the form of its arguments
     forms = {name: family.notation for name, family in FAMILIES.items() if name != "torus"}
     return hint(kind, forms)
 

@@ -1,10 +1,9 @@
-"""The base class of all networks: a strongly connected directed graph with named ports, as numpy
-tables.
+"""The base class of all networks: strongly connected directed graphs with named ports, as tables.
 
-A node is an integer. A message that leaves node ``v`` by port ``p`` arrives at node ``neighbours[v,
-p]`` by its in-port ``opposite[p]``. A port may have no link: then ``linked[v, p]`` is False, and
-``neighbours[v, p]`` is ``v`` itself. The subclass `CayleyGraph` adds translations for networks that
-look the same from every node.
+A node is an integer. A message that leaves node ``v`` by port ``p`` arrives at node
+``neighbours[v, p]``, at its in-port ``opposite[p]``. A port may have no link: then ``linked[v, p]``
+is False, and ``neighbours[v, p]`` is ``v`` itself. The subclass `CayleyGraph` adds translations for
+networks that look the same from every node.
 """
 
 import re
@@ -75,8 +74,7 @@ _most_nodes: ContextVar[tuple[str, int]] = ContextVar("_most_nodes", default=("N
 
 @contextmanager
 def at_most_nodes(what: str, most: int) -> Iterator[None]:
-    """Refuse topologies with more than `most` nodes that are made in the body of the ``with``
-    statement.
+    """Refuse larger topologies in the body of the ``with`` statement.
 
     The check comes before validation, which takes long for a large topology.
     """
@@ -88,9 +86,7 @@ def at_most_nodes(what: str, most: int) -> Iterator[None]:
 
 
 class _Validated(ABCMeta):
-    """Metaclass of topologies: validates each topology as soon as it is made, and makes its
-    arrays read-only.
-    """
+    """Metaclass of topologies: validates each topology when it is made, and freezes its arrays."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         topology = super().__call__(*args, **kwargs)
@@ -160,28 +156,23 @@ class Topology(metaclass=_Validated):
     @classmethod
     @abstractmethod
     def parse(cls, text: str) -> Self | None:
-        """Return the topology that a user names, or None if the text does not have the form of
-        this class.
-        """
+        """Return the topology that a user names, or None if the text has another form."""
 
     @classmethod
     @abstractmethod
     def from_json(cls, entry: dict[str, Any]) -> Self | None:
-        """Return the topology of an entry of a schedule file, or None if the entry has another
-        form.
-        """
+        """Return the topology of a schedule-file entry, or None if the entry has another form."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return the topology as an entry of a schedule file; its ``kind`` is the `kind` of the
-        class.
-        """
+        """Return the topology as an entry of a schedule file; ``kind`` is that of the class."""
 
     @property
     @abstractmethod
     def neighbours(self) -> IntArray:
-        """The neighbour table, an int32 array of shape (nodes, ports). Without a link, the node
-        itself.
+        """The neighbour table, an int32 array of shape (nodes, ports).
+
+        Where a port has no link, the neighbour is the node itself.
         """
 
     @abstractmethod
@@ -201,8 +192,8 @@ class Topology(metaclass=_Validated):
     @property
     @abstractmethod
     def grid(self) -> tuple[tuple[int, ...], IntArray]:
-        """The sides of the grid in which the topology is drawn, and the coordinates of each node in
-        the grid.
+        """The sides of the grid in which the topology is drawn, and the grid coordinates of each
+        node.
 
         Without a grid, there are no sides.
         """
@@ -236,9 +227,7 @@ class Topology(metaclass=_Validated):
 
     @property
     def cycles_of_arc(self) -> IntArray:
-        """The link latency at each port of each node in cycles, an int array of shape (nodes,
-        ports).
-        """
+        """The link latency at each port of each node in cycles, shape (nodes, ports)."""
         return np.broadcast_to(self.cycles_of_port, (self.nodes, self.ports))
 
     @property
@@ -307,8 +296,9 @@ class Topology(metaclass=_Validated):
         return self.neighbours, opposite
 
     def feeding(self, entry: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the node and the out-port that feed some in-ports of each node; row v of
-        `entry` lists in-ports of node v.
+        """Return the node and the out-port that feed some in-ports of each node.
+
+        Row v of `entry` lists in-ports of node v.
         """
         node, port = self.upstream
         here = np.arange(self.nodes).reshape(-1, *[1] * (entry.ndim - 1))
@@ -324,9 +314,7 @@ class Topology(metaclass=_Validated):
 
     @cached_array
     def all_distances(self) -> IntArray:
-        """Hops from each node (row) to each node (column), an int32 array of shape (nodes,
-        nodes).
-        """
+        """Hops from each node (row) to each node (column), an int32 array."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import dijkstra
 
@@ -404,8 +392,8 @@ class Topology(metaclass=_Validated):
 
 
 class FromEntry(Topology):
-    """A topology whose constructor arguments, entry in a schedule file and attributes have the same
-    names.
+    """A topology whose attributes and constructor arguments are the values of its schedule-file
+    entry.
 
     `parse`, `from_json` and `to_json` then follow from `pattern` and `entry`.
 
@@ -420,8 +408,8 @@ class FromEntry(Topology):
 
     @classmethod
     def _arguments(cls) -> list[tuple[str, str]]:
-        """Return pairs (key, ``"["`` or ``""``) for the keys of an entry except its kind;
-        ``"["`` marks a list.
+        """Return the keys of an entry except its kind, each with ``"["`` if it is a list, else
+        ``""``.
         """
         return re.findall(r'"(\w+)": (\[?)\.\.', cls.entry)
 
@@ -450,9 +438,7 @@ class FromEntry(Topology):
 
 
 def hops_from(neighbours: IntArray, root: int = 0) -> IntArray:
-    """Return the hops from a node to every node of a neighbour table; -1 for a node out of
-    reach.
-    """
+    """Return the hops from a node to every node of a neighbour table, -1 where there is no path."""
     hops = np.full(len(neighbours), -1, np.int32)
     reached, count = np.full(1, root, np.int64), 0
     while reached.size:

@@ -75,7 +75,7 @@ class Torus(FromEntry, CayleyGraph):
 
     @override
     def validate(self) -> None:
-        if type(self) is not Torus:  # the torus itself is proved by the tests, of any size
+        if type(self) is not Torus:  # tests prove this class; a subclass is validated
             from .validate import validate
 
             validate(self, lambda: Torus(self.sides))
@@ -99,9 +99,7 @@ class Torus(FromEntry, CayleyGraph):
         return np.stack(self._split(nodes))
 
     def node(self, coordinates: Iterable[IntLike]) -> IntArray:
-        """Return node numbers at coordinates. There is one entry for each axis, taken modulo its
-        side.
-        """
+        """Return node numbers at coordinates, one entry for each axis, taken modulo its side."""
         each, axes = tuple(coordinates), self.dimensions
         if len(each) != axes:
             raise InputError(f"Coordinates of {self} must be {axes}, one an axis, not {len(each)}")

@@ -110,8 +110,8 @@ class TwistedTorus(FromEntry, CayleyGraph):
 
     @cached_array
     def _cyclic(self) -> tuple[tuple[int, ...], IntArray]:
-        """The orders of the cyclic groups, and the matrix from steps along axes to coordinates
-        in these groups.
+        """The orders of the cyclic groups, and the matrix from steps to coordinates in these
+        groups.
         """
         count = len(self.sides)
         ways_round = np.diag(self.sides)
@@ -139,9 +139,7 @@ class TwistedTorus(FromEntry, CayleyGraph):
         return self._node((axes * np.tile([1, -1], len(self.sides))[:, None]).T)
 
     def _node(self, steps: IntArray) -> IntArray:
-        """Return the nodes reached from node 0 by given steps along each axis, one node for each
-        column.
-        """
+        """Return the nodes reached from node 0 by steps along each axis, one for each column."""
         steps, count = steps.copy(), len(self.sides)
         # Begin behind an axis without twist, so that no wrap changes an axis already reduced.
         first = self.twists.index(0) + 1
@@ -157,8 +155,7 @@ class TwistedTorus(FromEntry, CayleyGraph):
 
 
 def _diagonal(relations: IntArray) -> tuple[tuple[int, ...], IntArray]:
-    """Return the orders of the cyclic groups in the group Z^n modulo `relations`, and the map into
-    them.
+    """Return the orders of the cyclic groups of Z^n modulo `relations`, and the map into them.
 
     Row and column operations make the matrix diagonal (a Smith normal form, except that orders need
     not divide each other). Z^n modulo the rows is then the product of cyclic groups of the orders
@@ -170,7 +167,7 @@ def _diagonal(relations: IntArray) -> tuple[tuple[int, ...], IntArray]:
             rest = left[corner:, corner:]
             row, column = min(
                 zip(*np.nonzero(rest), strict=True), key=lambda at: abs(rest[at])
-            )  # the relations are independent: some entry is not 0
+            )  # some entry is not 0, because the relations are independent
             left[[corner, corner + row]] = left[[corner + row, corner]]
             for each in (left, columns):
                 each[:, [corner, corner + column]] = each[:, [corner + column, corner]]

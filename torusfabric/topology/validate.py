@@ -104,9 +104,7 @@ def _read(topology: CayleyGraph, what: str, must: str, read: Callable[[], Any]) 
 def _table(
     topology: CayleyGraph, what: str, read: Callable[[], Any], shape: tuple[int, ...], below: int
 ) -> IntArray:
-    """Return an array of a foreign class, checked: integers of a given shape from 0 to `below` -
-    1.
-    """
+    """Return an array of a foreign class, checked: integers of `shape` from 0 to `below` - 1."""
     must = f"integers of shape {shape} from 0 to {below - 1}"
     found = np.asarray(_read(topology, what, must, read))
     if found.shape != shape:
@@ -200,9 +198,7 @@ def _check_generators(topology: CayleyGraph) -> IntArray:
 
 
 def _check_sums(topology: CayleyGraph) -> None:
-    """Check that a class's own `add` and `subtract` agree with the group, for all pairs of
-    nodes.
-    """
+    """Check the class's own `add` and `subtract` against the group, for all pairs of nodes."""
     nodes = topology.nodes
     step = max(1, PAIRS // nodes)
     for name, ours, sign in (("add", CayleyGraph.add, 1), ("subtract", CayleyGraph.subtract, -1)):
@@ -222,9 +218,7 @@ def _check_sums(topology: CayleyGraph) -> None:
 def _compare_sums(
     topology: CayleyGraph, own: Callable[[IntLike, IntLike], Any], sign: int, a: IntLike, b: IntLike
 ) -> None:
-    """Check that a class's own sum or difference agrees with that of coordinates, for some
-    nodes.
-    """
+    """Check the class's own sum or difference against that of coordinates, for some nodes."""
     what = "Add" if sign > 0 else "Subtract"
     right = topology.sum_of_coordinates(a, b, sign=sign)
     found = _table(topology, what, lambda: own(a, b), right.shape, topology.nodes)
@@ -237,8 +231,8 @@ def _compare_sums(
 
 
 def _check_links(topology: CayleyGraph, generators: IntArray) -> None:
-    """Check that ports lead to node plus generator, that all nodes are reached, and that
-    distances are right.
+    """Check that ports lead to node plus generator, all nodes are reached, and distances are
+    right.
     """
     nodes, ports = topology.nodes, topology.ports
     neighbours = _table(topology, "Neighbours", lambda: topology.neighbours, (nodes, ports), nodes)
@@ -284,9 +278,7 @@ def _check_same(topology: CayleyGraph, plain: CayleyGraph) -> None:
 
 
 def _check_names(topology: CayleyGraph) -> None:
-    """Check the texts that people and files read: its name, kind and forms, and the names of two
-    nodes.
-    """
+    """Check the texts that users read: name, kind, forms, and the names of two nodes."""
     last = topology.nodes - 1
     for what, read in (
         ("Name", lambda: topology.name),
