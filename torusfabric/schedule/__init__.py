@@ -1,6 +1,4 @@
-"""Schedules: the message, path and round of every transfer of a collective, as planners write
-them and everything else reads them.
-"""
+"""Schedules: the path and round of every message of a collective, in several forms and in files."""
 
 from .base import Rounds, Schedule
 from .lifted import Lifted, Masked

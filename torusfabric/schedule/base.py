@@ -111,7 +111,8 @@ class Schedule(ArrayFields, ABC):
         super().__post_init__()
 
     if TYPE_CHECKING:
-        # A field of a `Pattern`, which a property here would hide; a property of the others.
+        # `steps` is a field in `Pattern` and a property in the other forms. A real property here
+        # would hide the field.
         @property
         def steps(self) -> int:
             """Number of rounds, called steps with store-and-forward switching."""
@@ -142,9 +143,7 @@ class Schedule(ArrayFields, ABC):
 
     @property
     def sums_of_owner(self) -> int:
-        """Number of sums that each node completes in a reduction without a root: the chunks of
-        its share.
-        """
+        """Number of sums that each node completes in a reduction without a root."""
         return self.chunks if self.collective.personal else self.chunks // self.topology.nodes
 
     @cached_property

@@ -21,8 +21,9 @@ MOST_BYTES = 2**31
 
 
 def whole_sum(key: IntArray) -> IntArray:
-    """Return the number, below 0, that stands for a whole sum in a list of blocks, or translate it
-    back.
+    """Return the number that stands for a whole sum in a list of blocks, or translate it back.
+
+    The number is below 0.
 
     `key` is the block number of the contribution of origin 0. Such numbers occur only while a file
     is written or read.
@@ -31,8 +32,7 @@ def whole_sum(key: IntArray) -> IntArray:
 
 
 class HeldBlocks:
-    """The blocks that every node holds; in a reduction, the contributions that are in its partial
-    sums.
+    """The blocks that every node holds; in a reduction, the contributions to its partial sums.
 
     A caller passes all rounds, in order, to `carry_out`, which returns them with their blocks
     listed.
@@ -163,9 +163,7 @@ class HeldBlocks:
         return Listed(indptr, np.concatenate([np.empty(0, np.int64), *lists]))
 
     def _expanded(self, source: IntArray, listed: Listed) -> Listed:
-        """Return lists of blocks in which each whole sum is replaced by the contributions that
-        the sender holds.
-        """
+        """Return lists of blocks in which the sender's contributions replace each whole sum."""
         ids, sizes = np.asarray(listed.ids, np.int64), np.diff(listed.indptr)
         if not (ids < 0).any():
             return Listed(listed.indptr, ids)
@@ -179,8 +177,8 @@ class HeldBlocks:
         return Listed(np.cumsum([0, *counts]), found[order])
 
     def _word(self, node: int, port: int, chunk: int) -> IntArray:
-        """Return the contributions to the word that a node forwards from an in-port, or to its
-        own sum for port -1.
+        """Return the contributions to a word: forwarded from an in-port, or the node's sum for
+        port -1.
         """
         if port >= 0:
             return self._arrived.get((node, port, chunk), np.empty(0, np.int64))

@@ -1,5 +1,7 @@
-"""Schedules that are made from another schedule: `Lifted` runs the schedule of one group in all
-groups, and `Masked` uses a schedule for all roots with a single root.
+"""Schedules made from other schedules: `Lifted` for several groups, `Masked` for a single root.
+
+`Lifted` runs the schedule of one group in all groups. `Masked` takes a schedule that serves all
+nodes as roots, and uses it for one root.
 """
 
 from collections.abc import Iterator
@@ -21,8 +23,7 @@ __all__ = ["Lifted", "Masked"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Lifted(Schedule):
-    """A schedule that runs the schedule of one group in all groups at once, or in one group without
-    some nodes.
+    """A schedule of one group that runs in all groups at once, or in one group without some nodes.
 
     Groups are sub-tori and share no arc. A schedule without contention in one group therefore has
     no contention in all groups together.
@@ -60,8 +61,8 @@ class Lifted(Schedule):
 
     @classmethod
     def within(cls, schedule: Schedule, network: Topology) -> Schedule:
-        """Return a schedule for a network with broken nodes as a schedule on a larger network that
-        has these nodes.
+        """Return a schedule for a network with broken nodes as one for a network that has these
+        nodes.
 
         Used where several modes of one fabric lack different nodes. The result leaves the
         additional nodes out of its collective.
@@ -114,8 +115,7 @@ def _lifted(transfers: Transfers, groups: Groups) -> Transfers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Masked(Schedule):
-    """A schedule that serves all nodes as roots at once, used for one root: only data of that root
-    counts.
+    """A schedule that serves all nodes as roots at once, of which only one root is used.
 
     A total exchange contains a scatter from every node, an all-gather contains a gather to every
     node, and an all-reduce contains a reduction to every node. If all nodes do the same in it, its
@@ -170,9 +170,7 @@ class Masked(Schedule):
         return map(self._of_root, self.whole.rounds())
 
     def _of_root(self, transfers: Transfers) -> Transfers:
-        """Return the transfers with blocks of the root, one block each, renumbered for the
-        scatter.
-        """
+        """Return the transfers with blocks of the root, renumbered for the scatter."""
         origin = self.whole.blocks.origin(transfers.listed.ids)
         mine = transfers.of(origin == self.collective.root)
         return replace(mine, payload=Listed.single(mine.listed.ids % self.blocks.count))

@@ -1,5 +1,4 @@
-"""Patterns: schedules in which every node does the same in each step, so that hardware needs hardly
-any control.
+"""Patterns: schedules in which every node does the same in each step; hardware is mostly wires.
 
 In a `Pattern` nodes forward blocks. In a `SumPattern` they forward sums, and add their own
 contributions.
@@ -77,7 +76,7 @@ class Pattern(Schedule):
 
     @property
     def streams(self) -> bool:
-        """True if a single node sends, and every arc carries a single block, so that the arcs form
+        """True if a single node sends and every arc carries a single block, so that arcs form
         trees.
 
         Then the input of an out-port never changes, and messages of any length stream through.
@@ -153,9 +152,7 @@ class SumPattern(Schedule):
 
     @property
     def times_around(self) -> int:
-        """Number of times that data goes round a cycle: once for the sums, and once more in an
-        all-reduce.
-        """
+        """Number of times that data goes round a cycle: once, or twice in an all-reduce."""
         return 1 + self.collective.to_all
 
     @property
@@ -221,10 +218,10 @@ class SumPattern(Schedule):
 class Flows:
     """The flows of a pattern, see the beginning of this module.
 
-    Let an arc have index i on its flow. In step t it carries the block that was injected at index i
-    - t + 1. On a cycle, the index counts modulo the length; on a chain, a negative index means no
-    block. An arc that is `tail` hops off its cycle carries blocks of the cycle from step ``tail +
-    1`` on. Before that it carries the blocks that were injected on the branch itself.
+    Let an arc have index i on its flow. In step t it carries the block that was injected at index
+    ``i - t + 1``. On a cycle, the index counts modulo the length. On a chain, a negative index
+    means no block. An arc that is k = `tail` hops off its cycle carries blocks of the cycle from
+    step k + 1 on. Before that it carries the blocks that were injected on the branch itself.
 
     Parameters
     ----------
@@ -242,9 +239,9 @@ class Flows:
     indptr : ndarray of int, shape (flows + 1,)
         Flow k is ``arcs[indptr[k]:indptr[k + 1]]``.
     arcs : ndarray of int32, shape (indptr[-1],)
-        The arcs along each flow, in order of their index. An arc has the number ``node * ports +
-        port``. A chain that branches is stored as one flow for each end, so arcs of the common part
-        are repeated.
+        The arcs along each flow, in order of their index. The number of an arc is
+        ``node * ports + port``. A chain that branches is stored as one flow for each end, so arcs
+        of the common part are repeated.
 
     Examples
     --------
@@ -351,8 +348,7 @@ def _cycles(feeder: list[int], arcs: _Arcs) -> dict[int, list[int]]:
 
 
 def _chains(feeder: list[int], arcs: _Arcs) -> dict[int, list[int]]:
-    """Enter the arcs of chains in `arcs`, and return the arcs along each chain by the name of the
-    flow.
+    """Enter the arcs of chains in `arcs`, and return the arcs along each chain by its name.
 
     At a branch, the chain continues with the lowest arc that the branching arc feeds; the other
     arcs begin flows of their own that repeat the common part.

@@ -22,8 +22,7 @@ __all__ = ["Quotient", "QuotientRound", "Send"]
 
 @dataclass(frozen=True, eq=False)
 class Send:
-    """The messages that all nodes of some labels send in a round, one each, along the same relative
-    path.
+    """The messages that all nodes with some labels send in a round, along the same relative path.
 
     Parameters
     ----------
@@ -137,8 +136,10 @@ class Quotient(Schedule):
 
     @override
     def rounds(self) -> Iterator[Transfers]:
-        """Yield the transfers of each round. A round is listed only when the iterator reaches
-        it, because all rounds together may be large.
+        """Yield the transfers of each round.
+
+        A round is listed only when the iterator reaches it, because all rounds together may be
+        large.
         """
         return (self.expand(step) for step in self.quotient_rounds)
 

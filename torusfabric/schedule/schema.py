@@ -59,8 +59,7 @@ def check_round(entry: Any, number: int) -> None:
 
 @cache
 def _validators() -> tuple[Any, ...]:
-    """Return validators by the depth of a value in the file: of the whole file, none, of a round,
-    of a transfer.
+    """Return the validators of the file, of a round and of a transfer, at their depth in the file.
 
     Unlike JSON Schema they refuse 1.0 as an integer.
     """

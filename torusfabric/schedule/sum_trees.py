@@ -1,5 +1,4 @@
-"""Recognition of reductions along fixed trees, and of schedules that move single blocks by single
-hops.
+"""Recognition of reductions along fixed trees, and of schedules of single blocks and single hops.
 
 Hardware for both is simpler. Along fixed trees, a node always combines the same in-ports and feeds
 the same out-ports, so messages of any length stream through.
@@ -121,8 +120,7 @@ def _chunks_of(schedule: Schedule, transfers: Transfers) -> IntArray | None:
 
 
 def single_hops(schedule: Schedule) -> bool:
-    """Return True if every message is a single block, or the sum of a single chunk, and goes one
-    hop.
+    """Return True if every message is one block, or the sum of one chunk, and goes one hop.
 
     Examples
     --------

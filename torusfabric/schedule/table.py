@@ -1,5 +1,4 @@
-"""Tables: schedules in which one table serves all nodes, because every node does the same relative
-to its own position.
+"""Tables: schedules in which every node does the same, relative to its own position.
 
 A `Table` moves blocks and sums. In a `SumTable`, nodes keep their sums and send copies.
 """
@@ -41,9 +40,9 @@ class Table(Schedule):
     reduce-scatter the sum combines the blocks (any origin, owner, chunk).
 
     In an all-reduce each node n owns M chunks of the message, from ``n * M`` to ``n * M + M - 1``,
-    and ``chunk[t, port]`` counts within these. The sum combines the blocks (any origin, owner ``* M
-    + chunk[t, port]``). After the first `reducing` steps, an all-reduce is an all-gather of
-    complete sums; `rounds` lists each of them as its N contributions.
+    and ``chunk[t, port]`` counts within these. The sum combines the blocks (any origin, c) with
+    ``c = owner * M + chunk[t, port]``. After the first `reducing` steps, an all-reduce is an
+    all-gather of complete sums; `rounds` lists each of them as its N contributions.
 
     Parameters
     ----------
@@ -127,9 +126,7 @@ class Table(Schedule):
         return self.blocks.encode(origin, self.chunk[step, ports][None, :], destination)
 
     def goal(self, origin: IntArray, destination: IntArray) -> IntArray:
-        """Return the destination field of blocks, given the entries of `destination`,
-        elementwise.
-        """
+        """Return the destinations of blocks, given entries of `destination`, elementwise."""
         if self.collective.local:
             return np.broadcast_arrays(origin, destination)[1]
         return self.topology.add(origin, destination)
@@ -141,8 +138,7 @@ class Table(Schedule):
         owner: IntArray,
         parts: dict[tuple[int, int], IntArray],
     ) -> Listed:
-        """Return the contributions in the sums that nodes send in a step, and update `parts` for
-        later steps.
+        """Return the contributions in the sums that nodes send in a step, and update `parts`.
 
         ``parts[offset, chunk]`` lists the contributions in the partial sum at this offset from its
         owner, as offsets from the owner. A missing key means the node's own contribution alone.

@@ -76,7 +76,7 @@ class Listed(ArrayFields):
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """Payload of transfers that carry all blocks of one group that their sender held before the
+    """Payload of transfers that carry the blocks of one group that their sender held before the
     round.
 
     Parameters
@@ -97,8 +97,7 @@ class Grouped:
 
 @dataclass(frozen=True, eq=False)
 class KeptSums(ArrayFields):
-    """Payload of transfers of a reduction in which nodes keep their sums; each transfer carries one
-    word.
+    """Payload of a reduction in which nodes keep their sums: one word for each transfer.
 
     A node adds all words that arrive to its sum. It sends a copy of its sum as before the round, or
     it forwards a word: the unchanged word of the same chunk that arrived last by an in-port, in any

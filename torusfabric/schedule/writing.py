@@ -30,9 +30,7 @@ BEGINNING = '{"format": "torusfabric-schedule"'
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Disable the garbage collector in the body, because it would double the time for large
-    files.
-    """
+    """Disable the garbage collector in the body; it would take as long as writing a large file."""
     running = gc.isenabled()
     gc.disable()
     try:

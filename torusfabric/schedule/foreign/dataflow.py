@@ -1,5 +1,6 @@
-"""The data that each message of an MSCCL file carries, found by executing its steps in some valid
-order.
+"""The data that each message of an MSCCL file carries, found by executing the file.
+
+Steps are executed in any valid order.
 
 The result, a `Dataflow`, no longer refers to buffers. It lists the values that each step sends and
 the steps that must come before. It leaves open when a step is executed, and along which links its
@@ -34,8 +35,9 @@ __all__ = ["Dataflow", "Message", "read_dataflow"]
 
 @dataclass
 class _Sum:
-    """The departures and arrivals of one sum at one rank: pairs (step, contributions). `left`
-    has the contributions that have departed.
+    """The departures and arrivals of one sum at one rank, as pairs (step, contributions).
+
+    `left` has all contributions that have departed.
     """
 
     left: int = 0
@@ -46,8 +48,9 @@ class _Sum:
 def order_sums(
     graph: StepGraph, order: list[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> tuple[list[int], bool]:
-    """Return an order of all steps for moved sums if that gives the results of the file, else keep
-    the sums.
+    """Return an order of all steps, and whether nodes keep their sums.
+
+    Sums are moved if that gives the results of the file, else they are kept.
 
     Parameters
     ----------
@@ -236,8 +239,8 @@ class Dataflow:
     kept: bool
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:
-        """Yield (source, target, step) for each pair of ranks of which `source` sends to
-        `target`. `step` is the first step that does.
+        """Yield each pair of ranks (source, target) with a message, and the first step that
+        sends one.
         """
         seen: set[tuple[int, int]] = set()
         for index, message in enumerate(self.messages):

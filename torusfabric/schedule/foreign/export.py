@@ -76,8 +76,9 @@ def export_schedule(
 
 
 def _write_csv(schedule: Schedule, path: AnyPath) -> None:
-    """Write one row for each block that a link carries in a step; a sum has one row for each
-    contribution.
+    """Write one row for each block that a link carries in a step.
+
+    A sum has one row for each contribution.
     """
     if schedule.switching != Switching.STORE_AND_FORWARD:
         raise InputError(f"Schedule must be by store-and-forward for csv, not {schedule.switching}")

@@ -1,5 +1,4 @@
-"""The locations of blocks and sums in the buffers of GPUs that execute a schedule, for the MSCCL
-writer.
+"""The locations of blocks and sums in buffers of GPUs, for the MSCCL writer.
 
 Input and output are one memory, except in an all-to-all. Blocks that a node only forwards lie in
 its scratch buffer, so that an input is overwritten only by delivered data.
@@ -58,8 +57,9 @@ class Homes:
         return new
 
     def leave(self, node: int, block: int, *, complete: bool) -> Location:
-        """Return the location from which a node sends a block or sum. A partial sum is then gone
-        from the node.
+        """Return the location from which a node sends a block or sum.
+
+        A partial sum is then gone from the node.
         """
         if not self.collective.reducing:
             return self._block(node, block)
@@ -70,8 +70,8 @@ class Homes:
         return location
 
     def arrive(self, node: int, block: int, *, complete: bool) -> tuple[Location, Location | None]:
-        """Return the location where an arriving block or sum is stored, and the location of the
-        sum to which it is added, or None.
+        """Return the location of an arriving block or sum, and of the sum to which it is added,
+        or None.
         """
         if not self.collective.reducing:
             return self._block(node, block), None
@@ -81,8 +81,8 @@ class Homes:
         return after, None if complete else before
 
     def kept(self) -> Iterator[tuple[int, tuple[Location, Location]]]:
-        """Yield (node, (source, target)) for data that a node must copy to its own output: its
-        blocks for itself, in an all-to-all.
+        """Yield (node, (source, target)) for the blocks that a node of an all-to-all copies to
+        its output.
         """
         if self.in_place:
             return

@@ -76,8 +76,9 @@ class Buffers:
         return parts * self.chunks
 
     def home(self, rank: int, location: Location) -> Location:
-        """Return the canonical name of a location, because memory shared by input and output has
-        two names.
+        """Return the canonical name of a location.
+
+        Memory that input and output share has two names.
         """
         buffer, offset = location
         if not self.in_place or buffer == "s":
@@ -215,7 +216,7 @@ class Machine:
             yield self.buffers.home(block.gpu, (buffer, place))
 
     def _read(self, index: int, start: Location, name: str) -> tuple[Value, ...]:
-        """Return the values at some locations, and make this step wait for the steps that wrote
+        """Return the values at some locations, and let the step wait for the steps that wrote
         them.
         """
         gpu = self.graph.steps[index][0].gpu
@@ -246,8 +247,9 @@ class Machine:
     def _add(
         self, index: int, came: tuple[Value, ...], mine: tuple[Value, ...]
     ) -> tuple[Value, ...]:
-        """Return the sums of pairs of values. Both must be of the same sum, and have no
-        contribution in common.
+        """Return the sums of pairs of values.
+
+        Both values must belong to the same sum, and have no contribution in common.
         """
         sums = []
         for (key, ranks), (other, others) in zip(came, mine, strict=True):

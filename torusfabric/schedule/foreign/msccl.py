@@ -60,8 +60,8 @@ class MscclStep(NamedTuple):
 
 
 class ThreadBlock(NamedTuple):
-    """A thread block: the peer to which it sends, the peer from which it receives (-1 for none),
-    and its steps in order.
+    """A thread block: a peer to send to, a peer to receive from (-1 for none), and steps in
+    order.
     """
 
     gpu: int
@@ -147,7 +147,7 @@ def parse_msccl(raw: bytes) -> MscclFile:
         raise InputError(f"Gpus must be those from 0 to {count - 1}, not {some or 'none'}")
     if "coll" not in facts:
         raise InputError("The algo must have the attribute coll, such as allgather")
-    # A schedule file has printable names only.
+    # The name becomes the algorithm name of a schedule, which must be printable.
     name = "".join(char for char in facts.get("name", "") if char.isascii() and char.isprintable())
     scratch = (_number(elements[k], "s_chunks", f"Gpu {k}", default=-1) for k in range(count))
     return MscclFile(

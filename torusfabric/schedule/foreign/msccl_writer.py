@@ -130,8 +130,7 @@ class _Program:
         anew: bool = True,
         round_: int | None = None,
     ) -> None:
-        """Add a step to the thread block of a node that sends (``way[0]``) or receives by port
-        ``way[1]``.
+        """Add a step to the thread block for `way`, a pair (True to send, port).
 
         A receive that is not `anew` brings a block that is already there: it changes nothing, and
         waits for no other step.
@@ -160,9 +159,7 @@ class _Program:
             self.writer[node, location], self.readers[node, location] = name, []
 
     def _block(self, node: int, way: tuple[bool, int], channel: int) -> ThreadBlock:
-        """Return the thread block of a node that sends or receives by a port; port -1 is for
-        copies.
-        """
+        """Return the thread block for `way`, a pair (True to send, port); port -1 is for copies."""
         found = self.blocks[node].get(way)
         if found is None:
             sends, port = way

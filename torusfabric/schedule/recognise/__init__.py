@@ -1,5 +1,4 @@
-"""Recognition of regular schedules: finds the form with the smallest hardware for a list of
-transfers.
+"""Recognition of regular schedules: finds the form with the smallest hardware.
 
 A schedule file only lists transfers. Hardware depends on their regularity: a `Pattern` needs little
 more than wires, and a `Table` needs one program for all nodes. `recognise` finds these forms:
@@ -110,15 +109,15 @@ def _from_rounds(schedule: Rounds) -> Schedule:
             pattern = pattern_of_steps(schedule, list(steps_of(schedule)))
         except Irregular:
             return schedule
-        return pattern if pattern.streams else schedule  # down trees
+        return pattern if pattern.streams else schedule  # only a broadcast along trees
     if schedule.switching == Switching.CIRCUIT:
         plain = not (collective.reducing or collective.personal)
         return grouped(schedule) if plain else schedule
     counts = np.array([len(transfers) for transfers in schedule.transfers])
     if counts.sum() < schedule.topology.nodes:
-        return schedule  # some node does nothing, so that there is nothing regular in it
+        return schedule  # some node sends nothing, so the schedule is not regular
     if collective.reducing and (counts % schedule.topology.nodes).any():
-        return schedule  # in tables, and around cycles, all nodes send the same number of sums
+        return schedule  # in the regular forms, all nodes send the same number of sums
     try:
         steps = list(steps_of(schedule))
     except Irregular:
@@ -138,8 +137,7 @@ def _first_of(schedule: Form, forms: Iterable[Callable[[Form], Schedule]]) -> Sc
 
 
 def _with_listed_sums(schedule: Rounds) -> Rounds:
-    """Return a reduction in rounds with listed contributions in place of "all that the sender
-    holds".
+    """Return a reduction in which all transfers list their contributions.
 
     Why: the compiler adds up chunk by chunk, and needs the chunks of each partial sum.
     """
@@ -153,8 +151,7 @@ def _with_listed_sums(schedule: Rounds) -> Rounds:
 
 
 def lifted_from_group(schedule: Rounds) -> Lifted | None:
-    """Return the schedule of the first group, lifted to all groups; None if other groups do
-    something else.
+    """Return the schedule of the first group, lifted to all groups; None if other groups differ.
 
     Parameters
     ----------
@@ -179,9 +176,7 @@ def lifted_from_group(schedule: Rounds) -> Lifted | None:
 
 
 def _contents(transfers: Transfers) -> set[tuple[int, ...]]:
-    """Return sender, path and blocks of each transfer of a round, as a set, so that order does
-    not matter.
-    """
+    """Return the set of (sender, path, blocks) of all transfers of a round."""
     paths = (tuple(port for port in hops if port >= 0) for hops in transfers.hops.tolist())
     blocks: list[list[int]] = [[]] * len(transfers)
     match transfers.payload:

@@ -56,8 +56,7 @@ def pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Pattern
 
 
 def _feed(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.NDArray[np.int16]:
-    """Return the in-port that feeds each out-port; raise `Irregular` if the feeding in-port
-    changes.
+    """Return the in-port that feeds each out-port; raise `Irregular` if it changes.
 
     `on_ports` yields for each step the block on each out-port and the block on each in-port, -1 for
     none. Several in-ports may fit an out-port. Then the in-port straight ahead is chosen; else the
@@ -219,7 +218,7 @@ def sum_table_of(schedule: Rounds) -> SumTable:
         entries = np.full((3, topology.nodes, topology.ports), -1)
         entries[:, transfers.source, ports] = ports, payload.chunk, payload.passed
         alike = (entries == entries[:, :1]).all()
-        if not alike or (entries[0] >= 0).sum() != len(transfers):  # else an arc carries two words
+        if not alike or (entries[0] >= 0).sum() != len(transfers):  # an arc carries two words
             raise Irregular
         chunk[number], passed[number] = entries[1:, 0]
     table = SumTable(**schedule.head, chunk=chunk, passed=passed)
@@ -229,8 +228,9 @@ def sum_table_of(schedule: Rounds) -> SumTable:
 
 
 def _replaces_sums(table: SumTable) -> bool:
-    """Return True if every word fits the sum of its receiver and some word replaces a sum, see
-    `kept_sums`.
+    """Return True if every word fits the sum of its receiver, and some word replaces a sum.
+
+    See `kept_sums` for the rule.
 
     Nodes of a table only add, so such a schedule stays in rounds. A word that does not fit is left
     to the checker, which accepts it for idempotent operators. Only the sums of node 0 are followed,
@@ -266,9 +266,7 @@ MOST_HELD = 2**26
 
 
 def grouped(schedule: Rounds) -> Rounds:
-    """Return a schedule in which lists of blocks are replaced by groups, where both mean the
-    same.
-    """
+    """Return a schedule with groups in place of lists of blocks, where both mean the same."""
     if not any(_splits(transfers) for transfers in schedule.transfers):
         return schedule
     topology, blocks = schedule.topology, schedule.blocks
@@ -284,9 +282,7 @@ def grouped(schedule: Rounds) -> Rounds:
 
 
 def _splits(transfers: Transfers) -> bool:
-    """Return True if a payload may contain several blocks that are only part of those its sender
-    holds.
-    """
+    """Return True if a payload may be a part of the blocks that its sender holds."""
     match transfers.payload:
         case Listed(indptr):
             return bool((np.diff(indptr) > 1).any())
@@ -296,8 +292,9 @@ def _splits(transfers: Transfers) -> bool:
 
 
 def _by_groups(transfers: Transfers, held: BoolArray) -> Transfers:
-    """Return a round with groups in place of its lists, if each list is all of a group that its
-    sender holds.
+    """Return a round with groups in place of its lists, or the round itself.
+
+    Each list must be all blocks of a group that its sender holds.
 
     Blocks that are in one list belong to one group, so groups are connected components. Blocks in
     no list form a group of their own.

@@ -22,8 +22,7 @@ class Irregular(Exception):
 
 
 class Step(NamedTuple):
-    """The blocks that move in a step: the arcs in use, ascending, and the blocks on each,
-    ascending.
+    """The blocks that move in a step: arcs in ascending order, and the blocks on each.
 
     Entry k is arc number ``node * ports + port``, and it carries ``ids[indptr[k]:indptr[k + 1]]``.
     """
