@@ -1,3 +1,1 @@
-"""Analysis of schedules: proof of correctness, lower bounds on rounds and time, cost models, and
-use of links.
-"""
+"""Analysis of schedules: proof of correctness, lower bounds, cost models, and use of links."""

@@ -87,8 +87,7 @@ class Bound(NamedTuple):
 
 
 def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
-    """Return the bound of a schedule, see `bound`, with the restriction that makes it larger, if
-    any.
+    """Return the bound of a schedule, see `bound`, and the restriction that makes it larger.
 
     Examples
     --------
@@ -231,8 +230,7 @@ def spread_rounds(nodes: int, ports: int) -> int:
 
 
 def spread_around(topology: Topology, collective: Collective, ports: int) -> int:
-    """Return the bound of `spread_rounds` for a network whose nodes have different numbers of
-    links.
+    """Return the bound of `spread_rounds` for nodes with different numbers of links.
 
     Parameters
     ----------
@@ -268,8 +266,7 @@ def spread_around(topology: Topology, collective: Collective, ports: int) -> int
 def all_pairs_rounds(
     topology: CayleyGraph, ports: int | None = None, duplex: Duplex = Duplex.FULL
 ) -> int:
-    """Return the rounds of a circuit-switched collective in which every node has to reach every
-    other node.
+    """Return the circuit-switched rounds in which every node can reach every other node.
 
     Proof: let g be the number of rounds. Before round t, a node can hold data of at most (P +
     1)^(t-1) nodes. A message sent in round t can still reach at most (P + 1)^(g-t) nodes. An arc

@@ -41,8 +41,7 @@ PACE, UNIT = 0.5, 1 << 20
 
 
 class Lengths:
-    """The arcs of a topology, and computations with given arc lengths: shortest paths, loads and
-    bounds.
+    """The arcs of a topology, with shortest paths, loads and bounds for given arc lengths.
 
     Parameters
     ----------
@@ -66,8 +65,8 @@ class Lengths:
 
     @property
     def steps_apart(self) -> list[int]:
-        """For each arc the steps until a block that travels over it is forwarded: 1, or more for
-        slow arcs.
+        """For each arc the steps until a block that it carries is forwarded: 1, or more if it is
+        slow.
 
         A step lasts as long as a block needs until it can be forwarded, over the fastest link. If a
         block has more flits than that, a step lasts as long as its flits.
@@ -78,9 +77,7 @@ class Lengths:
 
     @property
     def hop(self) -> np.ndarray:
-        """For each arc the cycles until a block is forwarded, divided by the cycles for the
-        fastest arc.
-        """
+        """For each arc the cycles until a block is forwarded, relative to the fastest arc."""
         cycles = THROUGH_MEMORY + self._cycles
         hops: np.ndarray = cycles / cycles.min()
         return hops
@@ -105,8 +102,8 @@ class Lengths:
         return distance, np.where(before >= 0, arc[np.minimum(found, len(arc) - 1)], -1)
 
     def tree(self, by: IntArray, goals: IntArray) -> IntArray:
-        """Return the arcs of the shortest paths from one start to some nodes; `by` has the last
-        arc into each node.
+        """Return the arcs of the shortest paths to some nodes; `by` has the last arc into each
+        node.
         """
         found: dict[int, None] = {}
         for goal in goals.tolist():
@@ -122,8 +119,9 @@ class Lengths:
         return length
 
     def bound(self, length: IntArray, distance: np.ndarray | None = None) -> Fraction:
-        """Return the least load of the busiest arc that these lengths prove. `distance` saves
-        computing distances again.
+        """Return the least load of the busiest arc that these lengths prove.
+
+        `distance`, if given, has the distances with these lengths.
         """
         apart = self.shortest(length)[0] if distance is None else distance
         return Fraction(int(np.rint((apart * self.demand).sum())), int(length.sum()))
@@ -205,8 +203,7 @@ def congestion(topology: Topology, demand: IntArray | None = None) -> Fraction:
 
 
 def _best_lengths(arcs: Lengths, group: IntArray, starts: int) -> np.ndarray:
-    """Return the lengths with the largest bound, found by the linear program, one length for each
-    group of arcs.
+    """Return the lengths with the largest bound by the linear program, one for each group of arcs.
 
     Its variables are the lengths, and the distances from the first `starts` nodes (rows) to all
     nodes. The constraints: the distance to the head of an arc is at most the distance to its tail

@@ -1,5 +1,4 @@
-"""Lower bounds from cuts: the set of nodes whose incoming arcs limit a collective the most, found
-by maximum flows.
+"""Lower bounds from cuts: the set of nodes whose incoming arcs limit a collective the most.
 
 All messages that a set of nodes must receive from outside pass over the arcs into the set. Messages
 divided by arcs is a lower bound on the time, in message times. The best bound is the largest
@@ -183,9 +182,7 @@ class _Flows:
         return Cut(tuple(np.flatnonzero(inside).tolist()), int(messages.sum()), int(arcs))
 
     def cut(self, time: Fraction, sink: int) -> Cut | None:
-        """Return a cut between the origins and `sink` that takes longer than `time`, None if
-        there is none.
-        """
+        """Return a cut between the origins and `sink` that takes longer than `time`, or None."""
         if self.demand is not None and sink != self.sinks[0]:
             return None
         value, reached = self._flow(time, sink)
@@ -213,9 +210,7 @@ class _Flows:
 
 
 def flow_and_reached(capacities: Any, source: int, sink: int) -> tuple[int, BoolArray]:
-    """Return the value of a maximum flow, and the nodes that the residual capacities reach from
-    the source.
-    """
+    """Return the value of a maximum flow, and the nodes reached by the residual capacities."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 

@@ -79,9 +79,7 @@ def bufferless_steps(topology: CayleyGraph, chunks: int = 1) -> int:
 
 
 def parities(topology: CayleyGraph) -> IntArray:
-    """Return the parity of the distance of each node from node 0 if the network is bipartite,
-    else zeros.
-    """
+    """Return the parity of each node's distance from node 0 if the network is bipartite, else 0."""
     parity = topology.distances % 2
     bipartite = (parity[topology.neighbours] != parity[:, None]).all()
     return parity if bipartite and topology.nodes > 1 else np.zeros_like(parity)

@@ -1,6 +1,4 @@
-"""Facts about a checked schedule: its steps, bounds, times and traffic, as plain values and as
-text for people.
-"""
+"""Facts about a checked schedule: steps, bounds, times and traffic, as values and as text."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -159,7 +157,7 @@ def _on_network(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """
     names = [facts["topology"].rpartition("!") for facts in found]
     faults = [words.split(",") if whole else [] for whole, _, words in names]
-    slow = [word for each in faults for word in each if "=" in word]  # of the network, wherever
+    slow = [word for each in faults for word in each if "=" in word]  # in any mode
     common = [word for word in faults[0] if all(word in each for each in faults)]
     common = list(dict.fromkeys(common + slow))
     network = "!".join([names[0][0] or names[0][2], *([",".join(common)] if common else [])])
@@ -265,9 +263,7 @@ def bound_in_words(facts: Mapping[str, Any]) -> str:
 
 
 def _where(facts: Mapping[str, Any]) -> str:
-    """Return the restriction of the bound behind a comma; empty if the bound holds for all
-    schedules.
-    """
+    """Return the restriction of the bound behind a comma; empty for no restriction."""
     return f", where {facts['bound_where']}" if facts["bound_where"] else ""
 
 

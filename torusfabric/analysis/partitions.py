@@ -1,5 +1,4 @@
-"""Lower bounds on an all-reduce from partitions: the partition of a network into parts that limits
-it the most.
+"""Lower bounds on an all-reduce from partitions of the network into parts.
 
 Merge the nodes of each of p parts into one. Contributions of all parts must be added up, and every
 part must receive the sum. Order the arrivals of messages in time. Before the first part has the
@@ -58,8 +57,7 @@ class Partition(NamedTuple):
 
 @lru_cache(maxsize=32)
 def worst_partition(topology: Topology) -> Partition:
-    """Return the partition that takes an all-reduce the longest, for a network of at least two
-    nodes.
+    """Return the partition that takes an all-reduce the longest, for two nodes or more.
 
     Examples
     --------
@@ -85,8 +83,9 @@ def worst_partition(topology: Topology) -> Partition:
 
 
 def _least_parts(links: np.ndarray, price: Fraction) -> np.ndarray:
-    """Return the part of each node in the partition with the fewest links between parts, less
-    `price` a part.
+    """Return the part of each node in the best partition: few links between parts, and many parts.
+
+    The partition minimises the links between parts less `price` for each part.
 
     Greedy algorithm (Barahona, 1992): nodes are added one after another. A minimum cut finds the
     set with earlier nodes that limits the value of the new node the most. This set is tight, so it

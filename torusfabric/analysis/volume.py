@@ -1,5 +1,6 @@
-"""Lower bounds on the time of a collective from the volume of its messages, however they are cut
-and scheduled.
+"""Lower bounds on the time of a collective from the volume of its messages.
+
+They hold for any way to cut messages, and for any schedule.
 
 Times are in *message times*. One message time is the time in which a link carries one whole message
 of a node; if each destination gets a message of its own, one such message. Message times compare
@@ -126,8 +127,7 @@ def _shift_time(torus: Torus, offsets: np.ndarray) -> Fraction:
 
 
 def limit(topology: Topology, collective: Collective, flits: int) -> int:
-    """Return the cycles that any hardware needs, with all ports in use and one flit a cycle on each
-    link.
+    """Return the cycles that any hardware needs if a link carries one flit a cycle.
 
     Parameters
     ----------
@@ -188,8 +188,7 @@ def beat(topology: Topology, collective: Collective, flits: int) -> int:
 
 
 def reach(topology: Topology, collective: Collective, *, in_cycles: bool = False) -> int:
-    """Return the hops that some message has to travel: from the root, to the root, or between any
-    two nodes.
+    """Return the hops that some message has to travel: from or to the root, or between any nodes.
 
     Parameters
     ----------
@@ -245,8 +244,7 @@ def least_reach(topology: Topology, collective: Collective) -> int:
 
 
 def network_cut(topology: Topology, collective: Collective) -> str:
-    """Return the description of the cut that determines `least_time`, for people; empty if no cut
-    does.
+    """Return the description of the cut that determines `least_time`; empty if no cut does.
 
     Examples
     --------
@@ -268,8 +266,7 @@ def network_cut(topology: Topology, collective: Collective) -> str:
 
 @lru_cache(maxsize=64)
 def _local_anywhere(topology: Topology, collective: Collective) -> Fraction:
-    """Return the `least_time` of an exchange or halo on a network that does not look the same from
-    each node.
+    """Return the `least_time` of an exchange or halo where nodes are not alike.
 
     It is the largest of the loads of nodes at their ports, and in an exchange of the load of arcs.
     """
@@ -299,8 +296,8 @@ def _local_pairs(topology: Topology, collective: Collective) -> tuple[np.ndarray
 
 
 def arc_load(topology: CayleyGraph) -> Fraction:
-    """Return a lower bound on the largest number of the N (N - 1) paths between all nodes that use
-    one arc.
+    """Return a lower bound on the number of paths over the busiest arc, among paths between all
+    nodes.
 
     Let S be the sum of all distances from a node. The paths have at least N S hops in total, on N
     times degree arcs. On a torus, the same argument holds for each axis: an axis of side s has N (N

@@ -1,5 +1,4 @@
-"""The follower: checks any schedule by following every block, or every contribution to a sum,
-through all rounds.
+"""The follower: checks any schedule by following every block, or every contribution to a sum.
 
 It assumes nothing about the schedule, so it is the reference for the fast proofs. If the state of
 all blocks does not fit in memory, the follower makes several passes over the rounds. Each pass
@@ -196,9 +195,7 @@ class Findings:
         self.received = self.fresh = 0
 
     def last(self, limit: int) -> int:
-        """Return the number of rounds that a pass must execute: a fault in a later round cannot
-        be the first.
-        """
+        """Return the number of rounds to execute: a fault in a later round cannot be the first."""
         return limit if self.sending is None else min(limit, self.sending[0])
 
     def stop(
@@ -258,8 +255,7 @@ def set_bits(state: Words, column: IntArray, position: IntLike) -> None:
 
 
 class Held:
-    """The nodes that hold some blocks, as bits. At first each block is at the node that has to send
-    it.
+    """The nodes that hold some blocks, as bits; at first, only the origins of the blocks.
 
     Let k be the index of a block in `ids`. Bit ``k % 64`` of ``words[k // 64, node]`` is 1 if the
     node holds the block.
@@ -272,9 +268,7 @@ class Held:
         set_bits(self.words, np.tile(np.arange(len(ids)), blocks.groups.count), nodes)
 
     def lacking(self, column: IntArray, node: IntArray) -> IntArray:
-        """Return the indices of pairs (column, node) for which the node lacks the block with
-        index `column`.
-        """
+        """Return the indices of pairs (column, node) where the node lacks block ``ids[column]``."""
         words = self.words[column >> 6, node]
         found: IntArray = np.flatnonzero(words >> (column & 63).astype(np.uint64) & 1 == 0)
         return found
@@ -285,8 +279,8 @@ class Held:
         return int(popcount(self.words).sum(dtype=np.int64)) - start
 
     def missing(self) -> tuple[int, int] | None:
-        """Return the lowest node that lacks a block which it must hold, and the lowest such
-        block; None if no node does.
+        """Return the lowest node that lacks a block at the end, and its lowest missing block, or
+        None.
         """
         node: IntArray
         ids: IntArray
@@ -331,8 +325,8 @@ class BlockWindow(Held):
         set_bits(self.words, ids - self.first, target[owner])
 
     def _copy_held(self, transfers: Transfers, target: IntArray) -> IntArray:
-        """Copy all blocks that the senders hold, or their blocks of a group. Return the number
-        of blocks of each transfer.
+        """Copy the blocks, or blocks of a group, that senders hold; return the number for each
+        transfer.
         """
         masks = None
         if isinstance(transfers.payload, Grouped):
@@ -362,7 +356,7 @@ class BlockWindow(Held):
         return sizes
 
     def finish(self) -> None:
-        """Check that every node holds the blocks that it must hold, and count the blocks that it
+        """Check that every node holds the required blocks, and count the blocks that it
         received.
         """
         self.found.fresh += self.came()
@@ -468,9 +462,7 @@ class SumWindow:
     def _listed(
         self, number: int, transfers: Transfers, owner: IntArray, ids: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """Return the sums of which transfers list all contributions. A transfer that lists only
-        some is a fault.
-        """
+        """Return the sums of which transfers list all contributions; a part of a sum is a fault."""
         key, position = ids % self.keys - self.first, ids // self.keys
         mine = (key >= 0) & (key < self.last - self.first)
         owner, key, ids = owner[mine], key[mine], ids[mine]
@@ -481,7 +473,7 @@ class SumWindow:
         if lacking.size:
             wrong = lacking[0]
             text = "sends {block} before it holds it"
-            if there[wrong] == self.where[cell[wrong]]:  # in one sum with the node's own
+            if there[wrong] == self.where[cell[wrong]]:  # moved with the node's own
                 text = "sends {block}, whose partial sum it has sent on: that moved, and is no copy"
             self.found.stop(number, transfers, owner[wrong], ids[wrong], text)
         pair, start, index, many = np.unique(

@@ -35,9 +35,7 @@ CHUNK = 2**16
 
 
 def inspect_pattern(schedule: Pattern) -> None:
-    """Check that the arrays of a pattern have the right shape, and name existing ports and
-    chunks.
-    """
+    """Check that the arrays of a pattern have the right shape, and name valid ports and chunks."""
     if schedule.collective.personal:
         kind = schedule.collective.kind
         raise fault(schedule, None, f"a pattern cannot address the blocks of {kind}")
@@ -61,8 +59,7 @@ def _inspect_entries(schedule: Pattern | SumPattern, chunks: int, number: int | 
 
 
 def pattern_is_static(schedule: Pattern) -> bool:
-    """Return True if a single step that used all arcs of all steps would obey the limits on ports
-    and links.
+    """Return True if using all arcs of all steps at once would obey the limits on ports and links.
 
     Then no step needs to be checked on its own. The result is False for a pattern without steps.
     """
@@ -158,9 +155,7 @@ class _Feeders:
 
     @cached_property
     def block_at(self) -> IntArray:
-        """The blocks in the order in which they are followed: blocks of the same chunk are
-        adjacent.
-        """
+        """The order in which blocks are followed: blocks of the same chunk are adjacent."""
         ids = np.arange(self.schedule.blocks.count)
         return np.argsort(self.schedule.blocks.chunk(ids), kind="stable")
 
@@ -183,7 +178,7 @@ class _Feeders:
         back = np.where(self.feeder[:-1] < self.arcs, self.feeder[:-1], np.arange(self.arcs))
         feeder, lowest = back, np.arange(self.arcs)
         while True:
-            # The lowest arc among the last 2, 4, 8 .. feeders and the arc.
+            # Now `lowest` has the lowest of the arc and its nearest 1, 3, 7 .. feeders.
             lowest, back = np.minimum(lowest, lowest[back]), back[back]
             last = lowest[back]
             if (last == last[feeder]).all():
@@ -191,9 +186,7 @@ class _Feeders:
                 return number[last]
 
     def groups(self) -> "list[_Group]":
-        """Return the arcs in groups that do not feed each other, without groups in which no
-        block moves.
-        """
+        """Return groups of arcs that do not feed each other, and in which blocks move."""
         label = self._chains()
         moving = np.zeros(label.max() + 1, bool)
         moving[label[self.injected[0]]] = True
@@ -238,8 +231,8 @@ class _Group:
         self.column, self.arc = column[ids[mine]], local[injecting[mine]]
 
     def deliver(self, held: Words, first: int, last: int) -> None:
-        """Add to `held` the blocks that pass these arcs in all steps, for words `first` to `last
-        - 1` of the blocks.
+        """Add to `held` the blocks that pass these arcs, for words `first` to `last - 1` of the
+        blocks.
         """
         low, high = np.searchsorted(self.column, [64 * first, 64 * last])
         if low == high:
@@ -324,9 +317,7 @@ def _inspect_cycles(schedule: SumPattern) -> None:
 
 
 def _block(schedule: SumPattern, node: int, chunk: int, owner: int | None = None) -> int:
-    """Return the block number of a node's contribution to the sum of `owner`, by default the
-    next node.
-    """
+    """Return the block of a node's contribution to the sum of `owner`, by default the next node."""
     owner = (node + 1) % schedule.topology.nodes if owner is None else owner
     if not schedule.collective.personal:
         chunk += owner * schedule.sums_of_owner

@@ -142,9 +142,7 @@ def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
 def _payload_faults(
     schedule: Schedule, number: int, transfers: Transfers, *, kept: bool
 ) -> Iterator[tuple[BoolArray, str]]:
-    """Yield pairs (wrong, text): the transfers that break one rule on payloads, and the text of
-    the fault.
-    """
+    """Yield pairs (wrong, text): a mask of the transfers that break a rule, and the fault."""
     payload, count, collective = transfers.payload, schedule.blocks.count, schedule.collective
     senders = (len(transfers),)
     if kept and not isinstance(payload, KeptSums) and senders[0]:
@@ -201,9 +199,7 @@ def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
 
 
 def _overfull(values: IntArray, limit: int, size: int) -> int | None:
-    """Return the index of the first value that occurs more than `limit` times up to there, or
-    None.
-    """
+    """Return the index of the first value that occurs more than `limit` times, or None."""
     if len(values) * 16 > size:
         most = np.bincount(values).max(initial=0)
     else:

@@ -1,5 +1,6 @@
-"""Fast proof for symmetric schedules: tables, and quotient schedules in which nodes with the same
-label behave alike.
+"""Fast proof for symmetric schedules: tables, and quotient schedules.
+
+In a quotient schedule, nodes with the same label behave alike.
 
 Translating such a schedule by a node with label 0 leaves it unchanged. It is therefore enough to
 follow the blocks of one origin for each label, and to check arcs and ports at one node for each
@@ -25,9 +26,7 @@ __all__ = ["inspect_quotient", "inspect_table", "prove_quotient", "prove_sum_tab
 
 
 def inspect_table(schedule: Table) -> None:
-    """Check that the arrays of a table have the right shape, and name existing nodes, chunks and
-    destinations.
-    """
+    """Check that the arrays of a table have the right shape, and name valid blocks."""
     topology = schedule.topology
     personal = schedule.collective.personal and not schedule.collective.reducing
     shape = (len(schedule.offset), topology.ports)
@@ -171,9 +170,7 @@ def prove_sum_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
 
 
 def inspect_quotient(schedule: Quotient) -> None:
-    """Check that labels are a homomorphism onto the integers modulo m, and that sends are well
-    formed.
-    """
+    """Check that labels are a homomorphism onto the integers modulo m, and the form of sends."""
     modulus, weights, sides = schedule.modulus, schedule.weights, schedule.topology.sides
     collective = schedule.collective
     if not (collective.from_each and collective.to_all):
@@ -207,8 +204,9 @@ def inspect_quotient(schedule: Quotient) -> None:
 
 
 def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> Traffic | None:
-    """Check a quotient schedule by the blocks of one origin for each label, 64 origins at a
-    time, on the whole torus.
+    """Check a quotient schedule by the blocks of one origin for each label, on the whole torus.
+
+    64 origins are followed at a time, one bit each.
     """
     topology, modulus = schedule.topology, schedule.modulus
     steps = schedule.quotient_rounds
