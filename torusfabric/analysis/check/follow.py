@@ -20,7 +20,16 @@ from numpy.typing import NDArray
 
 from ...collective import Blocks
 from ...errors import InputError, ScheduleError
-from ...schedule import Everything, Grouped, KeptSums, Listed, Rounds, Schedule, Transfers
+from ...schedule import (
+    Everything,
+    Grouped,
+    KeptSums,
+    Lifted,
+    Listed,
+    Rounds,
+    Schedule,
+    Transfers,
+)
 from ...topology import IntArray, IntLike
 from .rules import fault, inspect_round, ranks, unfinished
 
@@ -517,8 +526,8 @@ class KeptWindow:
       k; 2 stands for any larger number, too.
     - ``arrived[node, port]`` is the word that arrived last by an in-port, if ``came[node, port]``.
 
-    A word that arrives is added to the sum. In `Rounds`, a word that has all contributions of the
-    sum replaces it. In a table, nodes only add.
+    A word that arrives is added to the sum. In `Rounds`, lifted or not, a word that has all
+    contributions of the sum replaces it. In a table, nodes only add.
     """
 
     def __init__(
@@ -531,6 +540,8 @@ class KeptWindow:
         twice: bool,
     ) -> None:
         self.schedule, self.chunk, self.found, self.twice = schedule, chunk, found, twice
+        kernel = schedule.part if isinstance(schedule, Lifted) else schedule
+        self.replaces = isinstance(kernel, Rounds)
         nodes, ports = schedule.topology.nodes, schedule.topology.ports
         self.total = np.eye(nodes, dtype=np.uint8)
         self.arrived = np.zeros((nodes, ports, nodes), np.uint8)
@@ -559,7 +570,7 @@ class KeptWindow:
             now = np.flatnonzero(turn == layer)
             held = self.total[target[now]]
             total = held + words[now]
-            if isinstance(self.schedule, Rounds):
+            if self.replaces:
                 whole = ((words[now] > 0) | (held == 0)).all(axis=1)
                 total[whole] = words[now[whole]]
             k, origin = np.nonzero(total > 1)
