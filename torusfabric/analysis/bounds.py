@@ -127,10 +127,10 @@ def _invariant_exchange(topology: Topology, chunks: int) -> int:
     """Return the least steps of a total exchange in which all nodes do the same.
 
     Proof: in such an exchange, all arcs of a port carry the same number of hops. Take an axis of
-    even side s. A block with offset d on this axis makes h hops forwards and k back, with h - k = d
-    modulo s. Summed over all offsets, h - k is M (N / s) s (s - 1) / 2 modulo s. This is s / 2 if M
-    N / s is odd. The hops of the two ports of the axis therefore differ by at least s / 2, and
-    together they are at least M N s / 4.
+    even side s, and let K = M N / s. A block with offset d on this axis makes h hops forwards and k
+    back, with h - k = d modulo s. Summed over all offsets, h - k is K s (s - 1) / 2 modulo s. This
+    is s / 2 if K is odd. The hops of the two ports of the axis therefore differ by at least s / 2,
+    and together they are at least K s^2 / 4.
     """
     least = 0
     for side in getattr(topology, "sides", ()):
@@ -268,11 +268,11 @@ def all_pairs_rounds(
 ) -> int:
     """Return the circuit-switched rounds in which every node can reach every other node.
 
-    Proof: let g be the number of rounds. Before round t, a node can hold data of at most (P +
-    1)^(t-1) nodes. A message sent in round t can still reach at most (P + 1)^(g-t) nodes. An arc
-    therefore serves in round t at most min((P + 1)^(t-1), N) min((P + 1)^(g-t), N) pairs of origin
-    and destination. Over all rounds, some arc has to serve as many pairs as `arc_load`. In half
-    duplex, a link carries one message in a round, and so serves two arcs.
+    Proof: let g be the number of rounds, and Q = P + 1. Before round t, a node can hold data of at
+    most Q^(t-1) nodes. A message sent in round t can still reach at most Q^(g-t) nodes. An arc
+    therefore serves in round t at most min(Q^(t-1), N) min(Q^(g-t), N) pairs of origin and
+    destination. Over all rounds, some arc has to serve as many pairs as `arc_load`. In half duplex,
+    both arcs of a link share one message a round, which doubles the load.
 
     This is Prop. 4.4 and 4.5 of Delmas and Perennes without their relaxation. It gives 4, 7, 11, 15
     rounds for the tori of 7^i x 7^i x 7^i nodes, i = 1..4.

@@ -63,10 +63,10 @@ def schedule_facts(
         schedules. ``delta`` counts hops. ``tau`` and ``tau_bound`` are message times (`Fraction`),
         which compare schedules whose steps have different lengths. ``stream`` is the part of a
         message that each arc carries, if flits stream through trees, see `stream_time`. ``limit``
-        is the least number of cycles of any hardware for messages of ``limit_flits`` flits, see
-        `torusfabric.analysis.volume.limit`. On networks that do not look the same from each node,
-        ``cut`` describes the cut that determines ``tau_bound``, and ``renumbered`` lists nodes
-        whose number differs from the whole network.
+        is the cycle limit: no hardware takes fewer cycles for messages of ``limit_flits`` flits,
+        see `torusfabric.analysis.volume.limit`. On networks that do not look the same from each
+        node, ``cut`` describes the cut that determines ``tau_bound``, and ``renumbered`` lists
+        nodes whose number differs from the whole network.
 
     Raises
     ------

@@ -10,8 +10,8 @@ Planners write one of these forms:
 `Lifted` runs the schedule of one group of nodes in all groups. `Masked` restricts a table or
 pattern that serves all nodes to a single root.
 
-Every form lists its transfers round by round as arrays (`Schedule.rounds`). The checker, the cost
-model and the schedule file use nothing else.
+Every form lists its transfers round by round as arrays (`Schedule.rounds`). Code that has no
+special case for a form, such as the writer of schedule files, uses nothing else.
 """
 
 import hashlib

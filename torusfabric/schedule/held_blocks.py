@@ -23,10 +23,8 @@ MOST_BYTES = 2**31
 def whole_sum(key: IntArray) -> IntArray:
     """Return the number that stands for a whole sum in a list of blocks, or translate it back.
 
-    The number is below 0.
-
-    `key` is the block number of the contribution of origin 0. Such numbers occur only while a file
-    is written or read.
+    `key` is the block number of the contribution of origin 0. The result is below 0, so it differs
+    from all block numbers. Such numbers occur only while a file is written or read.
     """
     return -1 - key
 
@@ -105,7 +103,8 @@ class HeldBlocks:
         """Return the transfers with each whole sum as one entry in place of its contributions.
 
         A transfer carries a whole sum if it lists all contributions that its sender holds of the
-        sum. The result is None if a transfer carries only part of a sum.
+        sum. The result is None if a transfer carries only part of a sum, or if the payload lists no
+        blocks.
         """
         if isinstance(transfers.payload, Grouped):
             payload = transfers.payload

@@ -38,6 +38,7 @@ class Listed(ArrayFields):
     Parameters
     ----------
     indptr : ndarray of int, shape (transfers + 1,)
+        The bounds of the list of each transfer in `ids`; the last entry is the length of `ids`.
     ids : ndarray of int, shape (indptr[-1],)
         The block numbers of all transfers, concatenated.
 

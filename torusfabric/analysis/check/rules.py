@@ -199,7 +199,7 @@ def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
 
 
 def _overfull(values: IntArray, limit: int, size: int) -> int | None:
-    """Return the index of the first value that occurs more than `limit` times, or None."""
+    """Return the first index at which a value occurs for the (`limit` + 1)-th time, or None."""
     if len(values) * 16 > size:
         most = np.bincount(values).max(initial=0)
     else:

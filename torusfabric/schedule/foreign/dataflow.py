@@ -64,7 +64,7 @@ def order_sums(
     Returns
     -------
     order : list of int
-        All steps in an order in which they can be done so.
+        All steps in an order that suits moved sums, or kept sums.
     kept : bool
         True if nodes keep their sums.
 
