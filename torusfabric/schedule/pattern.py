@@ -218,6 +218,12 @@ class SumPattern(Schedule):
 class Flows:
     """The flows of a pattern, see the beginning of this module.
 
+    An example of feeders, a cycle with a branch::
+
+        a -> b -> c -> (a)     cycle of length 3: a, b, c have index 0, 1, 2 and tail 0
+                  |
+                  +--> d -> e  branch: d has index 0 (3 modulo 3) and tail 1; e index 1, tail 2
+
     Let an arc have index i on its flow. In step t it carries the block that was injected at index
     ``i - t + 1``. On a cycle, the index counts modulo the length. On a chain, a negative index
     means no block. An arc that is k = `tail` hops off its cycle carries blocks of the cycle from

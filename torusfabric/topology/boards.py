@@ -1,5 +1,13 @@
 """A torus that is cut into equal blocks of nodes, one block on each board.
 
+The torus 4x4 on 2x1 boards::
+
+     0   1   2   3   board 0
+     4   5   6   7
+    --------------
+     8   9  10  11   board 1
+    12  13  14  15
+
 Node k has the same coordinates within each block. A *link port* is a node and a port whose arc
 leaves the board; another arc enters the board there. All boards have the same link ports.
 

@@ -26,8 +26,13 @@ class Torus(FromEntry, CayleyGraph):
     """A torus with any number of sides.
 
     Nodes are numbered row-major, the last coordinate fastest. Ports are ``+0 -0 +1 -1 ..``: a
-    direction and an axis. An axis of length 2 has two parallel links between its two nodes, which
-    differ by port.
+    direction and an axis. The nodes of the torus 3x4, and the ports of node 5::
+
+        0  1  2  3               -0
+        4  5  6  7            -1  5  +1
+        8  9 10 11               +0
+
+    An axis of length 2 has two parallel links between its two nodes, which differ by port.
 
     Parameters
     ----------
