@@ -74,7 +74,8 @@ HARDWARE = (
     Hardware("AXI4", "4x4 allreduce --bus axi4 --width 32 --max-flits 16"),
     Hardware("wires of a core", "4x4 allgather:hamiltonian --top core --width 32 --flits 2"),
     Hardware("loaded with streams",
-             "4x4 allgather,allreduce --top stream --tables ram --width 16 --max-flits 8", 2),
+             "4x4 allgather,allreduce --top stream --tables ram --beat 1 --width 16 "
+             "--max-flits 8", 2),
     Hardware("three dimensions", "4x4x4 reduce --width 16 --max-flits 16"),
     Hardware("forms of any root", "8x8 reduce --root any --width 16 --max-flits 64", 2),
 )  # fmt: skip

@@ -36,7 +36,7 @@ def test_all_handshakes_are_proved(kind):
 def test_a_mutant_of_a_handshake_is_refuted(kind, module):
     """With the claim that does not hold, and waves of how it is broken."""
     fabric = mutants.hardware("streams")
-    every = mutants.sampled(fabric.netlist, 40, 1, of=module)
+    every = mutants.sampled(fabric.netlist, 40, 2, of=module)
     mutation = next(each for each in every if each.kind == kind)
     found = solve(harnesses("streams", with_netlist(fabric, mutation.change))[module]).failed
     assert found is not None

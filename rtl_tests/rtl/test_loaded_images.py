@@ -132,7 +132,7 @@ def test_what_readers_cannot_read():
     room = room.changed(words=64)
     assert [room.memories(port) for port in range(2)] == [(2,), (2,)]
     # What passes takes the way of sums, so that out-ports have half the inputs.
-    arriving, made = range(2), range(room.sources.first_made, room.sources.first_injection)
+    arriving, made = range(2), range(room.sources.first(Stage.MADE), room.sources.first_injection)
     chosen = {k for port in range(2) for k in room.inputs_of(Action.SELECT, port)}
     assert chosen.isdisjoint(arriving)
     assert not chosen.isdisjoint(made)

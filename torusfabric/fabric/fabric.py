@@ -165,7 +165,7 @@ class Fabric(rtl.Fabric):
         given, program = self._given, self._given_program
         top, tables = Top(given["top"]), given["tables"]
         width = require_width(given["width"], program.operators)
-        bus = None if given["bus"] is None else adapter_object("bus")(given["bus"])
+        self.bus = bus = None if given["bus"] is None else adapter_object("bus")(given["bus"])
         _check_top(program, top, bus=bus is not None, clocks=self.clocks, timeout=self.timeout)
         how: dict[str, Any] = {} if top is Top.CORE else {"for_bus": bus is not None}
         if top is Top.STREAM:

@@ -1,1 +1,1 @@
-"""From Verilog text to a synthesis report, a bitstream, and a board."""
+"""From Verilog to hardware: synthesis reports, bitstreams, and fabrics on boards."""

@@ -49,7 +49,6 @@ def give_chunks_memories(plan: RoundPlan) -> RoundPlan:
     )
     return plan._replace(
         memories=memories,
-        known_by="the root",
         depth=np.full((len(plan.depth), len(memories)), 2),
         select=np.where(plan.select < ports, plan.select, entry).astype(np.int16),
         bursts=bursts._replace(injection=read, memory=read, slot=received),

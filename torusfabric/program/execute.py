@@ -15,7 +15,7 @@ import numpy as np
 
 from ..collective import combine_in_tree
 from ..topology import IntArray, cayley
-from .fields import IDLE, Action, Loop, Order
+from .fields import IDLE, Action, Loop, Order, Stage
 from .host_words import word_addresses
 from .timing import PASS, starts
 
@@ -212,7 +212,7 @@ class Machine:
                 made = self._combine(arriving, self._chosen(cycle, self.combined, sources))
                 result = _later(self.combining, made, self.having.latency)
             if result is not None and self.having.made:
-                sources[:, self.having.first_made :][:, : result.shape[1]] = result
+                sources[:, self.having.first(Stage.MADE) :][:, : result.shape[1]] = result
             link = self._chosen(cycle, self.selecting, sources)
             read = self._read(cycle)
             self._store(cycle, sources)

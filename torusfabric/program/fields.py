@@ -76,7 +76,7 @@ class Sources:
     Examples
     --------
     >>> sources = Sources(4, delayed=(0, 2), injections=((0,), (1,)))
-    >>> sources.first_result, sources.first_injection, sources.identity
+    >>> sources.first(Stage.RESULT), sources.first_injection, sources.identity
     (6, 6, 8)
     """
 
@@ -89,26 +89,19 @@ class Sources:
     injection_delay: int = 0
     made: bool = False
 
-    @property
-    def first_result(self) -> int:
-        """The number of the result of the first in-port."""
-        return self.ports + len(self.delayed)
+    def first(self, stage: Stage) -> int:
+        """Return the first number of a stage, or of the next one if the stage has no sources."""
+        return sum(each < stage for each, _ in self.listed)
 
     @property
     def first_injection(self) -> int:
         """The number of the first injection port."""
-        return self.first_made + (self.ports if self.made else 0)
-
-    @property
-    def first_made(self) -> int:
-        """The number of what the operator behind the first in-port makes."""
-        results = self.ports + len(self.delayed_results) if self.results else 0
-        return self.first_result + results
+        return self.first(Stage.INJECTION)
 
     @property
     def identity(self) -> int:
         """The number of the word that changes nothing."""
-        return self.first_injection + len(self.injections)
+        return self.first(Stage.IDENTITY)
 
     @property
     def readers(self) -> int:
@@ -397,11 +390,6 @@ class Loop:
         """Whether what arrives passes the operators behind in-ports."""
         return bool(self.of(Action.OPERAND))
 
-    @cached_property
-    def rounds(self) -> IntArray:
-        """Of each row its round: a pause ends it, in which all that is under way arrives."""
-        return np.cumsum(np.append(0, self.pause[:-1] > 0))
-
     def pitch_of(self, memory: int) -> int:
         """From the address of a flit of a block to that of the next, in a memory."""
         return self.pitch[memory] if memory < len(self.pitch) else 1
@@ -409,10 +397,6 @@ class Loop:
     def carried(self, flits: int) -> int:
         """Flits of each block that are sent, for blocks of so many."""
         return self.flits if self.padded else flits
-
-    def pauses(self, flits: int) -> int:
-        """Cycles of all rows besides those of their flits, for blocks of so many."""
-        return self.slots(flits) - int(self.blocks.sum()) * self.carried(flits)
 
     def duration(self, flits: int) -> IntArray:
         """Cycles of each row each time that it comes, for blocks of so many flits."""

@@ -259,6 +259,11 @@ class _Injection(NamedTuple):
     readers: int
     at: BoolArray
 
+    def join(self, other: _Injection) -> _Injection:
+        """Return the injection port that serves for both, at the same nodes."""
+        readers = max(self.readers, other.readers)
+        return _Injection(self.feeds | other.feeds, self.reads | other.reads, readers, self.at)
+
     def worth(self, other: _Injection) -> float:
         """Return the worth of making both one."""
         if (self.at != other.at).any():
@@ -296,17 +301,11 @@ def _common_injections(
         known = len(common)
         for one, number in zip(mine, chosen, strict=True):
             if number < known:
-                other = common[number]
-                common[number] = _Injection(
-                    other.feeds | one.feeds,
-                    other.reads | one.reads,
-                    max(other.readers, one.readers),
-                    other.at,
-                )
-                numbers[form].append(number)
+                common[number] = common[number].join(one)
             else:
-                numbers[form].append(len(common))
+                number = len(common)
                 common.append(one)
+            numbers[form].append(number)
     return numbers, [one.readers for one in common]
 
 

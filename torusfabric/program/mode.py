@@ -169,9 +169,8 @@ class Form:
         parts = {"start": self.timing.run_setup, **self.timing.drained}
         # A table of sums may have more rows than steps, and cycles of rows, in which sums wait for
         # operators; or fewer rows than steps that were planned to wait.
-        more_rows = int(loop.blocks.sum()) * loop.flits - moving.flits
         of_rounds = moving.alpha * moving.rounds + moving.hop_cycles * moving.hops
-        parts["waits"] += more_rows + loop.pauses(loop.flits) - of_rounds
+        parts["waits"] += loop.slots(loop.flits) - moving.flits - of_rounds
         cost = replace(moving, constant_parts=parts)
         assert cost.cycles == self.timing.cycles, "the parts are all cycles of a run"
         return cost

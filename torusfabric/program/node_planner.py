@@ -254,12 +254,12 @@ def plan_node(
         ),
         Points.of_memories(
             write[..., :received],
-            ports + sources.first_result * result,
+            ports + sources.first(Stage.RESULT) * result,
             links[ports],
             near[ports] + transfers.combine * result,
         ),
     ]
-    located, own = _located(traffic, memories, slots, received)
+    located, own = _located(traffic, memories, slots)
     collective = table.collective
     if received + 1 == len(memories) and not collective.reducing and not collective.personal:
         send_map = AddressMap.in_sequence(received, 1, table.chunks, block)
@@ -325,7 +325,6 @@ def _located(
     traffic: TableTraffic,
     memories: Sequence[SharedMemory],
     slots: list[dict[Word, int]],
-    received: int,
 ) -> tuple[IntArray, IntArray]:
     """Memory and slot of what is delivered, and of what is sent, by part and chunk."""
     layout = traffic.transfers.table.layout

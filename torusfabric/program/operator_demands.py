@@ -60,10 +60,8 @@ def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]
     """A form whose words leave so many cycles later."""
     loop = form.loop
     loop = replace(loop, sources=replace(loop.sources, latency=latency, injection_delay=delay))
-    if not delay:
-        return replace(form, loop=loop)
     moving = form.moving
-    if loop.order is not Order.ROW or not (moving.alpha or loop.rests):
+    if delay and (loop.order is not Order.ROW or not (moving.alpha or loop.rests)):
         slow = max(operators, key=lambda operator: operator.latency)
         raise InputError(
             f"Operator {slow}, which takes {slow.latency} cycles, must be used without "

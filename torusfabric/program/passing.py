@@ -94,17 +94,23 @@ def _is_of_single_blocks(transfers: Transfers) -> bool:
     return single and not (transfers.hops[:, 1:] >= 0).any()
 
 
-def tree_plan(pattern: Pattern) -> RoundPlan:
+def tree_plan(pattern: Pattern) -> tuple[RoundPlan, IntArray]:
     """Return the plan of a pattern whose words pass on down trees as they come.
 
     The root has a memory and an injection port for each chunk; every node stores the first arrival
     of a chunk.
 
+    Returns
+    -------
+    plan : RoundPlan
+    skew : ndarray of int, shape (nodes, ports)
+        Cycles by which words leave later than from the root, as of `Loop.departure_skew`.
+
     Examples
     --------
     >>> import torusfabric as tf
-    >>> plan = tree_plan(tf.plan("5", "broadcast", trees=1))
-    >>> plan.skew.tolist()
+    >>> _, skew = tree_plan(tf.plan("5", "broadcast", trees=1))
+    >>> skew.tolist()
     [[0, 0], [1, 0], [0, 0], [0, 0], [0, 1]]
     """
     topology, chunks, root = pattern.topology, pattern.chunks, pattern.collective.root or 0
@@ -134,7 +140,7 @@ def tree_plan(pattern: Pattern) -> RoundPlan:
     depth = np.zeros((topology.nodes, ports + chunks), int)
     depth[node, entry] = depth[root, ports:] = 1
     zero, one = 0 * numbers, 0 * node + 1
-    return RoundPlan(
+    plan = RoundPlan(
         select=select[None],
         links=np.array([cycles.max(initial=0)]),
         blocks=np.ones(1, int),
@@ -143,6 +149,5 @@ def tree_plan(pattern: Pattern) -> RoundPlan:
         depth=depth,
         memories=memories_of(range(ports), 0),
         located=located,
-        skew=skew,
-        known_by="the in-port",
     )
+    return plan, skew

@@ -86,10 +86,6 @@ class RoundPlan(NamedTuple):
         order; the slot is -1 for none.
     rests : bool
         True if every message of the schedule is a block that goes one hop: rounds need no pause.
-    skew : ndarray of int, shape (nodes, ports), or int
-        As of `Loop.departure_skew`.
-    known_by : str
-        As of `Form.known_by`.
     """
 
     select: IntArray
@@ -101,8 +97,6 @@ class RoundPlan(NamedTuple):
     memories: tuple[Memory, ...]
     located: IntArray
     rests: bool = False
-    skew: IntArray | int = 0
-    known_by: str = "round and address"
 
 
 class Record:

@@ -62,8 +62,9 @@ def round_moves(request: Request) -> Moves:
     """
     schedule, sums = request.schedule, bool(request.operators)
     if isinstance(schedule, Pattern) and schedule.streams:
-        plan = tree_plan(schedule)
-        return _moves(request, give_chunks_memories(plan) if request.in_halves else plan)
+        plan, skew = tree_plan(schedule)
+        plan = give_chunks_memories(plan) if request.in_halves else plan
+        return _moves(request, plan, skew=skew)
     nodes = schedule.topology.nodes
     held = nodes * (schedule.blocks.per_origin if sums else schedule.blocks.count)
     if schedule.blocks.collective.personal and not sums:
@@ -88,7 +89,9 @@ def round_moves(request: Request) -> Moves:
     return moves
 
 
-def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
+def _moves(
+    request: Request, plan: RoundPlan, *, passes: bool = False, skew: IntArray | None = None
+) -> Moves:
     """Return the moves of rounds, cut wherever a burst or a message begins or ends at any node.
 
     A node sends from one memory. With any root, it sends from a memory for each reader, or for each
@@ -99,6 +102,8 @@ def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
     passes : bool
         True if no block rests on its way. Rows then come for the first flit of all blocks, then for
         the next, and need no pause: what leaves a node in a row came in the one before.
+    skew : ndarray of int, optional
+        As of `Loop.departure_skew`, where words pass on down trees.
     """
     topology, layout, block = request.topology, request.schedule.layout, request.block
     parts, chunks, own = layout.send_parts, layout.part_chunks, first_own(plan.memories)
@@ -111,6 +116,9 @@ def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
         send_map = AddressMap.chunk_by_chunk(own, chunks)
     else:
         send_map = AddressMap.in_sequence(own, parts, chunks, block)
+    known_by = "round and address" if skew is None else "the in-port"
+    if request.in_halves:
+        known_by = "the root"
     round_of, begin, end = _cut(plan)
     ends = np.append(np.diff(round_of) > 0, True)
     injections, reads = _reads(plan, round_of, begin)
@@ -138,7 +146,7 @@ def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
         blocks=end - begin,
         sources=Sources(topology.ports, injections=injections),
         departure=np.broadcast_to(departure[:, None], (steps, topology.ports)),
-        departure_skew=np.asarray(plan.skew),
+        departure_skew=np.zeros(1, int) if skew is None else skew,
         least=_least(plan, round_of, begin) if plan.rests else 1,
         rests=plan.rests,
     )
@@ -154,7 +162,7 @@ def _moves(request: Request, plan: RoundPlan, *, passes: bool = False) -> Moves:
         variant_of=variant_of,
         send_map=send_map,
         receive_map=_receive_map(request, plan, variant_of),
-        known_by=plan.known_by,
+        known_by=known_by,
         cost=None if passes else _cost(plan, request),
     )
 

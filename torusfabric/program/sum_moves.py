@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import InputError
 from ..schedule import SumPattern
 from .address_map import AddressMap, Coordinate, count_both_ways
-from .fields import IDLE, Action, Loop, Order, Sources, memories_of, number_equal
+from .fields import IDLE, Action, Loop, Order, Sources, Stage, memories_of, number_equal
 from .moves import Moves, Points
 from .timing import COMBINE
 
@@ -59,7 +59,7 @@ def sum_moves(request: Request) -> Moves:
     live, reader = np.flatnonzero(is_live), np.cumsum(is_live) - 1
     readers = np.arange(len(live))
     sources = Sources(ports, results=True, injections=tuple((k,) for k in readers.tolist()))
-    passed = np.where(pattern.feed >= 0, sources.first_result + pattern.feed, IDLE)
+    passed = np.where(pattern.feed >= 0, sources.first(Stage.RESULT) + pattern.feed, IDLE)
     variant_of, first = number_equal(map(bytes, passed))
     passed, there = passed[first], arriving[first] >= 0
     hop, turn, order = _follow_turns(pattern, COMBINE + latency + links)
@@ -115,7 +115,7 @@ def sum_moves(request: Request) -> Moves:
             ),
             Points.of_memories(
                 np.where(complete, kept, IDLE),
-                sources.first_result + live,
+                sources.first(Stage.RESULT) + live,
                 np.array([links]),
                 COMBINE + latency,
             ),

@@ -107,10 +107,7 @@ def _traffic(
         """The first row in which what arrived can be sent on."""
         return timing.row[arrival] + PASS + by_waves * transfers.longer[arrival.port]
 
-    came = {
-        block: sorted(arrivals, key=there) if len(arrivals) > 1 else arrivals
-        for block, arrivals in transfers.arrivals.items()
-    }
+    came = {block: sorted(each, key=there) for block, each in transfers.arrivals.items()}
     taken = []
     for step, port, block, *_ in transfers.departures:
         word = Word(Stage.INJECTION, block)
@@ -142,8 +139,7 @@ def _traffic(
 def _received(traffic: TableTraffic) -> list[SharedMemory]:
     """A memory of each in-port; of the words that leave in one row each is in one of its own."""
     timing, longer = traffic.timing, traffic.transfers.longer
-    first: list[SharedMemory] = []
-    others: list[SharedMemory] = []
+    found: list[list[SharedMemory]] = []
     for port in range(traffic.transfers.ports):
         memories, leaving = [SharedMemory(port)], defaultdict[int, list[Word]](list)
         for use in sorted(
@@ -162,9 +158,8 @@ def _received(traffic: TableTraffic) -> list[SharedMemory]:
             rows = sorted(memory.rows.items())
             memory.held = {word: row * timing.period + longer[word.of[1]] for row, word in rows}
         memories[0].held |= traffic.kept(port)
-        first.append(memories[0])
-        others += memories[1:]
-    return first + others
+        found.append(memories)
+    return [first for first, *_ in found] + [more for _, *others in found for more in others]
 
 
 def _sent(traffic: TableTraffic) -> list[SharedMemory]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .address_map import AddressMap
-from .fields import IDLE, Action, Loop, Memory, Order, Sources, memories_of
+from .fields import IDLE, Action, Loop, Memory, Order, Sources, Stage, memories_of
 from .mode import CycleCost
 from .moves import Moves, Points, join_nodes
 from .timing import COMBINE, PASS, ROUND_SETUP, round_pause
@@ -64,7 +64,7 @@ def tree_moves(request: Request, trees: SumTrees) -> Moves:
         results, memory = np.unique(last, return_inverse=True)
         of_memory: list[list[int]] = results[:, None].tolist()
         source = np.full((nodes, len(results)), IDLE)
-        source[roots[0]] = sources.first_result + results
+        source[roots[0]] = sources.first(Stage.RESULT) + results
     else:
         memory = chunk
         of_memory = [
@@ -72,17 +72,19 @@ def tree_moves(request: Request, trees: SumTrees) -> Moves:
             for down, port in zip(trees.down, last, strict=True)
         ]
         source = trees.down.T.copy()
-        source[roots, chunk] = sources.first_result + last
+        source[roots, chunk] = sources.first(Stage.RESULT) + last
     select, operand = np.full((2, 1, nodes, ports), IDLE, np.int16)
     late = np.zeros((nodes, ports), int)
-    made_by = sources.first_made if made else sources.first_result
+    made_by = sources.first(Stage.MADE) if made else sources.first(Stage.RESULT)
     passed = np.where(times.last >= 0, made_by + times.last, injected)
     tree, child = np.nonzero(trees.up >= 0)
     out = trees.up[tree, child]
     select[0, child, out], late[child, out] = passed[tree, child], times.sent[tree, child] - PASS
     parent, port, after = topology.neighbours[child, out], topology.opposite[out], times.after
     operand[0, parent, port] = np.where(
-        after[tree, child] >= 0, sources.first_result + after[tree, child], injected[tree, parent]
+        after[tree, child] >= 0,
+        sources.first(Stage.RESULT) + after[tree, child],
+        injected[tree, parent],
     )
     # Complete sums go on from roots as their own sum would, and elsewhere as they come.
     going = np.where(trees.down >= 0, trees.down, passed)

@@ -1,4 +1,4 @@
-"""What is proved of the emitted text."""
+"""Proofs of the emitted text."""
 
 from .prove import prove
 from .report import Counterexample, ModuleProof, Proof

@@ -1,4 +1,4 @@
-"""What is given to nodes from outside: their messages, and requests for what they have received.
+"""Accesses of nodes from outside: writes of their messages, reads of the words they have received.
 
 All nodes are written, or read, at once: each is given a write or a read of its own in every step.
 What nodes are given besides, and when, is a matter of the top: `Access` has a subclass for each.
@@ -30,7 +30,7 @@ CHOICES = ("mode", "length", "root", "operation")
 
 @dataclass(frozen=True)
 class Steps:
-    """What the inputs of nodes are given, step by step, in some runs.
+    """The values of inputs of nodes, step by step, in some runs.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def side_by_side(steps: Steps, first: int, count: int) -> Steps:
 
 
 class Access:
-    """How the nodes of a fabric are written and read.
+    """The way in which the nodes of a fabric are written and read.
 
     Attributes
     ----------
@@ -118,25 +118,25 @@ class Access:
         return {name: np.array([getattr(run, name) for run in runs]) for name in CHOICES}
 
     def writes(self, runs: Sequence[Run]) -> Steps:
-        """What nodes send is written, all of it ending at once, if they have memories."""
+        """Return the writes of messages, which all end in the same step; none without memories."""
         del runs
         return Steps(0, {})
 
     def reads(self, runs: Sequence[Run]) -> Steps:
-        """What nodes have received is read, in the order of a receive memory, if they have any."""
+        """Return the reads of received words, in their order; none without memories."""
         del runs
         return Steps(0, {})
 
     def idle(self) -> dict[str, IntArray]:
-        """What drives nets of the top while nobody writes."""
+        """Return the values that drive nets of the top while nobody writes."""
         return {}
 
     def settling(self, now: int) -> dict[str, IntArray]:
-        """What drives the net that holds a run while written words are on their way, if any."""
+        """Return the value of the net that holds a run while words are on their way, if any."""
         return {"settling": np.array([[now]])} if self.hold else {}
 
     def given(self, *, rst: int = 0, start: int | IntArray = 0) -> dict[str, IntArray]:
-        """What drives the fabric while nobody writes."""
+        """Return the values that drive the fabric while nobody writes."""
         pulse = np.broadcast_to(np.asarray(start), (1, self.machine.runs))
         given = {"rst": np.array([[rst]]), self.net("start"): pulse} | self.idle()
         if "reset_run" in self.machine.text.nets:
@@ -153,11 +153,11 @@ class Access:
         del begin
 
     def at(self, steps: Steps, step: int) -> dict[str, Override]:
-        """What the modules of endpoints are given in a step."""
+        """Return the inputs of the modules of endpoints in a step."""
         return {module: self._of(steps, module, step) for module in self.nodes}
 
     def _of(self, steps: Steps, module: str, step: int) -> Override:
-        """What the nodes of a module are given."""
+        """Return the inputs of the nodes of a module."""
         nodes = self.nodes[module]
         given = {p: self.bits(module, p, v[nodes][:, None]) for p, v in steps.always.items()}
         if not 0 <= step < steps.count:
@@ -194,7 +194,7 @@ class Access:
 
 
 def of_runs(values: Sequence[IntArray], *, ends_at_once: bool = False) -> IntArray:
-    """What there is of each node and step in some runs, shape (steps, .., nodes, runs).
+    """Return the values of each node and step in some runs, shape (steps, .., nodes, runs).
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def alike(
 
 
 class _Slice:
-    """What the bits of words at a position depend on.
+    """The gates, registers and memories behind the bits of words at a position.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class _Slice:
         self.shown: list[Colour] = []
 
     def _inputs(self, words: Collection[str], width: int) -> dict[Bit, object]:
-        """What inputs are; bits of words at this position are known by their words alone."""
+        """Return the form of each input: the word alone of a bit at this position."""
         found: dict[Bit, object] = {}
         for port, bits in self._module.inputs.items():
             for k, bit in enumerate(bits):
@@ -125,7 +125,7 @@ class _Slice:
         self.kept = later
 
     def _form(self, bit: Bit, needs: list[Colour]) -> object:
-        """What a bit is, given the colours of what it depends on."""
+        """Return the form of a bit, given the colours of the bits before it."""
         gate = self._module.gate_of.get(bit)
         if gate is not None:
             if gate.kind == "SUM" and gate.s != str(self.position):

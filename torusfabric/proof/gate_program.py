@@ -119,7 +119,7 @@ def _write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray)
 
 
 def _may_meet(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
-    """Whether two addresses can be the same, by what is known of them."""
+    """Return True where two addresses can be the same, by their known bits."""
     common = min(len(a), len(b))
     apart = (values[a[:common]] ^ values[b[:common]]) == 1
     for rest in (a[common:], b[common:]):
@@ -263,7 +263,7 @@ class GateProgram:
     def _levels(
         self, needs: dict[Gate | int, list[Bit]], gives: dict[Gate | int, list[int]]
     ) -> dict[Gate | int, tuple[bool, int, str]]:
-        """Of each gate and memory: whether it depends on inputs, how deep it is, and its kind."""
+        """Return for each gate and memory if it depends on inputs, its depth, and its kind."""
         maker = {bit: item for item, bits in gives.items() for bit in bits}
         below = {item: [maker[bit] for bit in bits if bit in maker] for item, bits in needs.items()}
         level: dict[Gate | int, tuple[bool, int, str]] = {}
@@ -325,7 +325,7 @@ class GateProgram:
                 v[step.y] = self._carried_out(step, v)
 
     def _carried_out(self, step: _Batch, v: IntArray) -> IntArray:
-        """What a batch of gates makes of the bits so far."""
+        """Return the bits that a batch of gates makes of the bits so far."""
         a = v[step.a]
         match step.kind:
             case "NOT":
@@ -353,7 +353,7 @@ class GateProgram:
         return v[self._out[name]]
 
     def is_kept(self, name: str) -> BoolArray:
-        """Which bits of an output depend on no input."""
+        """Return True for the bits of an output that depend on no input."""
         kept: BoolArray = self._kept[self._out[name]]
         return kept
 

@@ -61,6 +61,9 @@ WORDS_IN = frozenset({"rx", "inject", "write_data", "sent"})
 WORDS_OUT = frozenset({"tx", "inject", "read_data", "arrived", "result", "made", "tdata"})
 WORDS = WORDS_IN | WORDS_OUT
 
+#: Modules that are proved by themselves, and need not be read.
+PORTS_ALONE = {Role.STREAM, Role.BUFFER}
+
 #: Bits from this number on are none of Yosys.
 FRESH = 1 << 32
 
@@ -159,16 +162,16 @@ class GateModule:
 
     @cached_property
     def gate_of(self) -> dict[Bit, Gate]:
-        """Of each bit that a gate gives, the gate."""
+        """The gate of each bit that a gate gives."""
         return {gate.y: gate for gate in self.gates}
 
     @cached_property
     def flop_of(self) -> dict[Bit, Bit]:
-        """Of each register, what it becomes."""
+        """The bit that each register becomes."""
         return {flop.q: flop.d for flop in self.flops}
 
     def before(self, bit: Bit) -> list[Bit]:
-        """What a bit depends on in a cycle: inputs of its gate, or the address where it is read."""
+        """Return the bits before a bit in a cycle: of its gate, or of the address of its read."""
         if bit in self.gate_of:
             gate = self.gate_of[bit]
             return [*gate[2:4]] if gate.kind == "SUM" else [*gate[2:]]
@@ -179,7 +182,7 @@ class GateModule:
 
     @cached_property
     def read_of(self) -> dict[Bit, tuple[int, int, int]]:
-        """Of each bit that is read: the memory, its port, and the position in its word."""
+        """The memory, its port, and the position in its word of each bit that is read."""
         return {
             bit: (number, port, k)
             for number, ram in enumerate(self.rams)
@@ -232,8 +235,8 @@ def read_gates(
     Parameters
     ----------
     roles : dict of str to Role
-        The modules of which the top has instances, but for the ROM. Of those of streams and of
-        elastic buffers nothing but the ports matters.
+        The modules of which the top has instances, but for the ROM. Of those in `PORTS_ALONE`
+        nothing but the ports matters.
     """
     kept = " ".join([*roles, *operators.modules])
     script = SCRIPT.format(top=design.top, rom=design.rom, kept=kept)
@@ -245,7 +248,7 @@ def read_gates(
 
 
 def _converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
-    """What Yosys makes of a text, as it writes it."""
+    """Return the JSON that Yosys makes of a text."""
     key = digest("gates", script, text, tools.version("yosys"))
     if kept := cache and cache.get(key):
         return dict(kept)
@@ -263,7 +266,7 @@ def _converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
 def _parse(
     found: dict[str, Any], design: Design, roles: Mapping[str, Role], operators: Operators
 ) -> GateText:
-    """What Yosys wrote, as values."""
+    """Return the JSON of Yosys as values."""
     top, modules = found["modules"][design.top], dict[str, GateModule]()
     # ROMs of one shape are one module: what they hold is data of their instances.
     shapes: dict[str, tuple[str, str]] = {}
@@ -276,7 +279,7 @@ def _parse(
             bare = replace(module, name=shape, rams=[replace(ram, initial="")], names={})
             if modules.setdefault(shape, bare) != bare:
                 raise ValueError(f"ROMs of {shape} must be alike but for what they hold")
-        elif roles.get(name) in (Role.STREAM, Role.BUFFER):
+        elif roles.get(name) in PORTS_ALONE:
             modules[name] = GateModule(name, *_ports(entry["ports"]))
         elif name != design.top:
             modules[name] = as_module(name, entry, operators)
@@ -405,7 +408,7 @@ def _ram(cell: dict[str, Any]) -> Ram:
 
 
 class Cone(NamedTuple):
-    """What some bits depend on.
+    """The bits, and the bits of memories, behind some bits.
 
     Parameters
     ----------
@@ -418,7 +421,7 @@ class Cone(NamedTuple):
 
 
 def cone(module: GateModule, wanted: Collection[Bit], *, through_flops: bool = True) -> Cone:
-    """What bits of a module depend on, at once or over time.
+    """Return the bits behind some bits of a module, at once or over time.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is proved of a fabric step by step, whatever lies between its nodes."""
+"""The claims about a fabric, step by step, whatever lies between its nodes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def of_words(fabric: Fabric, text: GateText) -> Claim:
 
 
 def of_modules(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """What is proved of ROMs, and of the bits of words in routers, combiners and endpoints."""
+    """Yield the claims about ROMs, and about bits of words in routers, combiners and endpoints."""
     says = "ROMs of nodes, and those inside modules, hold what the netlist says, in every row"
     yield Claim("rom", "comparison", says, partial(check_roms, fabric, text))
     says = "each out-port gives the word for which its select bits stand, or keeps its word"
@@ -87,7 +87,7 @@ def whole_runs(whole: Whole, progress: Progress) -> Claim:
 
 
 class Steps:
-    """What is done, one after the other; what was proved before is not done again."""
+    """The steps of a proof, in turn; a claim that is in the cache is not proved again."""
 
     def __init__(
         self, fabric: Fabric, design: Design, cache: Cache | None, progress: Progress
@@ -96,7 +96,7 @@ class Steps:
         self._progress = progress
 
     def known(self, lemma: Claim) -> ModuleProof:
-        """What is proved, or was."""
+        """Prove a claim, unless it is in the cache."""
         self._progress(0, 0, lemma.name)
         program = self._fabric.program
         # What nodes must have, and where it lies, follows from the schedules.
@@ -112,7 +112,7 @@ class Steps:
         return ModuleProof(lemma.name, lemma.method, says=lemma.says, **known)
 
     def solved(self, todo: Sequence[Harness]) -> Iterator[ModuleProof]:
-        """What is proved by induction."""
+        """Prove harnesses by induction."""
         solved = parallel(lambda harness: solve(harness, self._cache), todo)
         for number, (harness, result) in enumerate(zip(todo, solved, strict=True)):
             if result.failed:

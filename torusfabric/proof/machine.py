@@ -44,7 +44,6 @@ APART = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
 class _Group:
     """All instances of a module."""
 
-    module: str
     names: list[str]
     program: GateProgram
     inputs: dict[str, IntArray]  # numbers of nets, shape (bits, instances)
@@ -138,7 +137,7 @@ class Machine:
             }
 
         self.groups[module.name] = _Group(
-            module.name, names, program, places(program.inputs), places(program.outputs)
+            names, program, places(program.inputs), places(program.outputs)
         )
 
     def _in_order(self) -> list[str]:

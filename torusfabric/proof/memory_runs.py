@@ -113,7 +113,7 @@ class MemoryRuns(Runs):
                 self.compare_step(runs, cycles, expected, at, columns)
 
     def expected(self, runs: Sequence[Run]) -> list[IntArray]:
-        """What each run brings, by beats, and to whom; UNKNOWN where it is nothing."""
+        """Return the words that each run brings to each node, by beats; UNKNOWN for none."""
         expected = []
         for run in runs:
             words, receives = expected_bits(self.program, run, self.machine.sums)

@@ -1,4 +1,4 @@
-"""What a run is to deliver, in words that stand for any words; nothing here knows any hardware."""
+"""The words that a run is to deliver, each standing for any word; no hardware is known here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Locations", "Run", "expected_bits", "in_beats", "sent_words"]
 
 @dataclass(frozen=True)
 class Run:
-    """What is chosen for a run."""
+    """The choices of a run."""
 
     mode: int
     length: int
@@ -35,7 +35,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Locations:
-    """Where words lie in the memories of nodes; the first axis of arrays is that of nodes.
+    """The places of words in the memories of nodes; the first axis of arrays is that of nodes.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Locations:
     address: IntArray
 
     def of_beats(self, flits: int, beat: int) -> Locations:
-        """Where beats lie, by the first word of each."""
+        """Return the places of beats, by the first word of each."""
         return Locations(
             *(in_beats(values, flits, beat)[..., 0] for values in (self.memory, self.address))
         )

@@ -62,7 +62,7 @@ def within(name: str, number: str, bits: int) -> str:
 
 
 def earlier(value: str, cycles: int = 1) -> str:
-    """What a value was some cycles ago, in Verilog.
+    """Return the Verilog for a value some cycles ago.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class Model:
         self._constants = set(constants)
 
     def has(self, name: str) -> bool:
-        """Whether the text has a port or a register of a name."""
+        """Return True if the text has a port or a register of a name."""
         return name in self.widths
 
     def width(self, name: str) -> int:
@@ -181,7 +181,7 @@ class Model:
         return self._pasts[value]
 
     def _age(self, text: str) -> int:
-        """How many cycles ago it was what a value follows from."""
+        """Return the number of cycles that a value looks back."""
         return max((self._ages.get(name, 0) for name in re.findall(r"\w+", text)), default=0)
 
     def parts(self, name: str, count: int, width: int) -> Iterator[tuple[int, str, str]]:

@@ -88,7 +88,7 @@ def check_provable(fabric: Fabric) -> None:
 def as_far_as_it_holds(
     proofs: Iterable[ModuleProof], assumptions: Iterable[str], conclusion: str
 ) -> Proof:
-    """What is proved, up to what does not hold."""
+    """Return the proof, up to the first claim that does not hold."""
     found: list[ModuleProof] = []
     wrong = None
     try:
@@ -116,7 +116,7 @@ def _steps(
 
 
 def _by_induction(fabric: Fabric, design: Design, written: Fabric) -> Iterator[Harness]:
-    """What is proved by the solver."""
+    """Yield the harnesses for the solver."""
     yield from operator_harnesses(fabric, design)
     yield from link_harnesses(fabric, design)
     yield from fabric.interface.harnesses(fabric, design)
@@ -125,7 +125,7 @@ def _by_induction(fabric: Fabric, design: Design, written: Fabric) -> Iterator[H
 
 
 def _assumptions(fabric: Fabric) -> Iterator[str]:
-    """What is not proved."""
+    """Yield the assumptions."""
     yield from ASSUMPTIONS
     if fabric.tables:
         yield from fabric.tables.proofs.assumptions(fabric)
@@ -135,7 +135,7 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
 
 
 def _conclusion(fabric: Fabric) -> str:
-    """What follows, in words."""
+    """Return the conclusion, in words."""
     chosen = ", whichever mode, length, root and operator it is with," * fabric.program.any_length
     begins = " from when words written before are there" * (fabric.hold > 0)
     return (

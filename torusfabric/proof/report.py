@@ -1,4 +1,4 @@
-"""What was proved of a fabric, what was assumed, and what does not hold."""
+"""The report of a proof: claims, assumptions, and a counterexample."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Counterexample", "ModuleProof", "Proof", "Refuted", "refuted"]
 
 @dataclass(frozen=True)
 class ModuleProof:
-    """What was proved of a part of the fabric.
+    """The proof of a part of the fabric.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Proof:
-    """What was proved of a fabric.
+    """The proof of a fabric.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Proof:
 
     @property
     def proved(self) -> bool:
-        """Whether everything holds."""
+        """True if everything holds."""
         return self.counterexample is None
 
     def require_proved(self, waves: str) -> None:

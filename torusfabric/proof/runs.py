@@ -59,7 +59,7 @@ class Variant(NamedTuple):
 
 
 class Meanwhile(NamedTuple):
-    """What goes on around a fabric in a cycle of a run, counted from 0; -1 is that of the start.
+    """The surroundings of a fabric in each cycle of a run, counted from 0; -1 is that of the start.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ def with_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
 
 
 def with_either(a: Snapshot, b: Snapshot) -> Snapshot:
-    """What is known if either is the case."""
+    """Return the state that is known if either is the case."""
     return with_arrays(a, [joined(x, y) for x, y in zip(arrays(a), arrays(b), strict=True)])
 
 
@@ -62,7 +62,7 @@ def with_numbers(now: Snapshot) -> Snapshot:
 
 
 def same(a: Snapshot, b: Snapshot) -> bool:
-    """Whether registers are the same."""
+    """Return True if registers are the same."""
     return all((x == y).all() for x, y in zip(arrays(a), arrays(b), strict=True))
 
 
@@ -107,7 +107,7 @@ def repeated(now: Snapshot, count: int) -> Snapshot:
 
 
 def picked(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) -> Snapshot:
-    """Of some runs the state now, of others that of before."""
+    """Return the state now of some runs, and the state before of the others."""
 
     def pick(new: IntArray, old: IntArray) -> IntArray:
         shape = *new.shape[:-1], -1, runs
@@ -141,7 +141,7 @@ def without_moving_words(before: Snapshot, now: Snapshot) -> Snapshot:
 
 
 def of_all(now: Snapshot, runs: int) -> Snapshot:
-    """What is known of the state of one run, whichever of many it is; of words nothing is."""
+    """Return the state of one run as far as it is that of any of many; words are unknown."""
 
     def known(values: IntArray) -> IntArray:
         by_run = values.reshape(*values.shape[:-1], -1, runs)

@@ -58,7 +58,7 @@ FAILED = r"Assert failed in \S+: (?:\S*?[. ])?(\w+)(?: \(|$)"
 
 @dataclass(frozen=True)
 class Harness:
-    """What is asserted of a module.
+    """Assertions about a module.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Harness:
 
 
 class Solved(NamedTuple):
-    """What does not hold, if anything, and what it took to find out, when it was done."""
+    """The assertion that does not hold, if any, and the seconds of the proof when it was done."""
 
     failed: Counterexample | None
     seconds: float
@@ -126,7 +126,7 @@ def solve(harness: Harness, cache: Cache | None = None) -> Solved:
 
 
 def _refuted(folder: Path, harness: Harness) -> Counterexample | None:
-    """What does not hold, or cannot be proved."""
+    """Return an assertion that does not hold, or cannot be proved, if any."""
     cycles = harness.cycles
     if not harness.depth:
         at_once = ("--noinit", "-t", f"{cycles - 1}:{cycles}")

@@ -62,7 +62,7 @@ def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[Refused]:
 
 
 def _errors(program: Program, asked: dict[str, int]) -> Iterator[int]:
-    """What is wrong; a root, or an operator, counts in modes that have a choice of it."""
+    """Yield the errors of a start; a root, or an operator, counts in modes that leave a choice."""
     number = asked.get("mode", 0)
     if number >= len(program.modes):
         yield MODE
@@ -76,7 +76,7 @@ def _errors(program: Program, asked: dict[str, int]) -> Iterator[int]:
 
 
 class Starts:
-    """How runs of a fabric are started.
+    """The starts of runs of a fabric.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Starts:
         self.chosen = [name for name in CHOICES if name in nets]
 
     def of(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """What drives the fabric when runs are started."""
+        """Return the values that drive the fabric when runs are started."""
         return self._access.given(start=1) | self.numbers(self._access.asked(runs))
 
     def numbers(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
@@ -104,7 +104,7 @@ class Starts:
         }
 
     def rest(self, before: Snapshot | None = None) -> Snapshot:
-        """What follows a reset, and a state before, while nobody starts a run."""
+        """Return the state after a reset, joined with a state before, while nobody starts a run."""
         machine = self._machine
         machine.prepare(1)
         now = machine.unknown()

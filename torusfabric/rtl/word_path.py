@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..program import Program
+from ..program import Program, fields
 from ..program.follow import Holder, Moment, follow
 from ..program.timing import ADDRESS, DISTRIBUTION, SETTING
 from ..toolchain.public import public
@@ -161,9 +161,9 @@ def _selects(program: Program, node: int, port: int) -> bool:
 
 def _made(program: Program, node: int, port: int) -> bool:
     """Whether an out-port of a node takes what an operator makes, before that is in a register."""
-    sources = program.loop.sources
-    first, end = sources.first_made, sources.first_injection
-    return any(first <= source < end for source in _sources(program, node, port).tolist())
+    listed = program.loop.sources.listed
+    taken = (listed[source][0] for source in _sources(program, node, port).tolist())
+    return fields.Stage.MADE in taken
 
 
 def _sources(program: Program, node: int, port: int) -> IntArray:

@@ -37,7 +37,7 @@ class WrongWord:
 
 
 class Comparison(NamedTuple):
-    """What was found of the words of a run; the first that is wrong, or what is said of it."""
+    """The comparison of the words of a run; the first that is wrong, or a text about it."""
 
     words_checked: int
     words_wrong: int
@@ -45,7 +45,7 @@ class Comparison(NamedTuple):
 
 
 def totals(compared: Sequence[Comparison]) -> dict[str, Any]:
-    """What reports say of the words of all runs."""
+    """Return the entries of reports about the words of all runs."""
     return {
         "words_checked": sum(found.words_checked for found in compared),
         "words_wrong": sum(found.words_wrong for found in compared),

@@ -123,7 +123,7 @@ def given_jobs(
 
 
 def drawn_words(fabric: Fabric, job: Job, *, seed: int) -> np.ndarray:
-    """What nodes send in a run, drawn: an array of shape (nodes, send words)."""
+    """Return random messages of a run, an array of shape (nodes, send words)."""
     layout = fabric.program.part(fabric.program.form_of(job.mode, job.length)).layout
     return random_messages(layout, job.length or fabric.flits, width=fabric.width, seed=seed)
 
@@ -140,7 +140,7 @@ def _operations(program: Program, mode: int) -> list[int | None]:
 
 
 def is_barrier(fabric: Fabric, job: Job) -> bool:
-    """Whether a job is a barrier, which leaves nothing open: the mode after all others."""
+    """Return True if a job is a barrier, the mode after all others, which leaves nothing open."""
     return bool(fabric.program.barrier) and job.mode == len(fabric.program.modes)
 
 

@@ -1,4 +1,4 @@
-"""What a simulation found."""
+"""The reports of simulations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def choice_of(program: Program, job: Job) -> dict[str, Any]:
-    """What a report says of what a run has chosen."""
+    """Return the entries of a report about the choices of a run."""
     number = job.mode or 0
     mode = program.modes[number]
     collective = mode.schedule.collective
@@ -74,7 +74,7 @@ class JobReport(JobChoice):
 
     @classmethod
     def of(cls, fabric: Fabric, job: Job, cycles: int, found: Comparison) -> JobReport:
-        """What came of a run that took some cycles, and what was found of its words."""
+        """Return the report of a run, given its cycles and the comparison of its words."""
         return cls(
             **choice_of(fabric.program, job),
             cycles=cycles,
@@ -86,7 +86,7 @@ class JobReport(JobChoice):
 
 @dataclass(frozen=True)
 class Subject:
-    """What was simulated, by what engine, and what came of it.
+    """The subject of a simulation, its engine, and its result.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Subject:
 
 
 def facts_of(program: Program) -> dict[str, Any]:
-    """What a `Subject` says of a fabric of a program before it runs, but for its width."""
+    """Return the entries of a `Subject` that are known before a run, but for the width."""
     schedules = [mode.schedule for mode in program.modes]
     return {
         "topology": str(program.topology),
@@ -141,7 +141,7 @@ def facts_of(program: Program) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SimulationReport(Subject):
-    """What a simulation found.
+    """The reports of simulations.
 
     Parameters
     ----------
@@ -183,12 +183,12 @@ class SimulationReport(Subject):
 
     @property
     def passed(self) -> bool:
-        """Whether all words are right and the cycles are those predicted."""
+        """True if all words are right and the cycles are those predicted."""
         exact = all(job.cycles == job.predicted_cycles for job in self.jobs)
         return not self.words_wrong and self.cycles == self.predicted_cycles and exact
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the HTML for a notebook."""
         return facts_table(
             f"{self.topology} {self.collective}, {self.algorithm}: "
             f"{'passed' if self.passed else 'failed'}",

@@ -98,7 +98,7 @@ def simulate(
             fabric, jobs=each, stall=stall or 0.0, seed=seed, engine=made, progress=progress
         )
     if stall is not None:
-        raise InputError(f"Fabric whose ports rest must have the top stream, not {fabric.top}")
+        raise InputError(f"Stall must be left out for ports that cannot rest, not {shown(stall)}")
     tried = default_jobs(fabric.program)
     if jobs is not None:
         tried = given_jobs(fabric, jobs, draw=jobs_with_drawn, seed=seed)
@@ -186,12 +186,12 @@ def report_of_runs(
 
 
 def _differing_runs(program: Program) -> bool:
-    """Whether runs are reported one by one, as their lengths or operators may differ."""
+    """Return True if runs are reported one by one, as their lengths or operators may differ."""
     return not {"length", "operation"}.isdisjoint(RunChoices.of(program).inputs)
 
 
 def predictions_of(program: Program) -> dict[str, Any]:
-    """What is known of the simulation of a fabric without one: the cycles of the runs it has.
+    """Return the entries of a report that are known without a simulation, such as cycles.
 
     Returns
     -------

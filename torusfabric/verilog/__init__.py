@@ -1,4 +1,31 @@
-"""Verilog text of a fabric, its manifest, and files for other ecosystems."""
+"""Emitted Verilog: the text of a fabric, its manifest, and project files for other tools.
+
+Users are the commands ``verilog``, ``synth`` and ``build``, the prover, and `torusfabric.emit`.
+
+Modules in the order in which a reader needs them:
+
+================= ===================================================================
+module            content
+================= ===================================================================
+``text``          `emit`: from a `Fabric` to a `Design`
+``design``        `Design`: all modules as text, and facts about them
+``module_text``   `ModuleText`: one module; RAM styles of memories
+``writer``        from one Amaranth component to one module
+``names``         names of signals in a module
+``statements``    ``always`` blocks and assignments
+``expressions``   Amaranth values as Verilog expressions
+``syntax``        constants, ranges, concatenations, layout of lines
+``top``           the top module, which connects all instances
+``loops``         generate loops of the top over nodes
+``turns``         compression of ROM contents that repeat around a torus
+``lut6``          bodies of multiplexers for 6-input LUTs
+``ecp5``          bodies of multiplexers and sums made of ECP5 cells
+``manifest``      ``manifest.json``, and all files beside the Verilog
+``templates``     an instance to copy, and assertions to bind
+``flows``         projects for Vivado and Quartus
+``litex``         import into a LiteX SoC
+================= ===================================================================
+"""
 
 from pathlib import Path
 from typing import Any
@@ -21,22 +48,24 @@ def write(
     force: bool = False,
     **options: Any,
 ) -> Design:
-    """Write ``fabric.v`` and ``manifest.json`` into a folder, which is made if need be.
+    """Write ``fabric.v``, ``manifest.json`` and all further files of a fabric into a folder.
 
-    For a core, ``address_map.json`` says which block arrives, or lies, where.
+    The folder is made if it does not exist. Further files are the cocotb bench, the files of the
+    adapter, and the files of `flow` and `templates`. A fabric with the top ``core`` has
+    ``address_map.json``, which lists the address or the cycle of each block.
 
     Parameters
     ----------
     command : str
-        The command that makes the files.
+        Command line that repeats the export, for the header of the text and for the manifest.
     force : bool
-        Whether files of others in the folder are replaced.
+        True if files in the folder that no earlier export wrote may be replaced.
     **options
-        Of `emit`: ``ram``, ``flow``, ``templates``.
+        Options ``ram``, ``flow`` and ``templates`` of `emit`.
 
     Raises
     ------
     InputError
-        If the folder holds such files, or cannot be written.
+        If the folder holds files of another origin and `force` is false, or cannot be written.
     """
     return write_made(lambda: emit(fabric, command=command, **options), folder, force=force)

@@ -1,4 +1,12 @@
-"""What the Verilog side hands on: module texts, and their structure and routers as data."""
+"""The result of `emit`: a `Design` holds all modules as text, and their structure as data.
+
+Users of the text are `Design.write` and the proof. Users of the data are synthesis reports, which
+count instances and take routers apart, and waveforms, which translate names of the text into names
+of the netlist.
+
+A *router class* is a router module with its nodes. *Inner* modules, multiplexers for example, count
+in reports as part of the modules that have instances of them.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +31,28 @@ from .top import RomContents
 __all__ = ["MANIFEST", "TEXT", "Design", "RouterClass", "RouterShape", "member_name",
            "router_classes", "write_made"]  # fmt: skip
 
-#: Out-ports of a router, and its inputs that bring data with the part of a report they begin.
+#: Outputs of a router that drive links.
 OUTPORTS = ("tx",)
+
+#: Data input of a router -> purpose, in a report, of the LUTs that read the input directly.
 INPORTS = {"rx": "crossbar", "inject": "injection"}
 
 
 @dataclass(frozen=True)
 class RouterShape:
-    """The outer form of a router, whatever it selects.
+    """The parameters of a router that decide its cost, apart from the routes it selects.
 
     Parameters
     ----------
+    ports : int
+        Out-ports that drive links.
     own_words : int
-        Words that are chosen among beside those of in-ports: of memories, sums, and those of the
-        registers behind in-ports; at least one.
+        Inputs of the multiplexers besides the in-ports: words of memories, sums, and registered
+        words of in-ports. At least 1.
+    width : int
+        Bits of a word.
     settings : int
-        Rows of the ROM of its settings; 0 where its select registers are given from outside.
+        Rows of the ROM of select bits; 0 if the sequencer drives the select registers.
     """
 
     ports: int
@@ -49,23 +63,23 @@ class RouterShape:
 
 @dataclass(frozen=True)
 class RouterClass:
-    """Nodes with the same router.
+    """A router module, with the facts that a report needs.
 
     Parameters
     ----------
     nodes : int
-        How many.
+        Number of nodes with this router module.
     outports : tuple of str
-        The output ports that drive links. Where given, the report has the cost of each out-port
-        bit; other outputs (delivery to the node) are not counted as such.
+        Output ports that drive links. A report divides the cost of the router by the bits of these
+        ports; outputs that deliver words to the node do not count. Empty if the report shows no
+        such quotient.
     inports : dict of str to str
-        Input port that brings data -> part of the report for the tables that read it first. Where
-        given, the report shows where the tables go.
+        Data input -> purpose, in a report, of the LUTs that read the input directly. Empty if the
+        report does not split LUTs by purpose.
     shape : RouterShape, optional
-        Its outer form. Where given, the report compares it with a full crossbar.
+        Shape from which the report derives the cost of a full crossbar; None for no comparison.
     settings : dict of str to dict
-        Input port -> {contents of the ROMs that drive it: number of nodes}; only inputs that ROMs
-        drive.
+        Input port -> {name of ROM contents: number of nodes}, for the inputs that ROMs drive.
     """
 
     nodes: int
@@ -76,7 +90,13 @@ class RouterClass:
 
 
 def router_classes(fabric: Fabric, contents: Mapping[str, RomContents]) -> dict[str, RouterClass]:
-    """The class of each router module of a fabric, given the contents of ROMs by their names."""
+    """Return the router class of each router module of a fabric.
+
+    Parameters
+    ----------
+    contents : dict of str to RomContents
+        Different contents of ROMs by name, as `contents_of` returns them.
+    """
     netlist = fabric.netlist
     routers = [array for array in netlist.arrays if array.role is Role.ROUTER]
     roms = _contents_of_nets(netlist, {value: name for name, value in contents.items()})
@@ -88,9 +108,9 @@ def router_classes(fabric: Fabric, contents: Mapping[str, RomContents]) -> dict[
         fabric.prefix + array.module: RouterClass(
             nodes=len(array),
             outports=OUTPORTS,
-            # One that only forwards injects nothing.
+            # A router that only forwards has no input `inject`.
             inports={port: part for port, part in INPORTS.items() if port in array.inputs},
-            # Of the ROM in front of it; without one the sequencer gives the select bits.
+            # Without a ROM in front of the router, the sequencer drives its select registers.
             shape=_shape(fabric, array, rows if _table_parts(array) else 0),
             settings=dict(_settings(array, roms)),
         )
@@ -101,7 +121,7 @@ def router_classes(fabric: Fabric, contents: Mapping[str, RomContents]) -> dict[
 def _contents_of_nets(
     netlist: Netlist, names: Mapping[RomContents, str]
 ) -> dict[str, dict[int, str]]:
-    """The name of what each ROM holds, by the net that it drives and the number in its name."""
+    """Return the name of the contents of each ROM: net that the ROM drives -> {index: name}."""
     found: dict[str, dict[int, str]] = defaultdict(dict)
     for array in netlist.arrays:
         if array.roms is not None:
@@ -115,7 +135,7 @@ def _contents_of_nets(
 def _settings(
     router: Array, roms: Mapping[str, Mapping[int, str]]
 ) -> Iterator[tuple[str, dict[str, int]]]:
-    """The inputs that ROMs drive, and how often each of their contents does."""
+    """Yield each input that ROMs drive, with the number of nodes for each contents."""
     for port, parts in router.inputs.items():
         nets = {part.net for part in parts if isinstance(part, Slice)} & roms.keys()
         if nets:
@@ -124,40 +144,40 @@ def _settings(
 
 
 def _shape(fabric: Fabric, array: Array, settings: int) -> RouterShape:
-    """The outer form of a router."""
+    """Return the shape of a router; `settings` is the number of rows of its ROM."""
     ports = array.outputs["tx"][1] // fabric.width
     router: Any = fabric.netlist.modules[array.module]()
     return RouterShape(ports, max(1, router.own_words), fabric.width, settings)
 
 
 def _table_parts(router: Array) -> list[Source]:
-    """Return what drives the inputs of a router that come from tables at the node."""
+    """Return the sources of those inputs of a router that tables at the node drive."""
     return [part for port, parts in router.inputs.items() if port.startswith(("setting", "table"))
             for part in parts]  # fmt: skip
 
 
-#: The file that lists the others.
+#: File that lists the others.
 MANIFEST = "manifest.json"
 
-#: What writes the files.
+#: Name of the maker in the record of the files that it owns; see `write_owned`.
 MAKER = "verilog"
 
-#: The name of the file of all modules.
+#: File of all modules.
 TEXT = "fabric.v"
 
-#: No name is a net unless it is declared, up to the end of the file.
+#: Directives around the text: within it, no undeclared name becomes a net.
 NO_NETS, ANY_NETS = "`default_nettype none\n", "`default_nettype wire\n"
 
 
 def member_name(path: str, patterns: Mapping[str, str]) -> str | None:
-    """Return what patterns say of an instance in the top, or None.
+    """Return the text that a pattern gives for an instance of the top, or None without a pattern.
 
     Parameters
     ----------
     path : str
-        Its name in the text, with the blocks around it.
+        Name of the instance in the Verilog text, with the names of the generate blocks around it.
     patterns : dict of str to str
-        Text for each path, with ``[]`` and ``{}`` where the number of the member of a loop stands.
+        Path, with ``[]`` for the index of a generate loop -> text, with ``{}`` for the same index.
 
     Examples
     --------
@@ -174,42 +194,42 @@ def member_name(path: str, patterns: Mapping[str, str]) -> str | None:
 @public_class
 @dataclass(frozen=True, repr=False)
 class Design:
-    """A design as Verilog text, one module at a time.
+    """A design as Verilog text, one module at a time, with facts about the modules.
 
     Parameters
     ----------
     modules : dict of str to str
-        Module name -> Verilog text of that one module, children before parents; each is
+        Module name -> Verilog text of that one module, children before parents. Each text is
         self-contained apart from instances of other modules of the dict.
     top : str
-        The name of the outermost module.
+        Name of the outermost module.
     instances : dict of str to dict
-        Module -> {child module, or name of contents: how many instances}; modules without children
-        may be left out.
+        Module -> {child module, or name of ROM contents: number of instances}. Modules without
+        children may be left out.
     structures : dict of str to Structure
-        Module -> what it is made of: its ports, signals and memories, by their names in the text.
+        Module -> its ports, signals and memories, by their names in the text.
     classes : dict of str to RouterClass
-        Router module -> what a report says of it.
+        Router module -> facts for reports.
     parts : dict of str to str
-        Module, or name of contents -> the part of the fabric that it belongs to; routers may be
-        left out.
+        Module, or name of ROM contents -> the part of the fabric that it belongs to, a value of
+        `Role`. Routers may be left out.
     contents : dict of str to RomContents
-        The different contents of the ROM module; each has the name of the first instance with it.
+        Different contents of the one ROM module; each has the name of the first instance with it.
     interface : str
-        That of the top: ``host`` or ``core``; empty where it is neither.
+        Interface of the top: ``host`` or ``core``; empty for any other module.
     prefix : str
-        What the names of all modules begin with.
+        Beginning of the names of all modules.
     inner : frozenset of str
-        Modules that count as part of those which have instances of them.
+        Inner modules, which count as part of the modules that have instances of them.
     instance_names, net_names, instance_parts : dict of str to str
-        Names in the netlist of the instances and nets of the top, and the part of the fabric that
-        each instance is; see `member_name`.
+        Patterns for `member_name`: instances and nets of the top -> their names in the netlist, and
+        instances -> the part of the fabric.
     comments : dict of str to str
-        What is said above modules in the file, besides what their texts say.
+        Module -> comment above its text in the file.
     header : str
-        Comment above the whole.
+        Comment at the beginning of the file.
     files : dict of str to str
-        Further files to be written beside the text.
+        Name -> text of each further file.
     """
 
     modules: dict[str, str]
@@ -231,7 +251,7 @@ class Design:
 
     @classmethod
     def of(cls, modules: Mapping[str, ModuleText], top: str, **facts: Any) -> Design:
-        """A design of modules as they were written, with facts that have the names of fields."""
+        """Return a design of written modules; `facts` are further fields by name."""
         return cls(
             modules={name: module.text for name, module in modules.items()},
             top=top,
@@ -246,15 +266,21 @@ class Design:
 
     @property
     def counted(self) -> list[str]:
-        """The modules that count by themselves, children before parents; without the ROM."""
+        """Modules that have an entry of their own in reports, children before parents.
+
+        The ROM and inner modules have none.
+        """
         return [name for name in self.modules if name != self.rom and name not in self.inner]
 
     def has(self, name: str) -> tuple[set[str], dict[str, int]]:
-        """The inner modules that a module has, with those inside these, and how often others."""
+        """Return the inner modules inside a module, at any depth, and its other children.
+
+        Other children are given with the number of their instances.
+        """
         inner, others = set[str](), dict[str, int]()
         for child, times in self.instances.get(name, {}).items():
             if child in self.inner:
-                # Inside these there are none but inner ones.
+                # An inner module has only inner modules inside.
                 inner |= {child} | self.has(child)[0]
             else:
                 others[child] = times
@@ -271,27 +297,27 @@ class Design:
 
     @property
     def rom(self) -> str:
-        """The name of the module of all ROMs."""
+        """Name of the ROM module."""
         return self.prefix + ROM
 
     @property
     def file_names(self) -> list[str]:
-        """The files that `write` writes."""
+        """Names of the files that `write` writes."""
         return [TEXT, *self.files]
 
     def routers(self, names: Iterable[str] | None = None) -> Design:
-        """The routers, or some of them, with what is inside and in front of them.
+        """Return a design of the router modules, with their children and the ROMs in front of them.
 
-        There is no top; the last module stands for it.
+        The result has no top; the field `top` is the name of the last module.
 
         Parameters
         ----------
         names : iterable of str, optional
-            The modules of the routers.
+            Router modules to keep; all by default.
         """
         chosen = set(self.classes if names is None else names)
         wanted = set(chosen)
-        for name in reversed(self.modules):  # parents come before their children
+        for name in reversed(self.modules):  # so that parents come before their children
             if name in wanted:
                 wanted.update(self.instances.get(name, {}))
         classes = {name: router for name, router in self.classes.items() if name in wanted}
@@ -314,20 +340,18 @@ class Design:
         )
 
     def write(self, folder: str | Path, *, force: bool = False) -> None:
-        """Write ``fabric.v`` and what belongs to it into a folder, which is made if need be.
-
-        What an earlier design left in the folder is removed.
+        """Write ``fabric.v`` and all other files into a folder; remove those of an earlier design.
 
         Parameters
         ----------
         force : bool
-            Whether files that no design wrote, or that were changed, are replaced.
+            True if files may be replaced that no design wrote, or that were changed since.
 
         Raises
         ------
         InputError
-            If there are such files and may not be replaced, or the folder cannot be written; no
-            file is written if that is known beforehand.
+            If the folder holds such files and `force` is false, or cannot be written. As far as
+            this is known beforehand, no file is written.
         """
         target, files = Path(path_of("Folder", folder)), {TEXT: self.text, **self.files}
         require_owned(target, MAKER, files, force=force)
@@ -337,7 +361,10 @@ class Design:
 
 
 def write_made(make: Callable[[], Design], folder: str | Path, *, force: bool) -> Design:
-    """Write a design that is made, which may take long, once it is known that it can be written."""
+    """Make a design and write it into a folder; check first that the folder can be written.
+
+    Why: making a large design takes long, and the error of a bad folder should come before.
+    """
     with made_folder(folder):
         writable(Path(folder, TEXT))
         require_owned(Path(folder), MAKER, (TEXT, MANIFEST), force=force)

@@ -1,19 +1,20 @@
-"""Multiplexers and sums for ECP5, of its cells: the usual form is for devices with tables alone.
+"""Multiplexer and sum bodies made of ECP5 cells (``TORUSFABRIC_ECP5``).
 
-An ECP5 joins two look-up tables by a multiplexer, PFUMX, and two such pairs by another one,
-L6MUX21: one of four inputs takes two tables, without a wire from one to the other. Synthesis does
-not find that by itself: it looks for functions of so many inputs, whatever they are, which take all
-tables.
+The user is `module_texts`, which puts them into an ``ifdef``; the plain bodies suit devices with
+LUTs alone. The select bits are the same in both forms, so that nothing outside the module changes.
 
-A register takes what a table gives in its own place, but what a wide multiplexer gives by a wire.
-So an out-port, which has a register behind it, ends in a table.
+PFUMX joins two 4-input LUTs by a 2:1 multiplexer, and L6MUX21 joins two such pairs. A choice
+between four inputs then takes two LUTs, with no wire between them. Yosys does not find this form:
+it treats the choice as any function of six inputs, which takes four LUTs.
 
-The select bits are those of cascades, so that nothing else depends on which of the forms there is.
+Why an out-port ends in a LUT: a register next to a LUT takes the output of the LUT directly, but
+that of a wide multiplexer over a wire.
 
-Of a sum, the tables of the carry chain make the last step of the choice. A CCU2C has two bits of a
-carry chain, each with a table of four inputs: a bit of the word, and three, b, c and d, of which
-what is added follows. Where a bit does not pass a carry on, the carry is what the four rows with
-c = d = 0 say; that is the bit of the word if nothing is added in these.
+In a sum, the LUTs of the carry chain make the last step of the choice. A CCU2C has two bits of a
+carry chain. Each has a LUT with four inputs: ``a``, a bit of the word, and ``b``, ``c``, ``d``,
+which determine the added bit. The LUT holds a XOR the added bit. Where this XOR is 0, the carry is
+not propagated, and the carry out is the LUT's value in the row with c = d = 0 and the same a and b.
+So nothing may be added in the rows with c = d = 0. These rows then hold ``a``, the right carry.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,15 +25,17 @@ from ..rtl.multiplexer import Multiplexer, branch_bits, branches
 
 __all__ = ["ECP5", "multiplexer_body", "sum_body"]
 
-#: What is defined for the text to have this form.
+#: Macro that selects these bodies.
 ECP5 = "TORUSFABRIC_ECP5"
 
-#: Bits of a word from which on a carry chain is worth its ends.
+#: Fewest bits of a word for which a carry chain pays, in spite of the cells at its ends.
 LEAST = 4
 
 
 class Column:
-    """The cells of one bit, as they are added; the same for all bits of a word.
+    """The cells of one bit of a word; each method adds a cell and returns its output net.
+
+    All bits have the same cells: the text is a generate loop over bits.
 
     Parameters
     ----------
@@ -42,7 +45,7 @@ class Column:
     Attributes
     ----------
     cells : list of str
-        The instances, in the order in which they were added.
+        Instances in the order in which they were added.
     """
 
     def __init__(self, width: int) -> None:
@@ -50,11 +53,11 @@ class Column:
         self.cells: list[str] = []
 
     def word(self, index: int) -> str:
-        """The bit of an input."""
+        """Return bit k of an input word."""
         return f"words[{index * self._width} + k]" if index else "words[k]"
 
     def table(self, function: Callable[..., object], *inputs: str) -> str:
-        """A look-up table of up to four inputs.
+        """Add a LUT with up to four inputs.
 
         Examples
         --------
@@ -69,11 +72,11 @@ class Column:
         return self._cell(f"LUT4 #(.INIT(16'h{value:04x})) t", pins)
 
     def join(self, low: str, high: str, select: str) -> str:
-        """A multiplexer of two tables."""
+        """Add a PFUMX, a multiplexer of two LUTs."""
         return self._cell("PFUMX j", f".BLUT({low}), .ALUT({high}), .C0({select}), ")
 
     def join_pairs(self, low: str, high: str, select: str) -> str:
-        """A multiplexer of two such multiplexers."""
+        """Add an L6MUX21, a multiplexer of two PFUMX outputs."""
         return self._cell("L6MUX21 j", f".D0({low}), .D1({high}), .SD({select}), ")
 
     def _cell(self, kind: str, pins: str) -> str:
@@ -82,7 +85,7 @@ class Column:
         return f"n[{number}]"
 
     def text(self, assigned: Sequence[str]) -> str:
-        """All columns; what is assigned in each comes last."""
+        """Return the generate loop over all bits; the assignments stand after the cells."""
         declared = [f"wire [{len(self.cells) - 1}:0] n;"] if self.cells else []
         inside = [*declared, *self.cells, *(f"assign {each};" for each in assigned)]
         return "\n".join(
@@ -98,29 +101,29 @@ class Column:
 
 
 def pair(column: Column, first: int, y: str) -> str:
-    """One of two inputs, by a select bit."""
+    """Add a choice between two inputs, by one select bit."""
     words = column.word(first), column.word(first + 1)
     return column.table(lambda a, b, y: b if y else a, *words, y)
 
 
 def pair_or_nothing(column: Column, first: int, y: str, x: str) -> str:
-    """One of two inputs, or 0, by two select bits."""
+    """Add a choice between two inputs and 0, by two select bits."""
     words = column.word(first), column.word(first + 1)
     return column.table(lambda a, b, y, x: (b if y else a) & x, *words, y, x)
 
 
 def passed(column: Column, index: int) -> str:
-    """An input, by a table: only tables can be joined."""
+    """Add a LUT that passes an input. Why: a PFUMX joins LUTs only."""
     return column.table(lambda a: a, column.word(index))
 
 
 def four(column: Column, first: int, y: str, z: str) -> str:
-    """One of four inputs, by two select bits."""
+    """Add a choice between four inputs, by two select bits."""
     return column.join(pair(column, first, y), pair(column, first + 2, y), z)
 
 
 def multiplexer_body(multiplexer: Multiplexer) -> str | None:
-    """The module without its ports; None where its usual form is as good.
+    """Return the body of a multiplexer after its ports; None where the plain body is as good.
 
     Examples
     --------
@@ -141,7 +144,7 @@ def multiplexer_body(multiplexer: Multiplexer) -> str | None:
 
 
 def _joined(column: Column, count: int) -> str:
-    """One of three, four or six inputs, with no table behind another."""
+    """Add a choice between three, four or six inputs, one LUT deep."""
     y, x, z, *further = (f"select[{k}]" for k in range(count))
     if count == 3:
         return column.join(pair(column, 0, y), passed(column, 2), x)
@@ -152,9 +155,9 @@ def _joined(column: Column, count: int) -> str:
 
 
 def _cascade(column: Column, count: int) -> str:
-    """One of five inputs or more, by the select bits y, x, z1, .. of a cascade."""
+    """Add a cascade of five inputs or more; its select bits are y, x, z1, .."""
     y, x, z, *further = (f"select[{k}]" for k in range(count))
-    # With x = 0 it passes y, for the pair of a further stage to be told apart by it.
+    # With x = 0 the first stage passes y, which the stage that is selected uses to choose its word.
     first = [column.word(0), column.word(1), y, x]
     low = column.table(lambda a, b, y, x: (b if y else a) if x else y, *first)
     f = column.join(low, pair(column, 2, y), z)
@@ -165,14 +168,17 @@ def _cascade(column: Column, count: int) -> str:
 
 
 def _stage(f: int, z: int, even: int, odd: int | None = None) -> int:
-    """A further stage of a cascade."""
+    """Return the function of a later stage of a cascade."""
     if not z:
         return f
     return even if odd is None or not f else odd
 
 
 def _branches(column: Column, count: int) -> str:
-    """One of seven to nine inputs: of a branch of four, of one of two to four, or a last input."""
+    """Add a choice of one of seven to nine inputs: two branches and a last input.
+
+    The first branch has four inputs, the other two to four.
+    """
     select = [f"select[{k}]" for k in range(len(branch_bits(count, 0)))]
     first, other = branches(count)
     a = _branch(column, 0, first, select[:3])
@@ -182,7 +188,7 @@ def _branches(column: Column, count: int) -> str:
 
 
 def _branch(column: Column, first: int, count: int, select: Sequence[str]) -> str:
-    """One of two to four inputs, or 0, by the select bits y, x and z1 of a branch."""
+    """Add a choice of one of two to four inputs or 0, by the select bits y, x and z1."""
     y, x, *others = select
     low = pair_or_nothing(column, first, y, x)
     if count == 2:
@@ -196,16 +202,16 @@ def _either(b: int, c: int, d: int) -> int:
 
 
 class _Step(NamedTuple):
-    """The last step of a choice.
+    """The last step of a choice, which the LUTs of the carry chain make.
 
     Parameters
     ----------
     b, d : str
-        Of each bit.
+        Nets for the inputs of the same name, one of each bit.
     c : str
-        Of each slice, with the numbers of its select bits in braces.
+        Net for input c, one of each slice, with the numbers of its select bits in braces.
     added : function of (b, c, d) -> int
-        What is added; nothing where c and d are 0.
+        The bit to add. It must be 0 where c and d are 0; see the module's docstring.
     """
 
     b: str
@@ -215,7 +221,7 @@ class _Step(NamedTuple):
 
 
 def sum_body(meant: ChosenSum) -> str | None:
-    """The module without its ports; None where its usual form is as good.
+    """Return the body of a sum after its ports; None where the plain body is as good.
 
     Examples
     --------
@@ -224,7 +230,7 @@ def sum_body(meant: ChosenSum) -> str | None:
     (1, 1)
     """
     size, bits, count = meant.slices[0][1], meant.select_bits, len(meant.slices)
-    # Verilog allows no index where there is a single bit.
+    # Verilog has no index on a net of one bit.
     select = "select" if bits * count == 1 else "select[{}]"
     column = Column(meant.width)
     step = (_or_nothing if meant.idles else _of_words)(
@@ -241,7 +247,7 @@ def sum_body(meant: ChosenSum) -> str | None:
 
 
 def _or_nothing(column: Column, count: int, select: Sequence[str]) -> _Step | None:
-    """One of some words, or nothing, which is the last that can be chosen."""
+    """Return the last step of a choice of which the last option is 0; None if no form pays."""
     y, *others = select
     if count == 2:
         return _Step(column.word(0), "{0}", "1'b1", lambda b, c, d: b & (1 - c))
@@ -266,7 +272,7 @@ def _or_nothing(column: Column, count: int, select: Sequence[str]) -> _Step | No
 
 
 def _of_words(column: Column, count: int, select: Sequence[str]) -> _Step | None:
-    """One of some words."""
+    """Return the last step of a choice between words; None if no form pays."""
     y, *others = select
     if count == 2:
         return _Step(column.word(1), "{0}", column.word(0))
@@ -283,7 +289,7 @@ def _of_words(column: Column, count: int, select: Sequence[str]) -> _Step | None
 
 
 def _chain(width: int, step: _Step, columns: str) -> str:
-    """The carry chain, behind the columns; a bit more of an odd number adds nothing."""
+    """Return the carry chain after the columns. An odd width is padded with a bit that adds 0."""
     pairs = (width + 1) // 2
     nothing = f"  assign {{b[{width}], c[{width}], d[{width}]}} = 3'b0;\n" * (width % 2)
     pins = ", ".join(
@@ -307,7 +313,7 @@ def _chain(width: int, step: _Step, columns: str) -> str:
 
 
 def _table(step: _Step) -> int:
-    """The contents of the tables of the chain, by d, c, b, a."""
+    """Return the contents of the LUTs of the chain, with d, c, b, a as bits 3 to 0 of the row."""
     value = 0
     for row in range(16):
         a, b, c, d = (row >> k & 1 for k in range(4))

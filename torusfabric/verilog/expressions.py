@@ -1,8 +1,11 @@
-"""Values of Amaranth as Verilog expressions.
+"""Amaranth values as Verilog expressions.
 
-An expression is asked for as a range of bits of a value, and has exactly as many: what a range
-goes beyond its value is filled up by zeros or by the sign. So no expression depends on the width of
-what stands around it, no carry is lost, and no tool finds a width that it would mention.
+The users are the writer and the statements. The central method is `Expressions.bits`: it returns
+the expression of a range of bits of a value, with exactly as many bits as the range. Bits beyond
+the value are zeros or copies of the sign bit. Why so exact: no expression then depends on the width
+of its context, no carry is lost, and no tool warns of a width.
+
+A *helper* is a wire for an intermediate value that needs a name.
 """
 
 from __future__ import annotations
@@ -39,25 +42,25 @@ from .syntax import (
 
 __all__ = ["Case", "Expressions", "no_verilog", "pieces_of"]
 
-#: What a helper is called, by the operator whose value it has.
+#: Name of a helper, by the operator whose result it holds.
 CALLED = {
     "+": "sum", "-": "difference", "*": "product", "//": "quotient", "%": "remainder",
     "<<": "shifted", ">>": "shifted", "&": "both", "|": "either", "^": "differ", "~": "inverted",
 }  # fmt: skip
 
-#: Operators of which each bit depends on that bit of the operands alone.
+#: Operators in which bit k of the result depends on bits k of the operands only.
 BITWISE = frozenset("&|^")
 
-#: Operators of which each bit depends on no higher bit of the operands.
+#: Operators in which bit k of the result depends on bits 0 to k of the operands only.
 CARRYING = frozenset("+-*")
 
-#: The patterns of a case, None of the default, and what it chooses.
+#: A case of a switch: its patterns (None for the default), and the expression that it chooses.
 Case = tuple[tuple[str, ...] | None, str]
 
-#: Values that a bit which says one of two things is compared with, rather than chosen by a case.
+#: Most patterns of a one-bit choice that is written as comparisons rather than as a ``case``.
 COMPARED = 2
 
-#: Bits of what a case tests if it lists all values.
+#: Most bits of a test whose ``case`` lists all values.
 TABLE_BITS = 6
 
 COMPARING = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
@@ -65,7 +68,7 @@ COMPARING = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": opera
 
 
 def no_verilog(what: object) -> InputError:
-    """The error of what has no Verilog; an operator of a user's own may have anything in it.
+    """Return the error of hardware that has no Verilog form, as an operator of a user may have.
 
     Examples
     --------
@@ -77,7 +80,7 @@ def no_verilog(what: object) -> InputError:
 
 
 def pieces_of(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, int]]:
-    """The parts of nested concatenations and slices, the lowest first, each with its bits."""
+    """Yield the parts of nested concatenations and slices, lowest first: (value, low, high)."""
     match value:
         case ast.Slice():
             yield from pieces_of(value.value, value.start + low, value.start + high)
@@ -95,16 +98,21 @@ def pieces_of(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, i
 
 
 def scaled(offset: Value, stride: int) -> Value:
-    """An offset times a stride."""
+    """Return an offset times a stride; a power of two needs no multiplier."""
     if stride & stride - 1:
         return offset * stride
     return ast.Concat([ast.Const(0, stride.bit_length() - 1), offset]) if stride > 1 else offset
 
 
 def _merged(cases: list[Case], bits: int) -> list[Case]:
-    """Cases of which none has the text of another; the default has the text of most.
+    """Return cases merged so that each expression has one case; the default is the commonest.
 
-    The last that is given is the default; no pattern has a bit that does not matter.
+    The last of `cases` is the default. No pattern may have a bit that does not matter.
+
+    Parameters
+    ----------
+    bits : int
+        Bits of the test.
     """
     found: dict[str, str] = {}
     for patterns, text in cases[:-1]:
@@ -115,7 +123,7 @@ def _merged(cases: list[Case], bits: int) -> list[Case]:
     counts[rest] += 2**bits - len(found)
     if not counts[rest]:
         rest, _ = counts.most_common(1)[0]
-    # Of constants synthesis finds the least form if all values are listed, as in a table.
+    # If all expressions are constants, synthesis finds the least logic when all values are listed.
     listed = 1 < bits <= TABLE_BITS and all(map(CONSTANT.fullmatch, counts))
     if listed and len(+counts) > 1:
         every = (f"{number:0{bits}b}" for number in range(2**bits))
@@ -129,14 +137,14 @@ def _merged(cases: list[Case], bits: int) -> list[Case]:
 
 
 class Expressions:
-    """Writes values as expressions.
+    """Writer of values as expressions, and of the helpers that they need.
 
     Attributes
     ----------
     nets : dict of str to (list of str)
-        Names of nets and registers, by the head of their declaration.
+        Head of a declaration -> names of the wires and registers declared by it.
     body : list of str
-        The texts between declarations and the end of the module.
+        Text between the declarations and the end of the module: functions and assignments.
     """
 
     def __init__(self, names: SignalNames) -> None:
@@ -147,7 +155,7 @@ class Expressions:
         self._arguments: list[str] = []
 
     def helper(self, text: str, width: int, *, called: str) -> str:
-        """The name of a wire that is assigned an expression; equal ones are one."""
+        """Return the name of a wire with the value of an expression; equal expressions share it."""
         if text not in self._helpers:
             self._helpers[text] = name = self._names.new(called)
             self.nets.setdefault(f"wire {range_of(width)}", []).append(name)
@@ -155,10 +163,10 @@ class Expressions:
         return self._helpers[text]
 
     def _chosen(self, test: str, cases: list[Case], width: int) -> str:
-        """The name of a wire whose value a function chooses by the value of a test.
+        """Return the name of a wire whose value a Verilog function chooses by a test.
 
-        The test and all values that are no constants are arguments of the function: simulators
-        evaluate it again when one of its arguments changes, and at no other time.
+        The test and all values that are no constants are arguments of the function. Why: a
+        simulator evaluates the function again only when an argument changes.
         """
         texts = [text for _, text in cases if not CONSTANT.fullmatch(text)]
         test_name, *names = islice(self._argument_names(), 1 + len({*texts}))
@@ -176,29 +184,29 @@ class Expressions:
         return self.helper(chosen, width, called="by_" + test)
 
     def _argument_names(self) -> Iterator[str]:
-        """Yield the names of arguments of functions: the test, then values; no net has them."""
+        """Yield argument names for functions, that of the test first; no net has these names."""
         for number in count():
             if number == len(self._arguments):
                 self._arguments.append(self._names.new(f"option_{number}" if number else "test"))
             yield self._arguments[number]
 
     def whole(self, value: Value) -> str:
-        """All bits of a value."""
+        """Return all bits of a value."""
         return self.bits(value, 0, len(value))
 
     def known(self, value: Value) -> str | None:
-        """The bits of a value that is a constant; None of any other."""
+        """Return the bits of a constant as a binary string; None for any other value."""
         if not len(value):
             return ""
         text = self.whole(value)
         return f"{number_of(text)[1]:0{len(value)}b}" if CONSTANT.fullmatch(text) else None
 
     def true(self, value: Value) -> str:
-        """Whether any bit of a value is 1."""
+        """Return an expression that is 1 if any bit of the value is 1."""
         return self.whole(value) if len(value) == 1 else f"|{atom(self.whole(value))}"
 
     def bits(self, value: Value, low: int, high: int) -> str:
-        """The bits of a value from one up to, and without, another."""
+        """Return bits `low` to ``high - 1`` of a value, extended by zeros or by its sign."""
         assert 0 <= low < high, "there is no expression without bits"
         size = len(value)
         if isinstance(value, ast.Const):
@@ -216,7 +224,7 @@ class Expressions:
         return joined([filled, self._within(value, low, size)])
 
     def target(self, value: Value) -> str:
-        """What an assignment has on its left."""
+        """Return a value as the left-hand side of an assignment."""
         match value:
             case ast.Concat():
                 return joined([self.target(part) for part in reversed(value.parts) if len(part)])
@@ -263,10 +271,14 @@ class Expressions:
         return self.choice(value.test, cases, high - low)
 
     def choice(self, test: Value, cases: list[Case], width: int) -> str:
-        """Return the expression of the first case that a test matches; 0 if it matches none.
+        """Return the expression of the first case that matches a test; 0 if none matches.
 
         Parameters
         ----------
+        test : Value
+            Value that the patterns of the cases are compared with.
+        cases : list of Case
+            Cases in order of precedence.
         width : int
             Bits of the expression of each case.
         """
@@ -293,7 +305,7 @@ class Expressions:
         return self._chosen(text, cases, width)
 
     def _flagged(self, test: Value, cases: list[Case]) -> str:
-        """The expression of the first case whose bit of a test is as the case wants it."""
+        """Return a chain of conditional expressions; each case tests one bit."""
         text = cases[-1][1]
         for patterns, each in reversed(cases[:-1]):
             flag, wanted = self.flag(test, patterns or ())
@@ -301,14 +313,17 @@ class Expressions:
         return text
 
     def flag(self, test: Value, patterns: tuple[str, ...]) -> tuple[str, bool]:
-        """The bit of a test that patterns look at, and whether they want it to be 1."""
+        """Return the one bit of a test that patterns depend on, and True if they match a 1."""
         (pattern,) = patterns
         wanted = "1" in pattern
         place = len(pattern) - 1 - pattern.index("1" if wanted else "0")
         return self.bits(test, place, place + 1), wanted
 
     def _cut(self, text: str, size: int, low: int, high: int, called: str) -> str:
-        """Bits of an expression of a size: a part can be taken of a name alone."""
+        """Return bits of an expression of `size` bits; a proper part needs a helper.
+
+        Why: Verilog selects bits of a name only, not of an expression.
+        """
         if (low, high) == (0, size):
             return text
         if low >= size:
@@ -349,7 +364,7 @@ class Expressions:
             return indexed(self._divided(sign, *operands), low, high)
         a, b = operands
         if isinstance(b, ast.Const) and sign in ("<<", ">>"):
-            # A shift by a constant is a choice of bits; no tool warns that it is too far.
+            # A shift by a constant selects bits, so that no tool warns of a shift beyond the width.
             if sign == ">>":
                 return self.bits(a, low + b.value, high + b.value)
             first = min(max(b.value, low), high)
@@ -358,7 +373,7 @@ class Expressions:
         size = high if sign == "<<" else len(a)
         first, amount = self.bits(a, 0, size), operand(self.whole(b))
         if sign == ">>" and a.shape().signed:
-            # An expression is signed where it stands by itself alone.
+            # In a larger expression, an unsigned operand would make the shift unsigned.
             name = self.helper(f"$signed({first}) >>> {amount}", size, called="shifted")
             return name if size == 1 else indexed(name, low, high)
         if sign in ("<<", ">>"):
@@ -366,7 +381,7 @@ class Expressions:
         raise no_verilog(value)
 
     def _inverted(self, value: Value, low: int, high: int) -> str:
-        """The inverse of bits; the inverse of an inverse is what that inverts."""
+        """Return the inverse of bits, without a double inversion."""
         if isinstance(value, ast.Operator) and value.operator == "~":
             return self.bits(value.operands[0], low, high)
         text = self.bits(value, low, high)
@@ -375,14 +390,14 @@ class Expressions:
         return f"~{atom(text)}"
 
     def _chain(self, value: ast.Operator, low: int, high: int) -> list[str]:
-        """The operands of an operator, with those of the same one in front of it."""
+        """Return the operands of a chain of one operator, such as ``a & b & c``."""
         first, last = value.operands
         same = isinstance(first, ast.Operator) and first.operator == value.operator
         before = self._chain(first, low, high) if same and high <= len(first) else None
         return [*(before or [self.bits(first, low, high)]), self.bits(last, low, high)]
 
     def _bitwise(self, sign: str, texts: list[str], bits: int) -> str:
-        """What an operator makes of operands; those that change nothing are left out."""
+        """Return a bitwise operation; operands that change nothing are left out."""
         same, fixed = (-1, 0) if sign == "&" else (0, -1)
         if sign != "^" and constant(fixed, bits) in texts:
             return constant(fixed, bits)
@@ -390,12 +405,13 @@ class Expressions:
         return chained(sign, texts) if texts else constant(same, bits)
 
     def _divided(self, sign: str, a: Value, b: Value) -> str:
-        """A wire with a quotient that is rounded down, or what is left; 0 where the divisor is 0.
+        """Return a helper with a quotient, rounded down, or a remainder; 0 if the divisor is 0.
 
-        Verilog rounds towards zero, and knows nothing of what is divided by 0.
+        Why so long: these are the rules of Amaranth. Verilog rounds towards zero, and division by 0
+        is X.
         """
         signed = a.shape().signed or b.shape().signed
-        # A bit more for unsigned operands, and for the quotient of the least number and -1.
+        # One more bit: an unsigned operand becomes signed, and -2^(n-1) / -1 needs n + 1 bits.
         size = 1 + max(len(each) + (signed and not each.shape().signed) for each in (a, b))
         helper = self.helper
         top, bottom = (
@@ -416,7 +432,7 @@ class Expressions:
 
     def _comparison(self, sign: str, a: Value, b: Value) -> str:
         signed = a.shape().signed or b.shape().signed
-        # Of both, an unsigned one has a bit more when it becomes signed.
+        # An unsigned operand needs one more bit to become signed.
         width = max(len(each) + (signed and not each.shape().signed) for each in (a, b))
         texts = [self.bits(each, 0, width) for each in (a, b)]
         if not signed and all(map(CONSTANT.fullmatch, texts)):

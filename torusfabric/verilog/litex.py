@@ -1,8 +1,9 @@
-"""LiteX: a fabric behind Wishbone, or with streams, as part of a SoC.
+"""Import of an exported fabric into a LiteX SoC.
 
-Its streams are endpoints, and its registers are among the SoC's CSRs. They stand where CSRs of 32
-bits would: those of the fabric are the hardware, and LiteX needs to know of their addresses only,
-for ``csr.h``, ``csr.csv`` and the like.
+The user is the script of a SoC, which calls `add_fabric`. The fabric is behind Wishbone (``--bus
+wishbone``) or has streams (``--top stream``). Streams become LiteX endpoints. Registers become CSRs
+of the SoC. The fabric itself has their hardware, at the addresses of 32-bit CSRs, and LiteX gets
+only their addresses, for ``csr.h``, ``csr.csv`` and the like.
 """
 
 import json
@@ -27,38 +28,40 @@ except ImportError as missing:
 
 __all__ = ["LiteXFabric", "add_fabric"]
 
-#: Bits of a CSR, and of a word of the bus.
+#: Bits of a CSR, and of a bus word.
 WORD_BITS = 32
 
 
-#: The signals of an endpoint that are in each.
+#: AXI4-Stream signals that every endpoint has -> names of the same signals in LiteX.
 HANDSHAKE = {"tvalid": "valid", "tready": "ready", "tlast": "last"}
 
 
 class LiteXFabric(LiteXModule):
-    """A fabric that `torusfabric verilog` has written, by `--bus wishbone` or `--top stream`.
+    """A fabric, exported by `torusfabric verilog` with ``--bus wishbone`` or ``--top stream``.
 
     Parameters
     ----------
     platform : GenericPlatform
-        It gets the Verilog.
+        Platform of the SoC, to which the Verilog is added.
     folder : str or Path
-        With ``manifest.json``.
+        Folder of the export, with ``manifest.json``.
 
     Attributes
     ----------
     bus : wishbone.Interface
-        Behind a bus.
+        Wishbone port; only behind a bus.
     ev : Module
-        ``ev.irq`` is the interrupt; the fabric itself holds what enables and clears it.
+        ``ev.irq`` is the interrupt; only behind a bus. Registers of the fabric enable and clear it.
     sink, source : list of stream.Endpoint
-        With streams: what each node sends, and what it receives. They have ``data``, ``last``, and
-        ``keep``, ``dest`` and ``id`` as far as the fabric has these.
+        Only with streams: endpoint k of `sink` takes the words that node k sends, endpoint k of
+        `source` has the words that it receives. Fields are ``data`` and ``last``, and ``keep``,
+        ``dest`` and ``id`` as far as the fabric has them.
     command, status : stream.Endpoint
-        With streams and no bus, where runs need commands.
+        Commands and statuses of runs; only with streams and no bus, and if runs need commands.
     busy, done, cycles, error : Signal
-        With streams and no bus.
+        State of the fabric; only with streams and no bus.
     manifest : dict
+        Contents of ``manifest.json``.
     """
 
     def __init__(self, platform: Any, folder: str | Path) -> None:
@@ -77,7 +80,7 @@ class LiteXFabric(LiteXModule):
                 _add_source(platform, Path(folder).resolve() / name, self.manifest["modules"])
 
     def _behind_bus(self) -> dict[str, Any]:
-        """What is connected to the ports of the bus."""
+        """Make the bus interface and the interrupt; return port -> signal."""
         self.bus = wishbone.Interface(data_width=WORD_BITS, adr_width=30, addressing="word")
         self.ev = Module()
         self.ev.irq = Signal()
@@ -87,7 +90,7 @@ class LiteXFabric(LiteXModule):
         return signals | {"irq": self.ev.irq}
 
     def _streams(self) -> dict[str, Any]:
-        """Make the endpoints; returns what is connected to the ports of streams."""
+        """Make the endpoints of all streams; return port -> signal."""
         bits: dict[str, dict[str, int]] = {}
         for name, port in self.manifest["ports"].items():
             if port["protocol"] == "axi4-stream":
@@ -112,7 +115,7 @@ class LiteXFabric(LiteXModule):
 
     @property
     def csrs(self) -> list[Any]:
-        """The registers as CSRs, in the order of their addresses, gaps included."""
+        """Registers as CSRs, in the order of their addresses; gaps are filled."""
         found, offset = [], 0
         for name, register in self.manifest["bus"]["registers"].items():
             while offset < register["offset"]:
@@ -127,23 +130,24 @@ class LiteXFabric(LiteXModule):
 def add_fabric(soc: Any, name: str, folder: str | Path, origin: int | None = None) -> LiteXFabric:
     """Add a fabric to a SoC: the module, its region on the bus, its CSRs and its interrupt.
 
-    One without a bus is a module alone.
+    A fabric without a bus is added as a module only.
 
     Parameters
     ----------
     soc : SoC
+        SoC under construction.
     name : str
-        Of the module, of the region, and before the names of CSRs.
+        Name of the module and of the bus region, and beginning of the names of CSRs.
     folder : str or Path
-        What `torusfabric verilog` has written.
+        Folder of the export by `torusfabric verilog`.
     origin : int, optional
-        The address on the bus; without it, a free one is found.
+        Address on the bus; a free address by default.
 
     Raises
     ------
     InputError
-        If there is no fabric behind Wishbone, or with streams, in the folder, if it has names of
-        modules that another source of the SoC has, or if there is no room for it on the bus.
+        If the folder has no fabric behind Wishbone or with streams, if modules of the fabric have
+        the names of modules of another source, or if the bus has no room.
     """
     module = LiteXFabric(soc.platform, folder)
     soc.add_module(name, module)
@@ -167,7 +171,7 @@ def add_fabric(soc: Any, name: str, folder: str | Path, origin: int | None = Non
 
 @contextmanager
 def _reserved_csrs(soc: Any) -> Iterator[None]:
-    """Keep the region of the SoC's own CSRs free, which LiteX adds when all else is there."""
+    """Reserve the region of the SoC's own CSRs, which LiteX allocates only at the end."""
     regions = soc.bus.regions
     if "csr" in regions:
         yield
@@ -181,7 +185,7 @@ def _reserved_csrs(soc: Any) -> Iterator[None]:
 
 
 def _free_region(soc: Any, name: str, size: int) -> Any:
-    """A region that LiteX finds, aligned as it asks."""
+    """Return a free bus region, with the alignment that LiteX wants."""
     try:
         found = soc.bus.alloc_region(name, size, cached=False)
     except SoCError:
@@ -192,7 +196,7 @@ def _free_region(soc: Any, name: str, size: int) -> Any:
 
 
 def _check_free(soc: Any, name: str, region: Any) -> None:
-    """Refuse a region that another one overlaps, which LiteX may find only at the end."""
+    """Refuse a region that overlaps another one. LiteX may notice an overlap only at the end."""
     for other, taken in soc.bus.regions.items():
         if soc.bus.check_regions_overlap({name: region, other: taken}):
             raise InputError(
@@ -202,7 +206,10 @@ def _check_free(soc: Any, name: str, region: Any) -> None:
 
 
 def _add_source(platform: Any, file: Path, modules: Sequence[str]) -> None:
-    """Give a platform Verilog, unless it has the same; names of modules are used only once."""
+    """Add a Verilog file to a platform, unless it has the same text already.
+
+    A module name that another source defines is refused.
+    """
     text = file.read_text(encoding="utf-8")
     for path, language, *_ in platform.sources:
         if language not in ("verilog", "systemverilog") or not Path(path).is_file():
@@ -210,7 +217,7 @@ def _add_source(platform: Any, file: Path, modules: Sequence[str]) -> None:
         other = Path(path).read_text(encoding="utf-8", errors="replace")
         if other == text:
             return
-        # Of what others wrote, a platform knows the text alone.
+        # A platform knows its other sources as text only, so module names are found by a pattern.
         if both := set(modules) & set(re.findall(r"^\s*module\s+(\w+)", other, re.M)):
             raise InputError(
                 f"Modules of {file} must have names that {path} has not, unlike {min(both)}: write "
@@ -220,7 +227,7 @@ def _add_source(platform: Any, file: Path, modules: Sequence[str]) -> None:
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a fabric behind Wishbone, or with streams."""
+    """Return the manifest of a folder, or refuse a fabric that LiteX cannot use."""
     file = folder / "manifest.json"
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
@@ -236,7 +243,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 def _csr(name: str, register: dict[str, Any]) -> Any:
-    """A register as a CSR; that of a whole value has no fields."""
+    """Return a register as a CSR; a register with the single field ``value`` has no fields."""
     make = CSRStatus if register["access"] == "read" else CSRStorage
     fields, text = register["fields"], register["meaning"]
     if "value" in fields:

@@ -1,5 +1,6 @@
-// One of 17 to 64 rows: row k is bits k * WIDTH and following of CONTENTS; past the end it is any.
-// The usual form is a memory, which may become a block RAM if registers follow.
+// A constant table of 17 to 64 rows: data is the row at the address, without a register. Row k is
+// bits k * WIDTH to k * WIDTH + WIDTH - 1 of CONTENTS; past the end data has no meaning.
+// The plain body is a memory, which synthesis may make a block RAM if registers follow.
 module look_up #(
   parameter DEPTH = 17,
   parameter WIDTH = 1,
@@ -10,8 +11,8 @@ module look_up #(
   output wire [WIDTH-1:0] data
 );
 `ifdef TORUSFABRIC_ECP5
-  // A table for each 16 rows, joined by the wide multiplexers beside them. Left alone, synthesis
-  // saves tables that columns have in common, and has up to five in a row.
+  // A LUT for each 16 rows of a column, joined by the wide multiplexers next to the LUTs. Without
+  // these cells, synthesis shares LUTs between columns and chains up to five of them.
   localparam TABLES = DEPTH <= 36 ? 2 : 4;
   function [63:0] column(input integer number);
     integer row;
@@ -33,7 +34,7 @@ module look_up #(
     if (TABLES == 4) begin : many
       L6MUX21 j (.D0(joined[0]), .D1(joined[1]), .SD(address[5]), .Z(data[k]));
     end else if (DEPTH > 32) begin : few
-      // The last rows are so few that the table which chooses has them too.
+      // There are at most four last rows, which fit into the LUT that selects by address[5].
       wire [3:0] last = ROWS[35:32];
       assign data[k] = address[5] ? last[address[1:0]] : joined[0];
     end else begin : none

@@ -1,4 +1,13 @@
-"""Generate loops over what there is many of, and the nets that they drive."""
+"""Generate loops of the structural top, and the net arrays between them.
+
+The user is `TopText`. `Nets` holds all nets and constants of the top. `Loop` writes one generate
+loop over the members of a scope, or an instance outside loops.
+
+An input of an instance often depends on a number of the member: the node that an in-port is linked
+to, or the part of a wide net. The loop variable is ``k``. Such a number is written, in this order
+of preference, as a literal, as a function of ``k`` (``k``, ``k / 4``, ``3 * k + 1``), or as entry k
+of a *table*, which is one wide constant with an entry for each member.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +35,15 @@ from .syntax import (
 
 __all__ = ["Loop", "Nets", "local_name"]
 
-#: Characters of an expression from which on it has a name if it is needed twice.
+#: Characters from which on an expression that two inputs share becomes a wire.
 LONG = 30
 
-#: The widest rows that are compared as numbers of 64 bits.
+#: Bits of the widest ROM row that `Turns` compares, as a number of 64 bits.
 WIDEST_TURNED = 62
 
 
 def local_name(pattern: str) -> str:
-    """Return the name that members of a scope have for a net or an instance.
+    """Return the name of a net or an instance without the number of the member.
 
     Examples
     --------
@@ -46,7 +55,15 @@ def local_name(pattern: str) -> str:
 
 @dataclass
 class NetArray:
-    """A net of each member of a scope; its width is that of the widest."""
+    """An array with a net of each member of a scope.
+
+    Parameters
+    ----------
+    width : int
+        Bits of the widest of these nets.
+    size : int
+        Number of elements.
+    """
 
     name: str
     width: int
@@ -54,7 +71,17 @@ class NetArray:
 
 
 class Table(NamedTuple):
-    """A constant with an entry of some bits for each member of a scope; 0 where none is defined."""
+    """A constant with an entry for each member of a scope.
+
+    Parameters
+    ----------
+    bits : int
+        Bits of an entry.
+    values : ndarray of int, shape (members,)
+        Entries; 0 where none is defined yet.
+    defined : ndarray of bool, shape (members,)
+        True for entries that some instance uses.
+    """
 
     name: str
     bits: int
@@ -63,14 +90,14 @@ class Table(NamedTuple):
 
 
 class Nets:
-    """The nets and the constants of a top.
+    """All nets and constants of a top, by their names in the netlist.
 
     Parameters
     ----------
     single : dict of str to int
-        Width of each net that is there once, ports included.
+        Width of each net outside arrays, ports included.
     scopes : dict of str to (list of Array)
-        The instances of each generate loop.
+        Scope -> arrays of instances in its generate loop.
     taken : set of str
         Further names that no net may have.
 
@@ -96,18 +123,18 @@ class Nets:
                     known.width = max(known.width, width)
 
     def _array(self, pattern: str, width: int, size: int) -> NetArray:
-        """Return the array of the nets with a number in their names, which may be a new one."""
+        """Return the net array of a pattern of names, such as ``tx_{}``; add it if it is new."""
         if pattern not in self._arrays:
             self._arrays[pattern] = NetArray(self.unused(local_name(pattern)), width, size)
         return self._arrays[pattern]
 
     @property
     def names(self) -> dict[str, str]:
-        """Names in the netlist of words of arrays: ``tx[]`` -> ``tx_{}``."""
+        """Pattern of an array element -> pattern of the net: ``tx[]`` -> ``tx_{}``."""
         return {f"{array.name}[]": pattern for pattern, array in self._arrays.items()}
 
     def declarations(self) -> Iterator[str]:
-        """Yield the declarations of arrays and constants, and the assignments of inputs."""
+        """Yield the declarations of arrays and constants, and assignments from inputs to arrays."""
         widths = {f"{each.name} [0:{each.size - 1}]": each.width for each in self._arrays.values()}
         yield from wires("  ", widths)
         yield from self._constants
@@ -115,7 +142,7 @@ class Nets:
             yield listed("  assign ", self._assigned, ";")
 
     def unused(self, first: str, name: str = "") -> str:
-        """Return the first name that nothing else has, and keep it."""
+        """Return the first free name of `first`, `name`, ``name_2``, ..; mark it as used."""
         found, number, name = first, 1, name or first
         if found in self._names:
             found = name
@@ -126,19 +153,19 @@ class Nets:
         return found
 
     def constant(self, name: str, value: int, bits: int) -> None:
-        """Declare a constant."""
+        """Declare a constant of the top."""
         self.widest = max(self.widest, bits)
         self._constants.append(
             f"  localparam {range_of(bits)}{name} = {constant_lines(value, bits)};"
         )
 
     def part(self, part: Part) -> str:
-        """Return bits of a net by its name in the netlist, which may be that of one of many."""
+        """Return the expression of bits of a net."""
         name, of = self.single(part.net)
         return bits_of(name, part.start, part.width, of)
 
     def single(self, net: str) -> tuple[str, int]:
-        """Return the name in the text, and the bits, of a net with a name of its own."""
+        """Return the expression of one net, which may be an array element, and its width."""
         if net in self._single:
             return net, self._single[net]
         for found in re.finditer(r"(?<=_)\d+(?=_|$)", net):
@@ -148,7 +175,15 @@ class Nets:
         raise KeyError(net)
 
     def word(self, pattern: str, number: str) -> tuple[str, int]:
-        """Return one of the nets with a number in their names, and its bits."""
+        """Return the expression of an array element, and its width.
+
+        Parameters
+        ----------
+        pattern : str
+            Name of the net in the netlist, with ``{}`` for the number.
+        number : str
+            Expression of the number.
+        """
         net = pattern.format(number)
         if pattern not in self._arrays and net in self._single:
             return net, self._single[net]
@@ -156,7 +191,10 @@ class Nets:
         return f"{array.name}[{number}]", array.width
 
     def array(self, pattern: str) -> NetArray:
-        """Return the array of the nets with a number in their names; inputs are assigned to one."""
+        """Return the net array of a pattern of names.
+
+        If the nets are inputs of the top, make an array and assign the inputs to it.
+        """
         if pattern not in self._arrays:
             form = re.compile(re.escape(pattern).replace(r"\{\}", r"(\d+)"))
             inputs = {int(m[1]): net for net in self._single if (m := form.fullmatch(net))}
@@ -167,14 +205,26 @@ class Nets:
 
 
 class Loop:
-    """A generate loop over the members of a scope; without a scope, an instance alone.
+    """A generate loop over the members of a scope; without a scope, one instance outside loops.
+
+    Parameters
+    ----------
+    scope : str
+        Name of the scope; empty for an instance outside loops.
+    arrays : sequence of Array
+        Arrays of instances in the scope.
+    prefix : str
+        Beginning of the names of modules.
+    modules : dict of str to ModuleText
+        Leaf modules, of which instances connect the ports.
 
     Attributes
     ----------
     lines : list of str
+        Text of the loop.
     paths : dict of (str, str) to str
-        Name of each array of instances, and its module -> name in the text, with ``{}`` where the
-        number of a member stands.
+        Name of an array of instances, and its module -> path of the instances in the text, with
+        ``{}`` for the number of the member.
     """
 
     def __init__(
@@ -194,7 +244,7 @@ class Loop:
         named: dict[str, list[Array]] = {}
         for array in arrays:
             named.setdefault(local_name(array.name), []).append(array)
-        # Tables have the names of inputs of routers where others need them, too.
+        # Routers come first, so that a table which other modules share is named after their input.
         order = sorted(named.values(), key=lambda each: each[0].role is not Role.ROUTER)
         found = {array: pins for each in order for array, pins in self._inputs(each).items()}
         self._name_what_is_long(arrays, [found[array] for array in arrays])
@@ -221,9 +271,10 @@ class Loop:
     # Instances
 
     def _inputs(self, arrays: Sequence[Array]) -> dict[Array, dict[str, str]]:
-        """Return the expression of each input of arrays whose instances have one name.
+        """Return input -> expression for each array of instances with the same name.
 
-        Inputs that differ in numbers alone have one expression in all arrays.
+        Inputs that differ only in numbers get one expression, valid for all arrays. Why: the arrays
+        are alternatives of one generate ``if``, and share the tables of these numbers.
         """
         pins: dict[Array, dict[str, str]] = {}
         alike: dict[tuple[str, tuple[object, ...]], list[tuple[Array, list[Source]]]] = {}
@@ -249,7 +300,7 @@ class Loop:
         return pins
 
     def _name_what_is_long(self, arrays: Sequence[Array], inputs: list[dict[str, str]]) -> None:
-        """Give names to long expressions that several inputs have."""
+        """Replace each long expression that several inputs share by a wire, in place."""
         uses = Counter(text for pins in inputs for text in pins.values())
         named: dict[str, str] = {}
         for array, pins in zip(arrays, inputs, strict=True):
@@ -263,7 +314,7 @@ class Loop:
     def _choice(
         self, scope: str, name: str, each: list[tuple[Array, dict[str, str]]]
     ) -> Iterator[str]:
-        """Yield the instances of a name: of one module, or of one of several."""
+        """Yield the instances of a name, under a generate ``if`` or ``case`` if modules differ."""
         which = np.full(self._size, len(each))
         for number, (array, _) in enumerate(each):
             which[array.index] = number
@@ -304,7 +355,12 @@ class Loop:
         return [head, listed(f"{indent}  {name} (", every, ");")]
 
     def _contents(self, array: Array, roms: Roms) -> str:
-        """Return the parameters of ROMs."""
+        """Return the parameters of the ROM instances of an array.
+
+        The different contents stand one after another in one constant, of which each instance
+        selects its own. Contents that rotate around a torus are stored for the first nodes only;
+        see `Turns`.
+        """
         stem, different = local_name(array.name), [*roms.contents]
         depth, width = len(different[0]), roms.width
         bits, turns = depth * width, None
@@ -337,7 +393,13 @@ class Loop:
     # Expressions
 
     def _source(self, source: Source, array: Array, label: str) -> str:
-        """Return the expression of some bits of an input of the instances of an array."""
+        """Return the expression of a source, which drives some bits of an input.
+
+        Parameters
+        ----------
+        label : str
+            Name of the table that may be needed.
+        """
         if isinstance(source, Fixed):
             return f"{source.width}'d{source.value}"
         if isinstance(source, Numbers):
@@ -365,7 +427,7 @@ class Loop:
         return text
 
     def _slice(self, source: Slice, array: Array, label: str) -> str:
-        """Return the expression of bits of a net."""
+        """Return the expression of a range of bits of a net."""
         if source.number is None:
             name, of = self._nets.single(source.net)
         elif len(array) == self._size and (source.number == source.number[0]).all():
@@ -385,7 +447,7 @@ class Loop:
         return f"{name}[{self._times(source.width, word)}{_up(source.width)}]"
 
     def _times(self, width: int, number: str) -> str:
-        """Return the lowest bit of a word of some width."""
+        """Return the expression of the lowest bit of word `number`, of `width` bits each."""
         if width == 1 or number == "0":
             return number
         return (
@@ -395,7 +457,19 @@ class Loop:
         )
 
     def _number(self, array: Array, values: IntArray, count: int, label: str) -> str:
-        """Return a number below a count of each instance, as a function of that of its member."""
+        """Return the expression of a number that each instance has.
+
+        The expression is a literal, a function of ``k``, or an entry of a table.
+
+        Parameters
+        ----------
+        values : ndarray of int, shape (instances,)
+            The number of each instance.
+        count : int
+            Upper bound of the numbers, exclusive.
+        label : str
+            Name of the table that may be needed.
+        """
         index, members, bits = array.index, np.arange(self._size), address_width(count)
         if len(index) == self._size and (values == values[0]).all():
             return str(values[0])
@@ -412,7 +486,10 @@ class Loop:
         return self._entry(label, index, values, bits)
 
     def _entry(self, label: str, index: IntArray, values: IntArray | BoolArray, bits: int) -> str:
-        """Return the entry of a table with values of some members; tables that agree are one."""
+        """Return the expression of entry ``k`` of a table with `values` at the members `index`.
+
+        A table that agrees with these values is used again.
+        """
         if (values == index).all():
             return indexed("k", 0, bits)
         for table in self._tables:
@@ -430,7 +507,7 @@ class Loop:
 
 
 def _form(source: Source) -> object:
-    """Return a value that sources have in common which differ in numbers alone."""
+    """Return a key that is equal for sources that differ only in numbers."""
     match source:
         case Slice(net, number, start, width):
             return net, number is None, start if isinstance(start, int) else None, width
@@ -442,7 +519,7 @@ def _form(source: Source) -> object:
 
 
 def _together(sources: Sequence[Source]) -> Source:
-    """Return sources of one form, each of some instances, as one of all these instances."""
+    """Merge sources that have the same key and belong to different instances into one source."""
     first = sources[0]
     if len(sources) == 1 or isinstance(first, Fixed):
         return first
@@ -456,12 +533,12 @@ def _together(sources: Sequence[Source]) -> Source:
 
 
 def _up(width: int) -> str:
-    """Return the end of an index that is the lowest of some bits."""
+    """Return the end of an indexed part-select of `width` bits; empty for a single bit."""
     return f" +: {width}" if width > 1 else ""
 
 
 def _joined(sources: Sequence[Source]) -> list[Source]:
-    """Return sources in which neighbouring bits of a net are one."""
+    """Return sources with adjacent ranges of the same net merged."""
     found: list[Source] = []
     for each in sources:
         last = found[-1] if found else None

@@ -1,8 +1,11 @@
-"""Multiplexers for devices whose tables have six inputs: one takes four words, or a pair more.
+"""Multiplexer bodies for devices with 6-input LUTs (``TORUSFABRIC_LUT6``).
 
-The select bits are those of cascades, of which exactly one input's is high; so a table may see
-which of two others counts by the bits of one of them. Synthesis does not know that: left with a
-cascade, it takes up to twice as many tables.
+The user is `module_texts`, which puts them into an ``ifdef``. A 6-input LUT selects one of four
+words, or one of two words and the output of the LUT before it.
+
+The select bits are those of cascades (see ``torusfabric.rtl.multiplexer``), which select exactly
+one pair of inputs at a time. So a LUT may decide between two branches by the select bits of one
+branch alone. Synthesis cannot know this rule: it needs up to twice as many LUTs for a cascade.
 """
 
 from collections.abc import Sequence
@@ -12,12 +15,12 @@ from .syntax import range_of
 
 __all__ = ["LUT6", "lut6_body"]
 
-#: What is defined for the text to have this form.
+#: Macro that selects these bodies.
 LUT6 = "TORUSFABRIC_LUT6"
 
 
 def lut6_body(module: Multiplexer) -> str | None:
-    """The body of a module for such a device, without its ports; None where there is no other.
+    """Return the body of a multiplexer after its ports; None with fewer than four inputs.
 
     Examples
     --------
@@ -41,14 +44,14 @@ def lut6_body(module: Multiplexer) -> str | None:
 
 
 class _Tables:
-    """The tables of a multiplexer, each the same for all bits of a word."""
+    """The LUTs of a multiplexer, as one wire of a word's width each."""
 
     def __init__(self, width: int) -> None:
         self._range = range_of(width)
         self.lines: list[str] = []
 
     def add(self, condition: str, value: str, other: str) -> str:
-        """The name of a table that passes one of two values."""
+        """Add a LUT that selects between two values; return its name."""
         name = f"table_{len(self.lines)}"
         condition = f"({condition})" if "|" in condition else condition
         self.lines.append(f"  wire {self._range}{name} = {condition} ? {value} :\n    {other};")
@@ -58,7 +61,7 @@ class _Tables:
 def _cascade(
     tables: _Tables, words: Sequence[str], bits: Sequence[str], *, idles: bool = False
 ) -> tuple[str, list[str]]:
-    """What a cascade passes, and the bits of which one is high if that counts."""
+    """Return the output of a cascade, and select bits of which one is high if it selects."""
     y, *rest = bits
     first = [rest.pop(0)] if idles or len(words) >= 4 else []
     pairs = [_pair(y, words[k : k + 2]) for k in range(0, len(words), 2)]
@@ -71,7 +74,7 @@ def _cascade(
 def _branched(
     tables: _Tables, words: Sequence[str], bits: Sequence[str], *, idles: bool = False
 ) -> tuple[str, list[str]]:
-    """The same of a cascade in branches."""
+    """Return the output of a cascade in branches, and select bits as `_cascade` does."""
     sizes = branches(len(words))
     if len(sizes) == 1:
         return _cascade(tables, words, bits, idles=idles)

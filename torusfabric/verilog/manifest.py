@@ -1,7 +1,10 @@
-"""The manifest, what a user of the Verilog has to know, and all files beside the text.
+"""The manifest and all other files beside the Verilog.
 
-Cycles are those in which words and addresses count: cycle c follows edge c of the clock, and the
-edge that takes the start pulse is edge 0.
+`emit` adds these files to a design. ``manifest.json`` lists ports, modes, addresses and predicted
+cycles as plain data, so that tools need no torusfabric to drive a fabric. Its readers are the
+cocotb bench, the LiteX import and the commands that load tables.
+
+Cycle c follows clock edge c. Edge 0 is the edge that takes the start pulse.
 """
 
 import json
@@ -24,14 +27,14 @@ from .design import MANIFEST, TEXT
 __all__ = ["BENCH", "TOP", "as_json", "bench_files", "files_beside", "interface",
            "manifest", "port_facts"]  # fmt: skip
 
-#: The name of the top module, after the prefix.
+#: Name of the top module, after the prefix.
 TOP = "fabric"
 
-#: Counted up when a key changes its meaning or goes.
+#: Version of the manifest; it increases when a key changes its meaning or is removed.
 MANIFEST_VERSION = 1
 
 
-#: The ports of all tops by name; those of single nodes without the number of the node.
+#: Ports that the core and the host have, by name; the netlist declares those of other adapters.
 MEANINGS = grouped_ports(
     {
         ("clock", Protocol.CLOCK): {"clk": "all registers change with its rising edge"},
@@ -59,7 +62,7 @@ MEANINGS = grouped_ports(
 
 
 def port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
-    """Return the width and the purpose of every port of a top.
+    """Return direction, width, role, protocol, node, clock and meaning of every port of a top.
 
     Examples
     --------
@@ -91,16 +94,16 @@ def port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
 def manifest(
     fabric: Fabric, *, command: str, files: list[str], modules: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """What a user of the Verilog has to know, as plain data.
+    """Return the manifest: all that a user of the Verilog has to know, as plain data.
 
     Parameters
     ----------
     command : str
-        The command that makes the files.
+        Command line that repeats the export.
     files : list of str
-        The files beside the manifest.
+        Names of the other files.
     modules : sequence of str
-        The names of all modules that the files have.
+        Names of all modules in the text.
     """
     program = fabric.program
     return {
@@ -128,16 +131,17 @@ def manifest(
 
 
 def _renumbered(topology: Topology) -> dict[str, list[int]]:
-    """Of each node its number in the whole network, where some nodes of that are broken."""
+    """Return the number of each node in the topology without faults, if some nodes are broken."""
     if not isinstance(topology, Faulty) or not topology.broken_nodes:
         return {}
     return {"numbers_in_whole": topology.kept.tolist()}
 
 
 def _functions(operators: Sequence[Operator]) -> dict[str, dict[str, str]]:
-    """Where a bench finds what operators of other packages make, if a function of a module says it.
+    """Return where a bench imports the functions of operators from other packages.
 
-    The bench computes words by the definition of a collective, which leaves the order open.
+    Operators that are not associative are left out. Why: the bench computes expected words by the
+    definition of the collective, which leaves the order of operands open.
     """
     found = {
         operator.name: f"{operator.function.__module__}:{operator.function.__qualname__}"
@@ -145,14 +149,14 @@ def _functions(operators: Sequence[Operator]) -> dict[str, dict[str, str]]:
         if operator.name not in (*OPERATORS, *SIGNED)
         and operator.associative
         and operator.function.__module__ != "__main__"
-        # A partial function has no name.
+        # Without an importable name, as for a partial function, the operator is left out.
         and getattr(operator.function, "__qualname__", "").isidentifier()
     }
     return {"operator_functions": found} if found else {}
 
 
 def _schedules(fabric: Fabric) -> dict[str, Any]:
-    """What is carried out: of several collectives, lists in the order of the modes."""
+    """Return the collective, algorithm and schedule; with several modes, a list for each key."""
     each = [
         {
             "collective": mode.schedule.collective.to_json() | _chosen_root(mode),
@@ -169,12 +173,15 @@ def _schedules(fabric: Fabric) -> dict[str, Any]:
 
 
 def _chosen_root(mode: Mode) -> dict[str, str]:
-    """The root of a collective, where every run has one of its own."""
+    """Return the key of a mode whose runs choose the root."""
     return {"root": "any"} if mode.any_root else {}
 
 
 def _offsets(mode: Mode) -> dict[str, Any]:
-    """Of an exchange or halo the offsets, and from where each position receives by each, if so."""
+    """Return the offsets of an exchange or halo, and the origin of each received part.
+
+    ``origins[p][k]`` is the position from which position p receives by offset k, or None.
+    """
     blocks, collective = mode.schedule.blocks, mode.schedule.collective
     if not collective.local:
         return {}
@@ -185,7 +192,7 @@ def _offsets(mode: Mode) -> dict[str, Any]:
 
 
 def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
-    """What a run of a mode does, and how long it takes; of several forms also what each does."""
+    """Return the entry of a mode: collective, algorithm, memory words, cycles, and its forms."""
     mode, layout = fabric.program.modes[number], fabric.layouts[number]
     collective, own = mode.schedule.collective, mode.schedule.topology
     axes = range(own.dimensions) if collective.axes is None else collective.axes
@@ -194,7 +201,7 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
         "collective": collective.kind,
         "axes": list(axes),
         **({"without": list(collective.without)} if collective.without else {}),
-        # Of one that does without links which others use.
+        # A mode may leave out links that other modes use.
         **({} if own == fabric.program.topology else {"topology": own.to_entry()}),
         "root": collective.root if collective.rooted else None,
         **_chosen_root(mode),
@@ -210,7 +217,7 @@ def _mode(fabric: Fabric, number: int) -> dict[str, Any]:
 
 
 def _form(mode: Mode, served: Range) -> dict[str, Any]:
-    """What is done for messages from some length on."""
+    """Return the entry of a form: the shortest length that it serves, its schedule and cycles."""
     start, form = served.start, mode.at(served.form)
     schedule = form.schedule
     return {
@@ -224,7 +231,7 @@ def _form(mode: Mode, served: Range) -> dict[str, Any]:
 
 
 def _cycles(pieces: Iterable[CyclePiece]) -> list[dict[str, int]]:
-    """The cycles of a run with n flits a chunk: constant + per_flit * n, each from some n on."""
+    """Return the cycles of a run with n flits a chunk: constant + per_flit * n, for n >= from."""
     return [
         {"from": piece.first, "constant": piece.constant, "per_flit": piece.per_flit}
         for piece in pieces
@@ -232,7 +239,7 @@ def _cycles(pieces: Iterable[CyclePiece]) -> list[dict[str, int]]:
 
 
 def interface(fabric: Fabric) -> dict[str, Any]:
-    """The keys of the manifest that depend on the top.
+    """Return the keys of the manifest that depend on the top.
 
     Examples
     --------
@@ -246,13 +253,13 @@ def interface(fabric: Fabric) -> dict[str, Any]:
     return {**fabric.interface.facts(), **({"beat": fabric.beat} if fabric.beat > 1 else {})}
 
 
-#: Where the files are here, and in the folder of an export.
+#: Folder of the bench in this package, and its name in an export.
 SOURCE, BENCH = Path(__file__).parent / "bench" / "files", "bench"
 
-#: What makes a bench; it names the top, and the Verilog beside the bench.
+#: Makefile of the bench, in which the top and the Verilog files are filled in.
 MAKEFILE = f"{BENCH}/Makefile"
 
-#: What all benches have.
+#: Files of every bench.
 COMMON = ("Makefile", "collectives.py", "runs.py", "stalls.py", "test_fabric.py")
 
 
@@ -265,18 +272,20 @@ def files_beside(
     flow: str | None = None,
     templates: bool = False,
 ) -> dict[str, str]:
-    """The texts of all files but that of the modules, by their names.
+    """Return the texts of all files other than the Verilog, by name.
 
     Parameters
     ----------
     modules : sequence of str
-        The names of all modules.
+        Names of all modules in the text.
     command : str
-        The command that makes them.
+        Command line that repeats the export.
     title : str
-        What the fabric is, in a line.
-    flow, templates
-        As of `torusfabric.verilog.emit`.
+        Title of the fabric in one line.
+    flow : str, optional
+        Vendor flow, as for `torusfabric.verilog.emit`.
+    templates : bool
+        True if the files of `template_files` are included.
     """
     said = manifest(fabric, command=command, files=[], modules=modules)
     texts = dict(fabric.interface.files(said["top"], title))
@@ -293,7 +302,7 @@ def files_beside(
 
 
 def bench_files(bench: Bench) -> dict[str, str]:
-    """Return the texts of the files of a bench."""
+    """Return the texts of the files of a bench by name."""
     sources = sorted((dict(zip(COMMON, COMMON, strict=True)) | dict(bench.files)).items())
     texts = {f"{BENCH}/{name}": (SOURCE / source).read_text("utf-8") for name, source in sources}
     paths = " ".join([f"../{TEXT}", *bench.verilog])
@@ -302,5 +311,5 @@ def bench_files(bench: Bench) -> dict[str, str]:
 
 
 def as_json(value: object) -> str:
-    """A value as the text of a file."""
+    """Return a value as the text of a JSON file."""
     return json.dumps(value, indent=2) + "\n"

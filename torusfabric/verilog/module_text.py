@@ -1,8 +1,11 @@
-"""A module as text, what others ask about it, and what its memories are made of.
+"""One Verilog module: its text, its structure, and the RAM styles of its memories.
 
-Vivado, Yosys and others read ``ram_style``, Quartus and Yosys ``ramstyle``. No word is used that is
-read in the cycle in which it is written, which Quartus and Yosys are told; neither has to build
-what would define it.
+Users are the writer, which makes a `ModuleText` for each module, and `Design`.
+
+A RAM style becomes an attribute of the memory: Vivado and Yosys read ``ram_style``, Quartus and
+Yosys read ``ramstyle``. Every attribute has ``no_rw_check`` for Quartus and Yosys. It says that no
+design uses a word read in the cycle in which the same word is written, so that these tools need not
+build logic that defines its value.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from ..rtl.modules import SharedModule
 __all__ = ["AUTO", "Memory", "MemoryRule", "MemoryStyle", "ModuleText", "Port", "Structure",
            "for_simulation", "memory_attributes"]  # fmt: skip
 
-#: What a module has none of; a plain dict, so that designs can be pickled.
+#: Empty default of the fields of `Structure`. Why a plain dict: designs can then be pickled.
 NONE: Mapping[str, Any] = {}
 
 
@@ -31,7 +34,7 @@ class Port(NamedTuple):
     direction : str
         ``input`` or ``output``.
     width : int
-        In bits; 0 where a parameter of the module says it.
+        Width in bits; 0 if a parameter of the module sets it.
     """
 
     direction: str
@@ -46,7 +49,7 @@ class Memory(NamedTuple):
     width : int
         Bits of a row.
     rows : tuple of int
-        What it holds at first.
+        Initial contents, one number a row.
     """
 
     width: int
@@ -54,16 +57,18 @@ class Memory(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """What a module is made of, by the names that the text gives it.
+    """The ports, signals and memories of a module, by their names in the text.
 
     Parameters
     ----------
     ports : dict of str to Port
-        In their order.
+        Ports in the order of their declaration.
     signals : dict of str to int
-        The width of each register and wire that is no port.
+        Width of each register and wire that is no port.
+    memories : dict of str to Memory
+        Memories, ROMs included.
     clocked : dict of str to int
-        The width of each register, ports included.
+        Width of each register, output ports included.
     """
 
     ports: Mapping[str, Port]
@@ -73,16 +78,16 @@ class Structure(NamedTuple):
 
 
 class ModuleText(NamedTuple):
-    """A module as Verilog.
+    """A module as Verilog text, with the facts that `Design` needs.
 
     Parameters
     ----------
     children : dict of str to int
-        How many instances of which other modules it has.
+        Child module -> number of instances.
     shared : tuple of SharedModule
-        Those of the children that many modules share.
+        The children that several modules share.
     inner : bool
-        Whether it counts as part of those that have instances of it.
+        True if reports count the module as part of its parents.
     """
 
     text: str
@@ -93,7 +98,10 @@ class ModuleText(NamedTuple):
 
 
 class MemoryStyle(enum.Enum):
-    """What a memory is made of: by the value of Vivado's attribute; ``auto`` leaves it open."""
+    """The resource that a memory is made of; the value is that of Vivado's attribute ``ram_style``.
+
+    ``auto`` leaves the choice to the tool.
+    """
 
     AUTO = "auto"
     REGISTERS = "registers"
@@ -104,14 +112,22 @@ class MemoryStyle(enum.Enum):
 
 @dataclass(frozen=True)
 class Entry:
-    """What memories are made of up to a depth and a width; None where there is no limit."""
+    """One entry of a memory rule: the style of memories up to a depth and a width.
+
+    Parameters
+    ----------
+    depth : int or None
+        Most rows; None for any number.
+    width : int or None
+        Most bits of a row; None for any number.
+    """
 
     style: MemoryStyle
     depth: int | None = None
     width: int | None = None
 
     def takes(self, width: int, depth: int) -> bool:
-        """Whether it says what a memory is made of."""
+        """Return True if a memory of this size is within the limits of the entry."""
         return (self.depth is None or depth <= self.depth) and (
             self.width is None or width <= self.width
         )
@@ -119,12 +135,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class MemoryRule:
-    """What memories are made of: the first entry that is wide and deep enough says it.
+    """A rule that gives each memory a style: that of the first entry whose limits it keeps.
 
     Parameters
     ----------
     entries : tuple of Entry
-        What none of them takes is left to the tool.
+        Entries in order of precedence. A memory beyond the limits of all entries has the style
+        ``auto``.
 
     Examples
     --------
@@ -137,12 +154,12 @@ class MemoryRule:
 
     @classmethod
     def parse(cls, text: str) -> MemoryRule:
-        """The rule of a text: ``STYLE[:DEPTH[xWIDTH]],..``.
+        """Return the rule written as ``STYLE[:DEPTH[xWIDTH]],..``.
 
         Raises
         ------
         InputError
-            If it is none.
+            If the text has another form.
         """
         entries = []
         styles = "|".join(style.value for style in MemoryStyle)
@@ -158,27 +175,36 @@ class MemoryRule:
         return cls(tuple(entries))
 
     def style(self, width: int, depth: int, *, at_once: bool = False) -> MemoryStyle:
-        """What a memory is made of; of what is read at once, none is a block."""
+        """Return the style of a memory.
+
+        Parameters
+        ----------
+        width, depth : int
+            Bits of a row, and number of rows.
+        at_once : bool
+            True if the memory has an asynchronous read port. No block RAM has one, so that
+            ``block`` and ``ultra`` then become ``auto``.
+        """
         found = (entry.style for entry in self.entries if entry.takes(width, depth))
         style = next(found, MemoryStyle.AUTO)
         blocks = (MemoryStyle.BLOCK, MemoryStyle.ULTRA)
         return MemoryStyle.AUTO if at_once and style in blocks else style
 
 
-#: The rule that leaves all memories to the tool.
+#: Rule that leaves the style of all memories to the tool.
 AUTO = MemoryRule()
 
-#: How Quartus and Yosys are told that no word is used that was read as it was written.
+#: Attribute for Quartus and Yosys: no word is used that is read while it is written.
 NO_COLLISIONS = 'ramstyle = "no_rw_check"'
 
 
 def memory_attributes(style: MemoryStyle, better: str | None = None) -> list[str]:
-    """The attributes of a memory that is written, line by line.
+    """Return the attributes of a writable memory, line by line.
 
     Parameters
     ----------
     better : str, optional
-        Of which style it had better be where that is left open.
+        Style that takes the place of ``auto``.
 
     Examples
     --------
@@ -193,13 +219,16 @@ def memory_attributes(style: MemoryStyle, better: str | None = None) -> list[str
     plain = f"(* {chosen}, {NO_COLLISIONS} *)"
     if style is not MemoryStyle.DISTRIBUTED:
         return [plain]
-    # Yosys does not know what Quartus calls them.
+    # MLAB, Quartus' name of distributed memory, is unknown to Yosys.
     quartus = f'(* {chosen}, ramstyle = "MLAB, no_rw_check" *)'
     return ["`ifdef YOSYS", plain, "`else", quartus, "`endif"]
 
 
 def for_simulation(style: MemoryStyle | None, contents: list[str]) -> list[str]:
-    """What a memory holds at first; ultra RAMs cannot be told, so that simulation alone is."""
+    """Return the lines that set initial contents; for ultra RAMs, in simulation only.
+
+    Why: an ultra RAM has no initial contents in hardware.
+    """
     if style is not MemoryStyle.ULTRA:
         return contents
     return ["`ifndef SYNTHESIS", *contents, "`endif"]

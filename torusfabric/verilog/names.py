@@ -1,4 +1,4 @@
-"""Names of signals in a module: no two have one, and none is a word of the language."""
+"""Names of signals in a Verilog module: all different, and none a keyword of the language."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Naming", "SignalNames", "driven_within"]
 
 
 def driven_by(fragment: Fragment) -> list[Signal]:
-    """The signals that a fragment itself drives, in the order of its statements."""
+    """Return the signals that a fragment itself drives, in the order of its statements."""
     found: dict[int, Signal] = {}
     for statements in fragment.statements.values():
         for each in statements:
@@ -31,14 +31,14 @@ def driven_by(fragment: Fragment) -> list[Signal]:
 
 
 def driven_within(fragment: Fragment) -> list[Signal]:
-    """The signals that a fragment drives, and all inside it."""
+    """Return the signals that a fragment and all its subfragments drive."""
     found = driven_by(fragment)
     for inner, _, _ in fragment.subfragments:
         found += driven_within(inner)
     return list({id(signal): signal for signal in found}.values())
 
 
-#: The words of Verilog and SystemVerilog, which are no names.
+#: Keywords of Verilog and SystemVerilog, which cannot be names.
 WORDS = frozenset(
     """accept_on alias always always_comb always_ff always_latch and assert assign assume automatic
     before begin bind bins binsof bit break buf bufif0 bufif1 byte case casex casez cell
@@ -67,7 +67,7 @@ WORDS = frozenset(
 
 
 class Naming:
-    """The names that a module has so far.
+    """The names that are in use in a module.
 
     Examples
     --------
@@ -81,11 +81,14 @@ class Naming:
         self._taken, self._counts = set[str](), Counter[str]()
 
     def take(self, name: str) -> None:
-        """Keep a name for what has it already."""
+        """Mark a name as used."""
         self._taken.add(name)
 
     def new(self, wanted: str) -> str:
-        """A name that nothing has: a number follows what several would have."""
+        """Return an unused name like `wanted`, and mark it as used.
+
+        A number is appended if the name is taken, an underscore if it is a keyword.
+        """
         base = re.sub(r"[\W_]+", "_", wanted).strip("_") or "value"
         name = base = f"{base}_" if base in WORDS else base
         while name in self._taken:
@@ -96,25 +99,28 @@ class Naming:
 
 
 class SignalNames(Naming):
-    """The names that a module has so far, and those of its signals.
+    """The names that are in use in a module, with the name of each signal.
 
     Parameters
     ----------
+    ports : dict of str to Signal
+        Ports by name.
     outer : iterable of Signal
-        What is given to the module from outside, clocks and resets that no port brings included.
+        All signals that enter the module: ports, and clocks and resets that are not among `ports`.
     fragment : Fragment
-        What is inside it.
+        Hardware inside the module.
 
     Attributes
     ----------
     clocks : list of str
-        Those clocks and resets.
+        Names of the clocks and resets that are not among `ports`.
     read : set of (str or None)
-        The names of signals that are read.
+        Names of signals that some expression reads; None if it reads a signal that nothing drives.
     joined : set of int
-        The identities of outputs with whose names other signals are called.
+        ``id`` of each output that shares its name with an inner signal which always equals it. Such
+        an output needs no assignment.
     synchronizers : set of int
-        The identities of registers that take what comes from another clock.
+        ``id`` of each register of a synchronizer, which samples a signal of another clock.
     """
 
     def __init__(
@@ -137,17 +143,17 @@ class SignalNames(Naming):
         self._name(fragment, "")
 
     def __getitem__(self, signal: Signal) -> str:
-        """The name of a signal that is driven, or a port."""
+        """Return the name of a signal that is a port or driven."""
         return self._names[id(signal)]
 
     def of(self, signal: Signal) -> str | None:
-        """The name of a signal that is read; None of one that nothing drives."""
+        """Return the name of a signal, and mark it as read; None if nothing drives the signal."""
         name = self._names.get(id(signal))
         self.read.add(name)
         return name
 
     def _join(self, fragment: Fragment, outputs: set[int], driven: set[int]) -> None:
-        """Let an output, and the signal that it always equals, be one with its name."""
+        """Give an output the name of its inner signal, if it is assigned only that signal."""
         for statement in fragment.statements.get("comb", ()):
             if not isinstance(statement, ast.Assign):
                 continue
@@ -166,7 +172,7 @@ class SignalNames(Naming):
             self._join(inner, outputs, driven)
 
     def _name(self, fragment: Fragment, prefix: str) -> None:
-        """Name what a fragment drives, and what is inside it."""
+        """Name the signals that a fragment and its subfragments drive."""
         if any(isinstance(o, FFSynchronizer | AsyncFFSynchronizer) for o in fragment.origins or ()):
             clocked = (each for domain, each in fragment.statements.items() if domain != "comb")
             self.synchronizers |= {

@@ -1,6 +1,6 @@
-// A ROM with a register behind it: after an edge, data is the row at the address before the edge.
-// Row k is bits k * WIDTH and following of CONTENTS; past the end it is the last row.
-// A few rows are made of logic; more are a memory, which may become a block RAM.
+// A ROM with an output register: after an edge, data is the row at the address before the edge.
+// Row k is bits k * WIDTH to k * WIDTH + WIDTH - 1 of CONTENTS; past the end data is the last row.
+// Up to 64 rows are logic; more rows are a memory, which synthesis may make a block RAM.
 module rom #(
   parameter DEPTH = 2,
   parameter WIDTH = 1,
@@ -25,8 +25,8 @@ module rom #(
   end else begin : many
     reg [WIDTH-1:0] rows [0:(1<<ADDRESS)-1];
     genvar first;
-    // Yosys takes a time that grows with the square of the rows of a loop, and a copy of the whole
-    // constant for each row that is taken of it. So rows are set piece by piece, and without a loop.
+    // Pieces of 16 rows, set without a loop. Why: the time of Yosys grows with the square of the
+    // rows in a loop, and Yosys copies the whole constant for each row that is selected from it.
     for (first = 0; first < (1 << ADDRESS); first = first + 16) begin : piece
       localparam START = first < DEPTH ? first : DEPTH - 1;
       localparam COUNT = DEPTH - START < 16 ? DEPTH - START : 16;

@@ -1,14 +1,16 @@
-"""Statements: those of a clock domain as lines, those of logic as values.
+"""Amaranth statements as Verilog: clocked ones as lines of ``always`` blocks, logic as expressions.
 
-Statements of a clock domain stay as they are written: a register is assigned where its design
-assigns it, under the same conditions.
+The user is the writer. `processes` groups the statements of a clock domain, `Statements` writes
+clocked groups, and `assigned_values` computes an expression for each signal of a group of logic.
 
-Of logic each bit has one expression. Why no ``always @*`` block: a block waits for a change of its
+Clocked statements keep their form: a register is assigned where its design assigns it, under the
+same conditions.
+
+Logic becomes one continuous assignment for each *piece*, which is a range of bits of a signal that
+the statements always assign together. Why no ``always @*`` block: a block waits for a change of its
 inputs. In simulators that initialise declarations before they start processes (the rule of
 SystemVerilog), an input that keeps its first value never changes, so that the block never runs and
 its signals stay unknown. A continuous assignment is evaluated at the start.
-
-A *piece* is a range of bits of a signal that statements of logic always assign together.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from .syntax import atom, bits_of, constant, decision, guarded, is_flag, matches
 __all__ = ["Process", "Statements", "assigned_values", "plain_last", "processes"]
 
 
-#: Identity of a signal, its first bit, and the bit behind its last.
+#: ``id`` of a signal, its first bit, and the bit after its last.
 Piece = tuple[int, int, int]
 
 #: Expression of each piece.
@@ -37,7 +39,17 @@ Values = dict[Piece, str]
 
 @dataclass
 class Process:
-    """Statements of a clock domain, or none, that drive the same signals."""
+    """Statements of one clock domain that drive the same signals.
+
+    Parameters
+    ----------
+    domain : ClockDomain or None
+        Clock domain; None for logic.
+    statements : list of Statement
+        Statements in the order of the design.
+    signals : list of Signal
+        Signals that the statements drive.
+    """
 
     domain: ClockDomain | None
     statements: list[ast.Statement]
@@ -45,19 +57,22 @@ class Process:
 
     @property
     def apart(self) -> bool:
-        """Whether synthesis makes its registers one with no others."""
+        """True if synthesis must not merge the registers with equal registers."""
         return all(APART.items() <= each.attrs.items() for each in self.signals)
 
     @property
     def plain(self) -> bool:
-        """Whether registers change in every cycle, with no reset."""
+        """True if every register is assigned unconditionally and has no reset."""
         return all(isinstance(each, ast.Assign) for each in self.statements) and all(
             each.reset_less for each in self.signals
         )
 
 
 def processes(domain: ClockDomain | None, statements: Iterable[ast.Statement]) -> list[Process]:
-    """Statements in groups of those that drive the same signals, in the order of the first."""
+    """Return statements grouped into processes, so that each signal is driven by one process.
+
+    Groups are in the order of their first statements.
+    """
     groups: list[Process] = []
     group_of: dict[int, Process] = {}
     for each in _decided(statements, parts=domain is None):
@@ -80,9 +95,10 @@ def processes(domain: ClockDomain | None, statements: Iterable[ast.Statement]) -
 def _decided(
     statements: Iterable[ast.Statement], *, parts: bool = False
 ) -> Iterator[ast.Statement]:
-    """Statements in which an assignment to one of several targets is a switch between targets.
+    """Yield statements without assignments to a chosen target.
 
-    With `parts`, an assignment to bits at an offset is a switch between the values of the offset.
+    An assignment to one of several targets becomes a switch between assignments. With `parts`, an
+    assignment to bits at a variable offset becomes a switch on the offset.
     """
     for each in statements:
         if isinstance(each, ast.Switch):
@@ -97,7 +113,7 @@ def _decided(
 
 
 def _target_switch(assign: ast.Assign, *, parts: bool) -> ast.Switch | None:
-    """The switch between the targets of an assignment; None if it has one target."""
+    """Return the switch equivalent to an assignment to a chosen target; None for a fixed target."""
     match assign.lhs:
         case ast.SwitchValue(test=test, cases=cases):
             targets = [(p, [ast.Assign(one, assign.rhs)], None) for p, one in cases]
@@ -112,9 +128,9 @@ def _target_switch(assign: ast.Assign, *, parts: bool) -> ast.Switch | None:
 
 
 def plain_last(processes: list[Process]) -> list[Process]:
-    """Processes of a clock domain in which registers that always change are one, the last.
+    """Return processes of a clock domain with all plain ones merged into one, at the end.
 
-    There are two of them where some registers are to be apart.
+    Registers that synthesis must keep apart have a plain process of their own.
     """
     found = [each for each in processes if each.domain is None or not each.plain]
     plain = [each for each in processes if each.domain is not None and each.plain]
@@ -128,13 +144,13 @@ def plain_last(processes: list[Process]) -> list[Process]:
 
 
 class Statements:
-    """Writes statements as lines."""
+    """Writer of clocked statements."""
 
     def __init__(self, expressions: Expressions) -> None:
         self._expressions = expressions
 
     def _assigned(self, assign: ast.Assign) -> Iterator[tuple[str, str]]:
-        """Targets and values of an assignment: one for each part of two concatenations."""
+        """Yield target and value of an assignment; two concatenations are assigned part by part."""
         parts = [assign.lhs]
         if isinstance(assign.rhs, ast.Concat) and isinstance(parts[0], ast.Concat):
             parts = assign.lhs.parts
@@ -147,7 +163,7 @@ class Statements:
             start = stop
 
     def lines(self, statements: Iterable[ast.Statement]) -> list[str]:
-        """The lines of statements of a clock domain."""
+        """Return the lines of clocked statements."""
         lines: list[str] = []
         for each in statements:
             if isinstance(each, ast.Assign):
@@ -159,7 +175,11 @@ class Statements:
         return lines
 
     def _switch(self, switch: ast.Switch) -> list[str]:
-        """The lines of a decision: of one with two outcomes, or with several."""
+        """Return the lines of a switch.
+
+        It becomes an ``if`` chain if each case tests one bit, a ``case`` otherwise. A constant test
+        leaves the lines of the matching case only.
+        """
         cases = [(patterns, self.lines(inner)) for patterns, inner, _ in switch.cases]
         if not any(lines for _, lines in cases):
             return []
@@ -173,7 +193,7 @@ class Statements:
     def _conditions(
         self, test: Value, cases: list[tuple[tuple[str, ...] | None, list[str]]]
     ) -> list[str]:
-        """The lines of if, else if, .., else: each case looks at one bit of a test."""
+        """Return the lines of an ``if``, ``else if``, ``else`` chain; each case tests one bit."""
         lines: list[str] = []
         head = ""
         for patterns, inner in cases:
@@ -193,12 +213,12 @@ class Statements:
 
 
 def assigned_values(process: Process, expressions: Expressions) -> Iterator[tuple[str, str]]:
-    """Yield the target and the value of each piece of the signals that a process drives.
+    """Yield target and value, as Verilog, of each piece of the signals that a process drives.
 
     Parameters
     ----------
     process : Process
-        Statements without a clock. A bit that no statement assigns has its initial value.
+        Statements of logic. A bit that no statement assigns has its initial value.
     """
     logic = _Logic(process, expressions)
     for (key, low, high), text in logic.after(process.statements, logic.initial).items():
@@ -218,7 +238,7 @@ def _targets(statements: Iterable[ast.Statement]) -> Iterator[Piece]:
 
 
 class _Logic:
-    """Computes the values of pieces by symbolic execution of statements.
+    """The values of pieces, by symbolic execution of the statements of a process.
 
     Attributes
     ----------
@@ -242,7 +262,7 @@ class _Logic:
         }
 
     def after(self, statements: Iterable[ast.Statement], before: Values) -> Values:
-        """Return the values after statements, given those before."""
+        """Return the values after statements, given the values before them."""
         values = dict(before)
         for each in statements:
             if isinstance(each, ast.Assign):
@@ -254,7 +274,7 @@ class _Logic:
         return values
 
     def _divide(self, target: Piece) -> Iterator[Piece]:
-        """Yield the pieces of the target of an assignment."""
+        """Yield the pieces of a range of bits."""
         key, low, high = target
         cuts = self._cuts[key]
         for start, stop in pairwise(cuts[bisect_left(cuts, low) : bisect_left(cuts, high) + 1]):
@@ -270,7 +290,7 @@ class _Logic:
             end += high - low
         bits = self._expressions.bits
         if len(starts) > 1 and isinstance(assign.rhs, ast.Operator | ast.SwitchValue | ast.Part):
-            # A part can be taken of a name alone.
+            # Verilog selects bits of a name only, not of an expression.
             name = self._expressions.helper(bits(assign.rhs, 0, end), end, called="value")
             return {
                 each: bits_of(name, first, each[2] - each[1], end) for each, first in starts.items()
@@ -294,7 +314,10 @@ class _Logic:
         return found
 
     def _shared(self, switch: ast.Switch, piece: Piece, text: str) -> str:
-        """Return a value before a switch: a wire if branches would repeat a long expression."""
+        """Return the value of a piece before a switch.
+
+        If branches would repeat a long expression, it becomes a wire.
+        """
         if text == atom(text) or self._uses([switch], piece) < 2:
             return text
         called = f"{self.signals[piece[0]].name}_before"

@@ -1,4 +1,8 @@
-"""Verilog as text: expressions, and what stands on which line."""
+"""Verilog syntax as text: constants, bit ranges, concatenations, conditions, blocks, long lines.
+
+The users are all other modules of this folder that write Verilog. Expressions are plain strings;
+these functions add parentheses where precedence needs them.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,38 +13,39 @@ __all__ = ["CONSTANT", "atom", "bits_of", "chained", "concatenated", "condition"
            "is_flag", "is_wild", "joined", "labels", "listed", "matches", "number_of", "operand",
            "range_of", "wires", "wrapped"]  # fmt: skip
 
-#: A constant of so many bits.
+#: A constant with its width, as `constant` writes it.
 CONSTANT = re.compile(r"(\d+)'([dh])([0-9a-f]+)")
 
-#: Characters of a line.
+#: Most characters of a line.
 LINE = 98
 
-#: The part of a long line that stays: up to a pin, or else to a comma or an operator outside an
-#: index; more than `LINE` if it must be.
+#: The part of a long line that stays on it. The line breaks before a pin if possible, otherwise
+#: after a comma or an operator outside an index. Without such a break within `LINE` characters, it
+#: breaks at the first one beyond.
 STAYS = re.compile(
     rf".{{,{LINE - 2}}}, (?=\.)"
     rf"|.{{,{LINE - 2}}}[,&|^?:=+<>*-] (?![^\[\]]*\])"
     r"|.*?[,&|^?:=+<>*-] (?![^\[\]]*\])"
 )
 
-#: The number of a node in the name of one of its ports.
+#: The number of a node in the name of a port.
 NUMBER = re.compile(r"(?<=_)\d+(?=_|$)")
 
-#: Bits of a long constant in a line of text.
+#: Bits of a long constant on one line.
 LINE_BITS = 320
 
-#: Lines of a constant that are joined at a time. Verilator takes a time that grows with the square
-#: of what is in one pair of braces: 4.1 s for 480,000 bits in one, 0.25 s in groups.
+#: Lines of a constant in one pair of braces. Why: Verilator's time grows with the square of the
+#: items in a pair of braces: 4.1 s for 480,000 bits in one pair, 0.25 s in nested groups.
 JOINED = 32
 
 
 def range_of(width: int) -> str:
-    """The range of a declaration, with a space behind it; nothing for a single bit."""
+    """Return the range of a declaration with a space after it; empty for a single bit."""
     return f"[{width - 1}:0] " if width > 1 else ""
 
 
 def constant(value: int, width: int) -> str:
-    """A constant of so many bits.
+    """Return a constant of `width` bits.
 
     Examples
     --------
@@ -52,7 +57,7 @@ def constant(value: int, width: int) -> str:
 
 
 def constant_lines(value: int, bits: int) -> str:
-    """Return a constant of some lines, for there are tools that do not take any length."""
+    """Return a constant split over several lines, because tools limit the length of a line."""
     digits, some = f"{value:0{-(-bits // 4)}x}", LINE_BITS // 4
     first = len(digits) % some or some
     texts = [digits[:first], *(digits[k : k + some] for k in range(first, len(digits), some))]
@@ -66,13 +71,13 @@ def constant_lines(value: int, bits: int) -> str:
 
 
 def number_of(text: str) -> tuple[int, int]:
-    """Bits and value of a constant."""
+    """Return width and value of a constant."""
     width, base, digits = re.split(r"'([dh])", text)
     return int(width), int(digits, 16 if base == "h" else 10)
 
 
 def atom(text: str) -> str:
-    """An expression in parentheses, unless it needs none wherever it stands."""
+    """Return an expression in parentheses, unless it needs none in any context."""
     if text[0] == "{":
         depths = accumulate((char == "{") - (char == "}") for char in text[:-1])
         return text if min(depths) > 0 else f"({text})"
@@ -80,7 +85,9 @@ def atom(text: str) -> str:
 
 
 def operand(text: str) -> str:
-    """The same beside an operator with two sides, where what is inverted needs none either.
+    """Return an expression as an operand of a binary operator, in parentheses if needed.
+
+    Unlike `atom`, it leaves an inverted name without parentheses.
 
     Examples
     --------
@@ -91,7 +98,7 @@ def operand(text: str) -> str:
 
 
 def chained(sign: str, texts: Sequence[str]) -> str:
-    """Operands with one operator between them.
+    """Return operands joined by a binary operator.
 
     Examples
     --------
@@ -102,7 +109,7 @@ def chained(sign: str, texts: Sequence[str]) -> str:
 
 
 def either(test: str, yes: str, no: str) -> str:
-    """One expression or another, by a bit."""
+    """Return a conditional expression, simplified if a part is constant."""
     if yes == no:
         return yes
     if CONSTANT.fullmatch(test):
@@ -116,22 +123,22 @@ def either(test: str, yes: str, no: str) -> str:
 
 
 def bits_of(name: str, start: int, width: int, of: int) -> str:
-    """Bits of a net of so many."""
+    """Return a range of bits of a net that has `of` bits."""
     return name if width == of else indexed(name, start, start + width)
 
 
 def indexed(name: str, low: int, high: int) -> str:
-    """The bits of a name from one up to, and without, another."""
+    """Return bits `low` to ``high - 1`` of a name."""
     return f"{name}[{low}]" if high - low == 1 else f"{name}[{high - 1}:{low}]"
 
 
 def concatenated(texts: Sequence[str]) -> str:
-    """Names side by side, the most significant first."""
+    """Return a concatenation of names, the most significant first."""
     return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
 
 
 def joined(parts: Sequence[str]) -> str:
-    """A concatenation, the highest part first.
+    """Return a concatenation of expressions, the most significant first, flattened and shortened.
 
     Examples
     --------
@@ -152,44 +159,44 @@ def joined(parts: Sequence[str]) -> str:
 
 
 def _repeated(same: list[str]) -> list[str]:
-    """Parts that are the same; a name stands there once, while Yosys maps others apart."""
+    """Return equal parts as one replication if they are a name; Yosys maps others separately."""
     name = len(same) > 1 and re.fullmatch(r"\w+(?:\[\w+\])?", same[0])
     return [f"{{{len(same)}{{{same[0]}}}}}"] if name else same
 
 
 def _parts(text: str) -> list[str]:
-    """The parts of a concatenation, if it is one and has no other in it."""
+    """Return the parts of a concatenation that has no other inside; any other text is one part."""
     inner = text[1:-1]
     plain = text[0] == "{" and not re.search(r"[{}?]", inner)
     return inner.split(", ") if plain else [text]
 
 
 def matches(patterns: tuple[str, ...] | None, bits: str) -> bool:
-    """Whether bits are of a case."""
+    """Return True if bits, in binary, match a case."""
     return patterns is None or any(
         all(a in ("-", b) for a, b in zip(pattern, bits, strict=True)) for pattern in patterns
     )
 
 
 def labels(patterns: tuple[str, ...] | None) -> list[str]:
-    """The labels of a case, all of whose bits matter."""
+    """Return the labels of a case in which all bits matter."""
     if patterns is None:
         return ["default"]
     return [constant(int(each, 2), len(each)) for each in patterns]
 
 
 def is_wild(patterns: tuple[str, ...] | None) -> bool:
-    """Whether some bits of a case do not matter."""
+    """Return True if a case has bits that do not matter."""
     return any("-" in each for each in patterns or ())
 
 
 def is_flag(patterns: tuple[str, ...]) -> bool:
-    """True if patterns look at one bit alone."""
+    """Return True if patterns depend on one bit only."""
     return len(patterns) == 1 and len(patterns[0].replace("-", "")) == 1
 
 
 def condition(test: str, patterns: tuple[str, ...]) -> str:
-    """Whether a test has one of some patterns, of which bits may not matter.
+    """Return an expression that is 1 if a test matches one of some patterns; ``-`` matches any bit.
 
     Examples
     --------
@@ -211,7 +218,7 @@ def condition(test: str, patterns: tuple[str, ...]) -> str:
 
 
 def declared(ports: Mapping[str, str]) -> Iterator[str]:
-    """The lines of the declarations of ports, those of a node side by side.
+    """Yield the lines of port declarations; ports of the same node share a line.
 
     Examples
     --------
@@ -228,12 +235,12 @@ def declared(ports: Mapping[str, str]) -> Iterator[str]:
 
 
 def listed(head: str, items: Iterable[str], end: str) -> str:
-    """A list behind a head."""
+    """Return a list separated by commas, with a head and an end."""
     return f"{head}{', '.join(items)}{end}"
 
 
 def wrapped(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines, of which long ones go on further in."""
+    """Yield lines, with long ones broken and their rest indented."""
     for line in "\n".join(lines).split("\n"):
         deeper, rest = " " * (len(line) - len(line.lstrip()) + 2), line
         while len(rest) > LINE and "//" not in rest and (stays := STAYS.match(rest)):
@@ -243,21 +250,21 @@ def wrapped(lines: Iterable[str]) -> Iterator[str]:
 
 
 def wires(indent: str, widths: Mapping[str, int]) -> Iterator[str]:
-    """The declarations of nets, those of a width side by side."""
+    """Yield declarations of wires; those of equal width share a declaration."""
     for width in dict.fromkeys(widths.values()):
         nets = [net for net, each in widths.items() if each == width]
         yield listed(f"{indent}wire {range_of(width)}", nets, ";")
 
 
 def indented(lines: Iterable[str]) -> list[str]:
-    """Lines a step further in."""
+    """Return lines indented by one step."""
     return [f"  {part}" if part else part for line in lines for part in line.split("\n")]
 
 
 def guarded(head: str, lines: Sequence[str]) -> list[str]:
-    """Lines behind a head; in a block, unless there is one statement of one line.
+    """Return statements under a head; several, or a nested condition, stand in a block.
 
-    A condition within another one is in a block: an ``else`` belongs to the last ``if`` before it.
+    Why a block around a nested condition: an ``else`` belongs to the last ``if`` before it.
     """
     nested = bool(lines) and lines[0].startswith("if") and head.startswith(("if", "else"))
     if len(lines) == 1 and not nested:
@@ -266,7 +273,7 @@ def guarded(head: str, lines: Sequence[str]) -> list[str]:
 
 
 def decision(test: str, cases: Sequence[tuple[tuple[str, ...] | None, list[str]]]) -> list[str]:
-    """The lines of a decision between several: a case, or conditions where bits do not matter."""
+    """Return the lines of a choice: a ``case``, or an ``if`` chain if some bits do not matter."""
     cases = [case for case in cases if case[0] != ()]
     if not any(is_wild(patterns) for patterns, _ in cases):
         lines = []
@@ -280,7 +287,7 @@ def decision(test: str, cases: Sequence[tuple[tuple[str, ...] | None, list[str]]
     for patterns, inner in cases:
         if patterns is None:
             return [*lines, *guarded("else", inner)] if inner else lines
-        # What follows an empty statement is not for its case.
+        # An empty statement, because the next line would otherwise belong to this condition.
         lines += guarded(f"{head}if ({condition(test, patterns)})", inner or [";"])
         head = "else "
     return lines

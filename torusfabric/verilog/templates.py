@@ -1,4 +1,7 @@
-"""What a user copies or binds: an instance of the fabric, and assertions about its ports."""
+"""Files for users of the Verilog: an instance to copy, and SystemVerilog assertions to bind.
+
+The user is `files_beside`, with the option ``--templates``.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,17 +14,17 @@ from .syntax import range_of
 
 __all__ = ["INSTANCE", "SVA", "instance_text", "sva_text", "template_files"]
 
-#: The files that they become.
+#: Names of the two files.
 INSTANCE, SVA = "fabric_inst.v", "fabric_sva.sv"
 
 
 def template_files(manifest: Mapping[str, Any], interface: Interface) -> dict[str, str]:
-    """The texts of both files, by their names."""
+    """Return the texts of both files by name."""
     return {INSTANCE: instance_text(manifest), SVA: sva_text(manifest, interface)}
 
 
 def instance_text(manifest: Mapping[str, Any]) -> str:
-    """An instance with all ports, and the nets that it is connected to."""
+    """Return an instance of the fabric, with a wire for each port and the meaning of the port."""
     ports = manifest["ports"]
     lines = ["// To be copied: nets with the names of the ports, and an instance of the fabric."]
     for name, port in ports.items():
@@ -31,7 +34,7 @@ def instance_text(manifest: Mapping[str, Any]) -> str:
 
 
 def sva_text(manifest: Mapping[str, Any], interface: Interface) -> str:
-    """Assertions about the ports, in a module that the end of the file binds to the fabric."""
+    """Return assertions about the ports, in a module that a ``bind`` attaches to the fabric."""
     top, lines = manifest["top"], list[str]()
     if "done" in manifest["ports"] and "start" in manifest["ports"]:
         lines += _forecast(manifest)
@@ -67,7 +70,7 @@ def sva_text(manifest: Mapping[str, Any], interface: Interface) -> str:
 
 
 def _run_port(ports: Mapping[str, Any]) -> Iterator[Assertion]:
-    """Yield what is asserted of starts and ends of runs."""
+    """Yield assertions about starts and ends of runs."""
     if "start" in ports:
         yield Assertion("busy_or_done", "!(busy && done)")
         yield Assertion("busy_after_start", "$rose(busy) |-> $past(start)")
@@ -81,13 +84,17 @@ def _run_port(ports: Mapping[str, Any]) -> Iterator[Assertion]:
 
 
 def _forecast(manifest: Mapping[str, Any]) -> list[str]:
-    """A counter of cycles since the start, how many the run is to take, and may begin later."""
+    """Return the lines that count cycles since the start and compute the predicted cycles.
+
+    ``forecast`` holds the cycles of the run, ``count`` the cycles since its start. ``held`` is the
+    number of cycles by which the start may be delayed.
+    """
     ports, modes = manifest["ports"], manifest["modes"]
     fixed = "length" not in ports
     width = ports.get("length", {"width": 32})["width"] + 1
     length = f"{width}'({manifest['flits']})" if fixed else f"{width}'(length)"
     lines = ["  reg [31:0] count = 0, forecast = 0, held = 0, quiet = 0;", "  wire [31:0] wanted;"]
-    # A run begins later if words are on their way that were written less long ago.
+    # A run waits for words that are still on their way from the host port to the memories.
     latency = manifest.get("write_latency", 0)
     counted = [f"    quiet <= host_we ? 0 : quiet + (quiet < {latency});"] * bool(latency)
     cases = []
@@ -119,7 +126,7 @@ def _forecast(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _constant(value: Any) -> str:
-    """A constant, which may be another for each root."""
+    """Return the constant part of predicted cycles; a list has one for each root."""
     if not isinstance(value, list):
         return f"{value}"
     *others, last = value

@@ -1,4 +1,9 @@
-"""Verilog of a fabric: the text of every module once, and a structural top."""
+"""`emit`: from a `Fabric` to a `Design`.
+
+The emitted text has each leaf module of the netlist once, written by `write_module`, and a
+structural top, written by `TopText`, in which instances of the leaf modules stand in generate loops
+over nodes. Two modules, the ROM and the look-up of a table, are Verilog files of this folder.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +36,18 @@ from .writer import Heading, write_module
 
 __all__ = ["emit", "header", "module_texts"]
 
-#: Verilator warnings that the emitted text gives rise to, each with the reason why it is harmless.
+#: Verilator warnings that the emitted text causes, each with the reason why it is harmless.
 WAIVED = {
     "DECLFILENAME": "one file holds all modules, so that it can be copied as one",
     "UNUSEDSIGNAL": "modules of all classes have the same ports, and counters an unused carry",
 }
 
-#: Warnings about clock crossings, by the reason why they may be ignored.
+#: Further warnings of fabrics with clock crossings, each with the reason why it is harmless.
 WAIVED_OF_CROSSINGS = {
     "SYNCASYNCNET": "the reset of one side of a crossing sets that of the other, through registers"
 }
 
-#: Nodes that a comment lists; of more it says how many there are.
+#: Most nodes that a comment lists by their numbers; longer lists end in the number of nodes.
 LISTED = 8
 
 
@@ -55,23 +60,28 @@ def emit(
     flow: str | None = None,
     templates: bool = False,
 ) -> Design:
-    """The Verilog of a fabric, with all files that go with it.
+    """Return the Verilog of a fabric, with all files that go with it.
 
     Parameters
     ----------
     command : str
-        The command that makes it, for the header.
+        Command line that repeats the export, for the header of the text and for the manifest.
     ram : str
-        What memories are made of, as of `MemoryRule.parse`.
+        Memory rule in the notation of `MemoryRule.parse`: the RAM style of each memory.
     flow : str, optional
-        ``vivado`` or ``quartus``: a project and constraints for it are among the files.
+        Vendor flow, ``vivado`` or ``quartus``: adds a project and constraints to the files.
     templates : bool
-        Whether an instance to be copied is among the files, and assertions to be bound.
+        True if the files include an instance of the fabric to copy, and assertions to bind.
+
+    Returns
+    -------
+    Design
+        Modules and files in memory; `Design.write` writes them.
 
     Raises
     ------
     InputError
-        If it is no fabric, or there is no such rule or flow.
+        If `fabric` is no `Fabric`, `ram` no memory rule, or `flow` no vendor flow.
 
     Examples
     --------
@@ -114,7 +124,10 @@ def emit(
 
 
 def _parts(netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]) -> dict[str, str]:
-    """The part of the fabric that each module is, those inside others included; no routers."""
+    """Return the role of each module as a label of reports; routers are left out.
+
+    A module without a role of its own has the role of a parent.
+    """
     roles = {prefix + name: role for name, role in netlist.roles.items()}
     parts: dict[str, str] = {}
     for name in reversed([*modules]):  # parents come before their children
@@ -129,7 +142,7 @@ def _parts(netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]) -> 
 
 
 def _nodes(netlist: Netlist) -> dict[str, str]:
-    """Of which nodes each module is."""
+    """Return a comment for each module that belongs to nodes: the list of these nodes."""
     arrays: dict[str, list[IntArray]] = defaultdict(list)
     for array in netlist.arrays:
         if array.nodes is not None and array.role is not Role.ROM:
@@ -148,14 +161,16 @@ def _nodes(netlist: Netlist) -> dict[str, str]:
 
 
 def header(fabric: Fabric, command: str, more: Sequence[str] = (), *, crossings: bool) -> str:
-    """Return the comment above the text, with the command that makes it.
+    """Return the comment above the text: title, version, command, and Verilator's waivers.
 
     Parameters
     ----------
+    command : str
+        Command line that repeats the export.
     more : sequence of str
-        Further lines.
+        Further lines of the comment.
     crossings : bool
-        True if there are clock crossings.
+        True if the fabric has clock crossings, whose warnings are waived too.
     """
     lines = [
         _title(fabric),
@@ -171,7 +186,7 @@ def header(fabric: Fabric, command: str, more: Sequence[str] = (), *, crossings:
 
 
 def _title(fabric: Fabric) -> str:
-    """What a fabric is, in a line."""
+    """Return the title of a fabric: topology, collectives, width, flits and cycles, in one line."""
     program, most = fabric.program, "up to " * fabric.program.any_length
     modes = ", ".join(f"{_collective(m)} by {m.algorithms}" for m in program.modes)
     return (
@@ -182,22 +197,26 @@ def _title(fabric: Fabric) -> str:
 
 
 def _collective(mode: Mode) -> str:
-    """The collective in words."""
+    """Return the name of a mode's collective, with its operators or its root."""
     collective = mode.schedule.collective
     if collective.reducing:
         return f"{collective} ({', '.join(map(str, mode.operators))})"
     return f"{collective} from any root" if mode.any_root else str(collective)
 
 
-#: The ports of what lies here as a file; how wide they are is said by parameters.
+#: Ports of the modules that are Verilog files of this folder; parameters set their widths.
 TABLE = {"address": Port("input", 0), "data": Port("output", 0)}
 
-#: What Icarus defines; it has no value for what was never written, nor beyond the end of a memory.
+#: Macro that Icarus Verilog defines. Icarus reads X from a memory word that was never written, and
+#: from an address beyond the end of the memory.
 ICARUS = "__ICARUS__"
 
 
 def known_body(module: Known) -> str:
-    """The body of a module in whose output each bit has a value, without its ports."""
+    """Return the body of a module that outputs 1 if every bit of its input is 0 or 1, not X.
+
+    The body starts after the ports.
+    """
     bits = [f"word[{k}]" for k in range(module.width)] if module.width > 1 else ["word"]
     known = concatenated([f"{bit} === 1'b1" for bit in reversed(bits)])
     return f"  assign known = {known};"
@@ -206,14 +225,19 @@ def known_body(module: Known) -> str:
 def module_texts(
     netlist: Netlist, prefix: str = "", rule: MemoryRule = AUTO
 ) -> dict[str, ModuleText]:
-    """The text of each module of a netlist, children before their parents.
+    """Return the text of each module of a netlist, children before their parents.
 
     Parameters
     ----------
     prefix : str
-        What the names of all modules begin with.
+        Beginning of the names of all modules.
     rule : MemoryRule
-        What memories are made of.
+        RAM style of each memory.
+
+    Returns
+    -------
+    dict of str to ModuleText
+        Module name, prefix included -> the module. The top is not among them.
     """
     with no_inferred_names():
         own: dict[str, ModuleText] = {}
@@ -236,14 +260,14 @@ def module_texts(
 
 
 def _written(prefix: str, name: str, ports: dict[str, Port], *, inner: bool = False) -> ModuleText:
-    """A module that lies here as a file."""
+    """Return a module whose text is a Verilog file of this folder."""
     text = Path(__file__).with_name(f"{name}.v").read_text(encoding="utf-8")
     text = text.replace(f"module {name} ", f"module {prefix}{name} ", 1)
     return ModuleText(text, Structure(ports), {}, inner=inner)
 
 
 def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[SharedModule]) -> None:
-    """Add the modules that others share, behind those that they have instances of."""
+    """Add shared modules and their own children to `texts`, children first."""
     for each in sorted(shared, key=lambda module: module.name):
         if prefix + each.name not in texts:
             text = _shared_text(each, prefix)
@@ -252,7 +276,7 @@ def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[Shar
 
 
 def _other_bodies(shape: object) -> dict[str, str | None]:
-    """Return other bodies of a shared module, by what is defined for devices with such cells."""
+    """Return the alternative bodies of a shared module: macro -> body, or None if none pays off."""
     if shape is None:
         return {}
     if isinstance(shape, Known):
@@ -267,7 +291,7 @@ def _other_bodies(shape: object) -> dict[str, str | None]:
 
 
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
-    """A module that others share, where it pays with other bodies for some devices."""
+    """Return the text of a shared module, with alternative bodies for some devices."""
     bodies, ports = _other_bodies(shared.shape), shared.ports()
     text = write_module(
         Heading(shared.name, prefix, shared.about, clocked=shared.clocked),

@@ -1,9 +1,15 @@
-"""The structural top of a netlist: net arrays, and generate loops over nodes.
+"""The structural top: the module that connects the instances of a netlist, as Verilog.
 
-Each *scope* of the netlist (nodes, groups of nodes, a level of a tree) is a generate loop. The net
-``tx`` of node 17 is ``tx[17]``, its router is ``node[17].router``, or ``node[17].router.one`` where
-nodes have several modules of that name. A scope of one member is no loop. Whatever differs between
-members is in constants: entry k of a constant is that of member k.
+The user is `emit`. Each *scope* of the netlist (nodes, groups of nodes, a level of a tree) becomes
+one generate loop, and each net of its members becomes an array::
+
+    netlist            Verilog
+    net tx_17          tx[17]
+    router_at_17       node[17].router       or node[17].router.one, where nodes have different
+                                             modules with the instance name router
+
+A scope with one member has no loop. Numbers that differ between members are constants of the top:
+entry k belongs to member k.
 """
 
 from __future__ import annotations
@@ -31,16 +37,18 @@ from .syntax import (
 
 __all__ = ["RomContents", "TopText", "contents_of", "instance_counts"]
 
-#: The widest constants that Verilator takes unless it is asked to.
+#: Bits of the widest constant that Verilator takes without an option.
 VERILATOR_BITS = 1 << 16
 
 
 @dataclass(frozen=True)
 class RomContents:
-    """Rows of a ROM.
+    """The rows of a ROM.
 
     Parameters
     ----------
+    rows : tuple of int
+        Row k is the word at address k.
     width : int
         Bits of a row.
     """
@@ -50,7 +58,7 @@ class RomContents:
 
     @property
     def address_bits(self) -> int:
-        """Bits of its address."""
+        """Bits of the address."""
         return max((len(self.rows) - 1).bit_length(), 1)
 
     @property
@@ -59,7 +67,13 @@ class RomContents:
         return len(self.rows) * self.width
 
     def parameters(self, contents: str | None = None) -> str:
-        """Return the parameters of the module in Verilog, with all rows or a name of these."""
+        """Return the parameters of a ROM instance in Verilog.
+
+        Parameters
+        ----------
+        contents : str, optional
+            Name of a constant with the rows; by default the rows are written out.
+        """
         return (
             f".DEPTH({len(self.rows)}), .WIDTH({self.width}), .ADDRESS({self.address_bits}), "
             f".CONTENTS({contents or constant_lines(self.value, self.bits)})"
@@ -67,12 +81,12 @@ class RomContents:
 
     @property
     def value(self) -> int:
-        """All rows as one number, the first least significant."""
+        """All rows as one number, row 0 least significant."""
         return sum(row << k * self.width for k, row in enumerate(self.rows))
 
 
 def contents_of(netlist: Netlist) -> dict[str, RomContents]:
-    """Return the different contents of ROMs, by the name of the first instance with each."""
+    """Return the different contents of ROMs: name of the first instance with them -> contents."""
     found: dict[RomContents, str] = {}
     for array in netlist.arrays:
         if array.roms is None:
@@ -87,7 +101,15 @@ def contents_of(netlist: Netlist) -> dict[str, RomContents]:
 def instance_counts(
     netlist: Netlist, prefix: str, names: Mapping[RomContents, str]
 ) -> dict[str, int]:
-    """Return the number of instances of each module, and of each contents of ROMs."""
+    """Return the number of instances of each module, and of ROMs with each contents.
+
+    Parameters
+    ----------
+    prefix : str
+        Beginning of the names of modules.
+    names : dict of RomContents to str
+        Name of each contents.
+    """
     found = Counter[str]()
     for array in netlist.arrays:
         if array.roms is None:
@@ -101,24 +123,27 @@ def instance_counts(
 
 
 class TopText:
-    """The text of the structural top of a netlist.
+    """The structural top of a netlist as text, with patterns that translate its names.
 
     Parameters
     ----------
     prefix : str
         Beginning of the names of all other modules.
+    modules : dict of str to ModuleText
+        Leaf modules, as `module_texts` returns them.
 
     Attributes
     ----------
     structure : Structure
-        Its ports, and the nets that are there once.
+        Ports of the top, and its nets outside loops.
     instance_names, instance_parts : dict of str to str
-        Name in the netlist of each instance, and the part of the fabric that it is:
+        Patterns for `member_name`: instance -> its name in the netlist, and the part of the fabric:
         ``node[].router`` -> ``router_at_{}``, ``router of node {}``.
     net_names : dict of str to str
-        Names in the netlist of words of arrays of nets: ``tx[]`` -> ``tx_{}``.
+        Patterns for `member_name`: element of a net array -> its name in the netlist: ``tx[]`` ->
+        ``tx_{}``.
     about : list of str
-        Lines for the header of the text.
+        Lines for the header of the file.
     """
 
     def __init__(self, netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]) -> None:
@@ -184,17 +209,17 @@ class TopText:
         return "\n".join([*wrapped([*head, *self._lines]), "endmodule\n"])
 
     def path(self, array: Array, index: int) -> str:
-        """Return the name of an instance within the module, with those of blocks before it."""
+        """Return the path of an instance within the module, with its generate blocks."""
         return self._paths[array.name, array.module].format(index)
 
 
 def _order_of(scope: str) -> tuple[bool, bool]:
-    """Return the order of loops: control, nodes, and the others in their order."""
+    """Return the sort key of a loop: groups of nodes first, then nodes, then all others."""
     return scope != "group", scope != "node"
 
 
 def _shown(netlist: Netlist, nets: Nets, scopes: Mapping[str, list[Array]]) -> Iterator[str]:
-    """Yield the assignments of outputs that are words of arrays of nets."""
+    """Yield the assignments of outputs whose nets are elements of net arrays."""
     for arrays in scopes.values():
         for array in arrays:
             for net, width in array.outputs.values():

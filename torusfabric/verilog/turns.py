@@ -1,8 +1,12 @@
-"""Contents of the ROMs of a torus that follow from the contents of a few of its nodes.
+"""Compression of ROM contents that repeat around a torus.
 
-Of ROMs that are asked for the number of a node of a torus, those of a slice stand for all: what
-lies at an offset from a node lies there at each. So the rows of a node are those of the node of the
-first slice that has its other coordinates, moved around by as many as it is ahead.
+The user is `Loop`. A ROM that is addressed by a node number often holds a function of the offset
+from its own node. The rows of node k are then those of another node, rotated. So the top stores the
+rows of the first nodes only. At elaboration each node rotates them to get its own rows::
+
+    rows of node 0    5 6 7  0 9
+    rows of node 1    7 5 6  0 9        the group 5 6 7 is rotated by 1
+    rows of node 2    6 7 5  0 9        the group 5 6 7 is rotated by 2
 """
 
 from __future__ import annotations
@@ -20,14 +24,17 @@ __all__ = ["Turns"]
 
 @dataclass(frozen=True)
 class Turns:
-    """The rule by which the rows of all nodes follow from those of the first nodes.
+    """A rule that derives the rows of all N nodes from those of the first nodes.
 
     Parameters
     ----------
+    nodes : int
+        Number of nodes N, and number of rows in a group.
     step : int
-        Node k has the rows of node k mod `step`, in which groups are moved around by k less that.
+        Nodes whose rows are stored. Node k has the rows of node k mod `step`, in which each group
+        is rotated by k - k mod `step`.
     starts : tuple of int
-        The first rows of these groups, each of as many rows as there are nodes.
+        First row of each group.
     """
 
     nodes: int
@@ -36,18 +43,23 @@ class Turns:
 
     @classmethod
     def of(cls, rows: IntArray) -> Turns | None:
-        """Return the rule of ROMs with the rows of each node, shape (nodes, rows), or None.
+        """Return the rule of some ROMs, or None if there is none.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (nodes, rows)
+            Contents of the ROM of each node.
 
         Examples
         --------
-        Of three nodes, a group of as many rows that begin at the node, and one that is the same.
+        Three nodes: a group of three rows, rotated by the node's number, and two constant rows.
 
         >>> Turns.of(np.array([[5, 6, 7, 0, 9], [7, 5, 6, 0, 9], [6, 7, 5, 0, 9]]))
         Turns(nodes=3, step=1, starts=(0,))
         """
         every = np.arange(len(rows))
         for step in (step for step in every[1:].tolist() if len(rows) % step == 0):
-            # Most numbers are none, which the first node that is moved shows.
+            # Most steps fail at the first rotated node, so that node is checked alone first.
             if cls._starts(rows, step, every[[step]]) is not None:
                 starts = cls._starts(rows, step, every)
                 if starts:
@@ -56,7 +68,10 @@ class Turns:
 
     @staticmethod
     def _starts(rows: IntArray, step: int, members: IntArray) -> tuple[int, ...] | None:
-        """The groups that are moved around in some nodes; None if that is not what differs."""
+        """Return the first row of each group that is rotated at some of `members`.
+
+        The result is None if these nodes differ from the stored rows by more than rotated groups.
+        """
         nodes, depth = rows.shape
         at = (np.arange(nodes) - (members // step * step)[:, None]) % nodes
         still, starts = rows[members % step], list[int]()
@@ -69,14 +84,16 @@ class Turns:
         return tuple(starts) if (found == rows[members]).all() else None
 
     def text(self, name: str, rows: str, width: int, depth: int) -> Iterator[str]:
-        """The declarations of what member k of a loop has, given what those of the first slice do.
+        """Yield the declarations, inside a loop, of the rows of member k.
 
         Parameters
         ----------
-        name, rows : str
-            Constants: of all that a member has, and of what those of the first slice do.
+        name : str
+            Constant to declare, with the rows of member k.
+        rows : str
+            Constant with the rows of the first `step` members.
         width, depth : int
-            Bits of a row, and how many there are.
+            Bits of a row, and number of rows.
         """
         bits, size = width * depth, width * self.nodes
         yield f"      localparam {name}_BITS = {width * self.step} * (k / {self.step});"

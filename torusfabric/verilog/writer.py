@@ -1,7 +1,12 @@
-"""Modules as Verilog, written from what Amaranth knows of them.
+"""`write_module`: from one Amaranth component to the text of one Verilog module.
 
-What components have inside is part of their module, with names that begin with that of the
-component.
+The users are `module_texts`, for the leaf modules of a netlist, and the synthesis report of a full
+crossbar.
+
+A component inside the design becomes part of the same module; the names of its signals begin with
+the name of the component. Statements of a clock domain become ``always`` blocks, logic becomes
+``assign`` (see ``statements`` for the reason), a memory becomes an array with one block for each
+port.
 """
 
 from __future__ import annotations
@@ -45,33 +50,35 @@ from .syntax import (
 
 __all__ = ["LUT4", "Heading", "write_module"]
 
-#: What is defined for devices whose tables have four inputs: synthesis keeps the stages of a
-#: multiplexer, each of them one such table.
+#: Macro for devices whose LUTs have four inputs. Synthesis then keeps the stages of a multiplexer,
+#: each of which is one such LUT.
 LUT4 = "TORUSFABRIC_LUT4"
 
-#: What says that registers are a synchronizer: they stay beside each other.
+#: Attribute of the registers of a synchronizer: placement keeps them next to each other.
 SYNCHRONIZER = '(* ASYNC_REG = "TRUE" *) '
 
-#: What says that registers are made one with no others: to Vivado and Quartus where they are
-#: declared, to Yosys where they are assigned.
+#: Attributes of registers that synthesis must not merge with equal registers: Vivado and Quartus
+#: read them at the declaration, Yosys at the assignment.
 DECLARED_APART, ASSIGNED_APART = '(* keep = "true", dont_merge *) ', "(* keep *) "
 
-#: Words of a memory that are set in one block: Yosys reads a block in quadratic time.
+#: Words of a memory that one ``initial`` block sets. Why: Yosys reads a block in quadratic time.
 BLOCK = 64
 
 
 @dataclass(frozen=True)
 class Heading:
-    """What is said of a module before what is in it.
+    """The name of a module, the comment above it, and its clock ports.
 
     Parameters
     ----------
+    name : str
+        Name of the module without the prefix.
     prefix : str
-        What its name, and those of all modules that it has instances of, begin with.
+        Beginning of the names of this module and of all modules that it has instances of.
     about : str
-        What it is, in a line.
+        Comment above the module, one line; empty for no comment.
     clocked : bool
-        Whether the clock and the reset of its registers are ports even if nothing uses them.
+        True if the clock and the reset are ports even if nothing in the module reads them.
     """
 
     name: str
@@ -89,18 +96,22 @@ def write_module(
     instead: Mapping[str, str] = MappingProxyType({}),
     rule: MemoryRule = AUTO,
 ) -> ModuleText:
-    """Write a module.
+    """Return the text of a module.
 
     Parameters
     ----------
+    design : Elaboratable
+        Hardware of the module.
     ports : dict of str to Signal
-        In their order; the clock and the reset that the design uses come before them.
+        Ports by name, in the order of the text. The clocks and resets that the design uses come
+        before them and are left out here.
     outputs : collection of str
-        The ports that are outputs even if nothing drives them.
+        Ports that are outputs even if nothing drives them.
     instead : dict of str to str
-        Names, and the bodies that the module has where one of them is defined: the first that is.
+        Macro -> alternative body of the module, for ``ifdef``. The first macro that is defined
+        decides.
     rule : MemoryRule
-        What its memories are made of.
+        RAM style of each memory.
 
     Examples
     --------
@@ -123,7 +134,7 @@ def write_module(
 
 
 class _Writer:
-    """Writes one module."""
+    """Writer of one module; `written` makes the text."""
 
     def __init__(
         self, heading: Heading, fragment: Fragment, ports: Mapping[str, Signal], rule: MemoryRule
@@ -147,7 +158,7 @@ class _Writer:
     # The module
 
     def written(self, shown: Collection[str], instead: Mapping[str, str]) -> ModuleText:
-        """The module, with other bodies where names are defined."""
+        """Return the module; `instead` has alternative bodies by macro."""
         fragment = self._design.fragment
         driven = driven_within(fragment)
         self._write(fragment, "")
@@ -175,7 +186,7 @@ class _Writer:
         )
 
     def _declare(self, driven: Iterable[Signal]) -> dict[str, int]:
-        """Declare what is driven and no port; returns the bits of each by its name."""
+        """Declare all driven signals that are no ports; return the width of each by name."""
         signals = {}
         kept: dict[str, list[str]] = {}
         for signal in driven:
@@ -196,7 +207,11 @@ class _Writer:
         return signals
 
     def _outer(self, driven: set[int], shown: Collection[str]) -> dict[str, Port]:
-        """The ports but for clocks; outputs that are not what is driven are assigned it."""
+        """Return the ports apart from clocks.
+
+        An output that shares its signal with another port, or that nothing drives, is assigned
+        here.
+        """
         ports = {}
         for name, port in self._ports.items():
             known = self._names[port]
@@ -209,14 +224,14 @@ class _Writer:
         return ports
 
     def _head(self, name: str, port: Port) -> str:
-        """The declaration of a port."""
+        """Return the declaration of a port."""
         register = name in self._registers and self._names[self._ports[name]] == name
         apart = DECLARED_APART * (register and name in self._apart)
         net = "reg" if register else "wire"
         return f"{apart}{port.direction} {net} {range_of(port.width)}{name}"
 
     def _write(self, fragment: Fragment, prefix: str) -> None:
-        """Write what a fragment does, and what is inside it."""
+        """Write the statements, memories and instances of a fragment and its subfragments."""
         for domain, statements in fragment.statements.items():
             clock = None if domain == "comb" else fragment.domains[domain]
             for process in plain_last(processes(clock, statements)):
@@ -232,7 +247,7 @@ class _Writer:
     # Statements
 
     def _write_process(self, process: Process) -> None:
-        """Write statements that drive the same signals."""
+        """Write the statements of a process: an ``always`` block, or assignments."""
         if process.domain is None:
             self._write_logic(process)
             return
@@ -257,24 +272,24 @@ class _Writer:
             else:
                 lines += guarded(f"if ({reset})", cleared)
         self._add(f"always @({edge})", lines, attribute=ASSIGNED_APART * process.apart)
-        # What is loaded stays through a reset, and begins with what a fabric is built with.
+        # Loaded tables survive a reset; their first contents are those the fabric is built with.
         kept = [each for each in signals if each.reset_less and each.init]
         if kept:
             self._add("initial", self._initials(kept, "="))
 
     def _add(self, head: str, lines: Sequence[str], *, attribute: str = "") -> None:
-        """Add lines behind a head to the body."""
+        """Append a statement with a head, ``always`` or ``initial``, to the body."""
         self._body.append(attribute + "\n".join(guarded(head, lines)))
 
     def _initials(self, signals: Iterable[Signal], sign: str) -> list[str]:
-        """Lines that assign signals what they are at first."""
+        """Return the lines that assign signals their initial values."""
         return [
             f"{self._names[signal]} {sign} {constant(signal.init, len(signal))};"
             for signal in signals
         ]
 
     def _write_logic(self, process: Process) -> None:
-        """Write statements of logic."""
+        """Write the continuous assignments of a process of logic."""
         if process.signals and {id(signal) for signal in process.signals} <= self._names.joined:
             return
         for target, value in assigned_values(process, self._expressions):
@@ -285,7 +300,7 @@ class _Writer:
     def _write_memory(
         self, memory: MemoryDescription, domains: Mapping[str, ClockDomain], name: str
     ) -> None:
-        """Write a memory and its ports."""
+        """Write a memory, its initial contents and its ports."""
         name, width, depth = self._names.new(name), memory.width, memory.depth
         at_once = any(port.domain == "comb" for port in memory.reads)
         style = self._rule.style(width, depth, at_once=at_once) if memory.writes else None
@@ -302,7 +317,7 @@ class _Writer:
             self._write_read(domains, port, name)
 
     def _writes(self, port: MemoryPort, name: str) -> Iterator[str]:
-        """The lines of what a port writes, by each of its enables."""
+        """Yield the lines of a write port, one statement for each write enable."""
         size = len(port.data) // len(port.enable)
         for k in range(len(port.enable)):
             word = f"{name}[{self._index(port)}]"
@@ -315,14 +330,17 @@ class _Writer:
                 yield line
 
     def _index(self, port: MemoryPort) -> str:
-        """The address of a port; a sum is a wire, for Icarus keeps its carry in an index."""
+        """Return the address of a port; a sum or difference becomes a wire.
+
+        Why: Icarus keeps the carry of a sum that stands in an index.
+        """
         address = self._expressions.whole(port.address)
         if not re.search(r" [+-]\s", address):
             return address
         return self._expressions.helper(address, len(port.address), called="address")
 
     def _write_read(self, domains: Mapping[str, ClockDomain], port: MemoryPort, name: str) -> None:
-        """Write a port that reads a memory."""
+        """Write a read port: an assignment if it is asynchronous, a clocked block otherwise."""
         data, address = port.data, self._index(port)
         assert isinstance(data, Signal), "a read port shows its word in a signal"
         shown = self._names[data]
@@ -338,7 +356,7 @@ class _Writer:
         self._clocked(domains[port.domain], lines)
 
     def _initial(self, name: str, rows: Sequence[int], width: int) -> list[str]:
-        """What a memory holds at first."""
+        """Return the lines that set the initial contents of a memory; a loop sets zeros."""
         if any(rows):
             lines = [f"{name}[{k}] = {constant(row, width)};" for k, row in enumerate(rows)]
             blocks = (lines[k : k + BLOCK] for k in range(0, len(lines), BLOCK))
@@ -352,7 +370,7 @@ class _Writer:
         self._add(f"always @({domain.clk_edge}edge {self._names.of(domain.clk)})", lines)
 
     def _write_instance(self, instance: Instance, name: str) -> None:
-        """Write an instance of another module."""
+        """Write an instance of another module, and count it."""
         module = f"{self._heading.prefix}{instance.type}"
         self._children[module] += 1
         for origin in instance.origins or ():

@@ -132,15 +132,15 @@ class Loading:
 
         return claims
 
-    def load(self) -> Access[None]:
-        """Load the image of a fabric into which nothing is built in.
+    def load(self, image: Image) -> Access[None]:
+        """Load an image into a fabric into which nothing is built in.
 
         Raises
         ------
         WorkFailed
             If the fabric refuses it.
         """
-        words, settling = self.image.words, self.image.settling
+        words, settling = image.words, image.settling
         writes = [1] * len(words) + [0] * settling
         inputs = {"load_we": writes, "load_first": [1, 0], "load_data": words}
         yield Edges(len(writes), inputs)

@@ -216,7 +216,7 @@ class Room:
             return self._named(self.ways.inputs[port + self.ports * operand])
         if operand:
             # Nothing is combined with what is made in the same cycle.
-            results = range(sources.first_result, sources.first_made)
+            results = range(sources.first(Stage.RESULT), sources.first(Stage.MADE))
             return (*results, *range(sources.first_injection, sources.identity + 1)) if adds else ()
         passed = range(self.ports * adds, sources.first_injection)
         own = sources.first_injection + port

@@ -1,4 +1,22 @@
-"""Boards: from a fabric to a bitstream, and onto the board."""
+"""Bitstreams: from a fabric to files for a board, and onto the board.
+
+The users are the commands ``boards``, ``build``, ``flash`` and ``run``. Modules in the order in
+which a reader needs them:
+
+=============== =====================================================================
+module          content
+=============== =====================================================================
+``catalogue``   `Board`: platform, pins, tools and limits of a board
+``board_files`` loading of `Board` descriptions from the folder ``boards``
+``platforms``   changes to Amaranth's platforms: current tools, a slower clock
+``needs``       a lower bound of the resources of a fabric; refusal before any tool runs
+``plan``        the files and the script of a build
+``run``         runs of that script, with one placer and router after another
+``build``       `build`: the whole way to a bitstream and its report
+``flash``       loading of a bitstream onto the board
+``limits``      search for the largest torus that fits onto a board
+=============== =====================================================================
+"""
 
 from ..synthesis.nextpnr import ECP5_PLACERS
 from .board_files import find_board, load_boards

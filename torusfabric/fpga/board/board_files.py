@@ -1,10 +1,9 @@
 # amaranth: UnusedElaboratable=no
-"""The boards: every file of the folder ``boards`` describes one or a few.
+"""Loading of board descriptions: each file in the folder ``boards`` defines one or more boards.
 
-The folder lies at the root of the repository, where people look for it, and inside the package
-once it is installed; files are loaded by their paths, so neither place has to be importable. A
-path of a file of one's own is as good as a name. What is wrong in a file is one line that names the
-file and the line.
+The folder is at the root of the repository, where people look for it, and in the package once that
+is installed. Files are loaded by path, so that neither folder has to be importable. Users can give
+the path of a file of their own in place of a name. An error names the file and the line.
 """
 
 import importlib.machinery
@@ -29,14 +28,14 @@ __all__ = ["find_board", "folder", "load_boards"]
 
 
 def folder() -> Path:
-    """The folder of the descriptions: in the package, or beside it in the repository."""
+    """Return the folder of descriptions: in the package, or next to it in the repository."""
     package = Path(__file__).resolve().parents[2]
     installed = package / "boards"
     return installed if installed.is_dir() else package.parent / "boards"
 
 
 def load_boards() -> dict[str, Board]:
-    """All boards by name."""
+    """Return all boards by name."""
     boards: dict[str, Board] = {}
     for path in sorted(folder().glob("*.py")):
         boards |= _load(path)
@@ -44,12 +43,12 @@ def load_boards() -> dict[str, Board]:
 
 
 def find_board(name: str) -> Board:
-    """The board of a name, or of a file that describes a single one.
+    """Return the board of a name, or of a file that describes a single board.
 
     Raises
     ------
     InputError
-        If there is none, or its file is not as it must be.
+        If no board has the name, or the description is invalid.
     """
     if name.endswith(".py"):
         if not Path(name).is_file():
@@ -67,7 +66,7 @@ def find_board(name: str) -> Board:
 
 
 def _checked(board: Board) -> Board:
-    """A board whose platform takes its pins, by a trial build with nothing behind these."""
+    """Return a board after a trial build that requests its pins; refuse a board that fails."""
     try:
         platform = board.make_platform()
         platform.default_clk_frequency  # noqa: B018 (fails without a clock)
@@ -85,7 +84,7 @@ def _checked(board: Board) -> Board:
 
 
 def _require_parts(use: str, resource: Resource, used: Sequence[str]) -> None:
-    """Refuse a resource that does not have the parts that are used, or that has parts alone."""
+    """Refuse a resource without the subsignals in `used`, or one that needs a subsignal."""
     parts = [each.name for each in resource.ios if isinstance(each, Subsignal)]
     if not set(used) <= set(parts) or (parts and not used):
         known, given = " or ".join(parts), " and ".join(used)
@@ -93,7 +92,7 @@ def _require_parts(use: str, resource: Resource, used: Sequence[str]) -> None:
 
 
 def _load(path: Path) -> dict[str, Board]:
-    """The boards of a file, by name."""
+    """Return the boards of a file by name."""
     found = getattr(_run(path), "BOARDS", None)
     if not isinstance(found, dict):
         raise InputError(f"File of boards must define a dictionary BOARDS, as {path} does not")
@@ -106,7 +105,7 @@ def _load(path: Path) -> dict[str, Board]:
 
 
 def _run(path: Path) -> types.ModuleType:
-    """The module in a file."""
+    """Return the module in a file."""
     loader = importlib.machinery.SourceFileLoader(f"torusfabric_board_{path.stem}", str(path))
     module = types.ModuleType(loader.name)
     try:
@@ -116,7 +115,7 @@ def _run(path: Path) -> types.ModuleType:
         raise _unreadable(path, line, error.msg) from None
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and missing_package(error):
-            raise  # nothing is wrong with the file
+            raise  # a package is missing, which is no error of the file
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(path)]
         line = (lines or [1])[-1] or 1
@@ -133,7 +132,7 @@ def _unreadable(path: Path, line: int, reason: str) -> InputError:
 
 
 def _wrong(path: Path, name: object, message: str) -> InputError:
-    """The error of a board, with the first line that has its name."""
+    """Return an error about a board, with the first line that has its name."""
     quoted = re.compile(rf"""["']?{re.escape(str(name))}["']? *:""")
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     line = next((number for number, text in enumerate(lines, 1) if quoted.search(text)), 1)
@@ -141,18 +140,18 @@ def _wrong(path: Path, name: object, message: str) -> InputError:
 
 
 class _NoGateware(Elaboratable):
-    """What has the pins of the gateware, and nothing else."""
+    """An empty design with the pins of `Gateware`, for trial builds."""
 
     def __init__(self) -> None:
         for name in ("rx", "tx", "running", "done"):
             setattr(self, name, Signal(name=name))
 
     def elaborate(self, platform: Any) -> Module:
-        """Nothing."""
+        """Return an empty module."""
         return Module()
 
 
 def reason_of(error: BaseException) -> str:
-    """An error in a line."""
+    """Return an error as one line."""
     said = str(error).strip().split("\n")[0]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -1,8 +1,8 @@
-"""From a fabric to a bitstream, with the platform's own script and our tools.
+"""`build`: from a fabric to a bitstream and a report, with the platform's script and our tools.
 
-The same fabric for the same board gives the same bytes: no tool is given a random seed or a time,
-and where there are several placers or routers they are tried in the order of the board. Only a
-placer that runs out of time may do so on one machine, and not on a faster one.
+The user is the command ``build``. The same fabric for the same board gives the same bytes: tools
+get neither random seeds nor times, and placers and routers are tried in the order of the board. The
+one exception is a placer that runs out of time on a slow machine, but not on a fast one.
 """
 
 import hashlib
@@ -35,32 +35,34 @@ if TYPE_CHECKING:
 
 __all__ = ["Built", "build", "fabric_facts"]
 
-#: Counted up when what is kept under the same key changes its form or meaning.
+#: Version of cached values; it increases when their form or meaning changes.
 _FORMAT = 3
 
-#: What writes the files.
+#: Name of the maker in the record of the files that it owns; see `write_owned`.
 _MAKER = "build"
 
-#: The file by which a reader knows that all are there.
+#: File that is written last, so that its presence says that all files are there.
 _SEAL = "report.json"
 
-#: The folder of the files that tools wrote, logs among them: they are there after a failure, too.
+#: Folder of the files that tools wrote, logs included; it is there after a failure, too.
 _TOOLS = "build"
 
-#: What stands in a report as in the manifest of the fabric behind its bus.
+#: Keys that the report copies from the manifest of the fabric behind its bus.
 FACTS = ("nodes", "width", "flits", "max_flits", "stride", "bus", "modes", "tables")
 
 
 @dataclass(frozen=True)
 class Built:
-    """What a build made.
+    """The result of a build.
 
     Parameters
     ----------
+    folder : Path
+        Folder of the bitstream and ``report.json``.
     report : dict
-        The content of ``report.json``.
+        Contents of ``report.json``.
     cached : bool
-        Whether it had been made before.
+        True if the bitstream is from the cache.
     """
 
     folder: Path
@@ -69,7 +71,7 @@ class Built:
 
     @property
     def bitstream(self) -> Path:
-        """The file to load."""
+        """Path of the bitstream."""
         return self.folder / str(self.report["bitstream"])
 
 
@@ -84,35 +86,35 @@ def build(  # noqa: PLR0913 (one choice of a user each)
     progress: Progress | None = None,
     force: bool = False,
 ) -> Built:
-    """Make the bitstream of a fabric behind its bridge.
+    """Build the bitstream of a fabric behind its bridge.
 
     Parameters
     ----------
     fabric : Fabric
-        With the host top.
+        Fabric with the host top.
     folder : path
-        Where the bitstream and ``report.json`` go, and in ``build`` the inputs of the tools, their
-        logs and the report of place and route.
+        Folder for the bitstream and ``report.json``. Its subfolder ``build`` gets the inputs of the
+        tools, their logs and the report of place and route.
     baud : int
         Bits a second of the serial line.
     command : str, optional
-        The command that makes the same again, for the report.
+        Command line that repeats the build, for the report.
     cache : Cache, optional
-        Where builds are kept; a `RenewingCache` builds even what was built before.
+        Cache of builds; with a `RenewingCache` the tools run in any case.
     progress : function of (int, int, str), optional
-        Called while the tools run, with the number of stages done, of all stages, and what is
-        being done.
+        Called while the tools run, with the number of stages done, of all stages, and the name of
+        the present stage.
     force : bool
-        Whether files of others in the folder are replaced.
+        True if files in the folder that no build wrote, or that were changed since, may be
+        replaced.
 
     Raises
     ------
     InputError
-        If the folder cannot be written, or files in it that others wrote or changed would be
-        replaced.
+        If the folder cannot be written, or has such files and `force` is false.
     Misfit
-        If the bitstream does not fit, which may be known before any tool runs, if the clock of the
-        board is not reached, or if that takes longer than the minutes of the board.
+        If the bitstream does not fit (sometimes known before any tool runs), misses the clock of
+        the board, or takes longer than the board's minutes.
     WorkFailed
         If a tool fails.
     MissingTool
@@ -133,7 +135,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
         kept = (*board.products, REPORT, SCRIPT, *LOGS)
         written = sorted({*kept, *plan.files})
         names = (*names, *(f"{_TOOLS}/{name}" for name in written))
-        # Builds in one folder wait for each other, and so do builds of the same.
+        # Builds in the same folder wait for each other, and so do builds of the same bitstream.
         with (
             locked(folder, waiting=waiting),
             cache.lock(key, waiting=waiting),
@@ -153,7 +155,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
                 contents = {name: (work / name).read_bytes() for name in board.products}
                 contents[_SEAL] = (json.dumps(report, indent=2) + "\n").encode()
             except (InputError, WorkFailed) as error:
-                # The logs that the message names move there.
+                # The logs move to the folder, so the message has to name them there.
                 moved = str(error).replace(str(work), str(folder / _TOOLS))
                 error.args = (moved, *error.args[1:])
                 raise
@@ -165,7 +167,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
 
 
 def _wait(progress: Progress | None, folder: Path) -> None:
-    """Say that somebody else is building."""
+    """Report that another build is running."""
     if progress is not None:
         progress(0, STAGES, f"waiting for another build in {folder}, or of the same")
 
@@ -179,10 +181,10 @@ def _report_of(
     baud: int,
     versions: Mapping[str, str],
 ) -> dict[str, Any]:
-    """What tools that ran in a folder made; the same for the same build."""
+    """Return the report of a build; equal builds have equal reports."""
     placed = json.loads((work / REPORT).read_text(encoding="utf-8"))
     rates = [clock["achieved"] for clock in placed["fmax"].values()]
-    # The script names the placer and the router that came to an end, where the board has some.
+    # The script names the placer and the router that succeeded, if the board has a choice.
     script = (work / SCRIPT).read_text(encoding="utf-8")
     bitstream = board.products[0]
     return {
@@ -202,7 +204,7 @@ def _report_of(
 
 
 def fabric_facts(fabric: "Fabric") -> dict[str, Any]:
-    """What a report says of the fabric: which it is, and how the bus reaches it."""
+    """Return the part of a report about the fabric: its program, its digest, and its bus."""
     facts = manifest(behind_bus(fabric), command="", files=[])
     program = fabric.program
     return {

@@ -1,4 +1,8 @@
-"""What there is to know of a board."""
+"""`Board`: the description of a board, with its platform, pins, tools and limits.
+
+The users are the files in the folder ``boards``, each of which defines boards, and all steps of a
+build.
+"""
 
 import json
 from collections.abc import Callable
@@ -16,38 +20,39 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPACT", "ECP5_ROUTERS", "Board", "Limit", "Misfit"]
 
-#: Options of the platform for families with wide multiplexers, which cost more tables than they
-#: save in a crossbar made for tables of four inputs.
+#: Platform options for families with wide multiplexers. A crossbar made for 4-input LUTs takes more
+#: LUTs with wide multiplexers than without.
 COMPACT = {"synth_opts": "-nowidelut"}
 
-#: The routers of nextpnr for an ECP5 at a moderate clock. The second one, first in line here, lets
-#: wires share a track and then negotiates: it comes to an end on a device that is 99 % full, where
-#: the first one goes round and round. But its wires are longer, so that a fast clock may take the
-#: first one.
+#: Routers of nextpnr for an ECP5 at a moderate clock, in order of preference. ``router2`` lets
+#: wires share a track and then negotiates: it ends even on a device that is 99 % full, where
+#: ``router1`` never does. But its wires are longer, so that a fast clock may need ``router1``.
 ECP5_ROUTERS = ("router2", "router1")
 
 
 class Misfit(WorkFailed):
-    """Place and route found no room on the device, or did not reach the clock of the board."""
+    """Error of a bitstream that has no room on the device, or misses the board's clock."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The largest square torus whose bitstream fits onto a board, as its file records it.
+    """The largest square torus whose bitstream fits onto a board, as recorded in the board's file.
 
-    That is known for certain only when place and route has found room for all of it and the clock
-    is reached, which takes minutes: so it is kept, for the collective that people ask for first.
+    Only place and route, which takes minutes, can tell for certain whether a bitstream fits and
+    reaches the clock. So the result is recorded, for the collective that is asked for most.
 
     Parameters
     ----------
     side : int
-        Nodes in a row and in a column.
+        Nodes in each row and column.
     measured : str
-        The board on which place and route made this one fit, and for the next one found no room or
-        no end in a time that anybody would wait: the board's own name, or another one's with the
-        same device. Empty if it is an estimate, from what synthesis alone counts.
+        Board on which place and route succeeded with this side, and failed (or did not end in
+        reasonable time) with the next one. It is this board, or another one with the same device.
+        Empty if the side is an estimate from synthesis.
+    collective, algorithm : str
+        Name of the collective, and of its algorithm.
     width : int
-        Bits of a flit; a message has one flit for each of its chunks.
+        Bits of a flit. A message has one flit for each of its chunks.
     """
 
     side: int
@@ -58,11 +63,11 @@ class Limit:
 
     @property
     def fabric(self) -> str:
-        """The fabric that fits, in words."""
+        """Description of the largest fabric, such as "4x4 allgather of 8 bits"."""
         return f"{self.side}x{self.side} {self.collective} of {self.width} bits"
 
     def excludes(self, fabric: "Fabric") -> bool:
-        """Whether a fabric is at least as large as the first that was measured not to fit."""
+        """Return True if a fabric is at least as large as the smallest one measured not to fit."""
         sides = getattr(fabric.program.topology, "sides", ())
         return (
             bool(self.measured)
@@ -78,7 +83,7 @@ class Limit:
         )
 
     def describe(self, board: str) -> str:
-        """One clause of an error about a board: what fits, and whether that was measured."""
+        """Return a clause for an error about a board: the largest fabric, and how that is known."""
         if not self.measured:
             return f"{self.fabric} fits by an estimate"
         device = (
@@ -87,18 +92,18 @@ class Limit:
         return f"place and route{device} fits up to {self.fabric}"
 
     def entry(self) -> str:
-        """The text of the limit in a board's file; default values are left out."""
+        """Return the limit as the text of a board's file; default values are left out."""
         changed = [f for f in fields(self) if getattr(self, f.name) != f.default]
         values = [f"{f.name}={json.dumps(getattr(self, f.name))}" for f in changed]
         return f"Limit({', '.join(values)})"
 
 
 def _is_file_name(name: str) -> bool:
-    """True for the name of a file in the folder of a build that nothing else there has."""
+    """Return True for the name of a file that a build may write beside ``report.json``."""
     return PurePath(name).name == name and name not in ("", ".", "..", "build", "report.json")
 
 
-#: A resource of a platform: its name, its number and perhaps the name of a part.
+#: Resource of a platform for an LED: its name, its number, and for some a subsignal.
 Lamp: TypeAlias = tuple[str, int] | tuple[str, int, str]
 
 
@@ -109,45 +114,46 @@ class Board:
     Parameters
     ----------
     title : str
-        What people call it, and its device.
+        Common name of the board, and its device.
     platform : function of () -> Platform
-        Amaranth's description of it.
+        Amaranth's description of the board.
     program : tuple of str
-        The command that loads the bitstream, by the platform's own programmer; it runs in the
-        folder of the files.
+        Command that loads the bitstream with the platform's own programmer; it runs in the folder
+        of the files.
     products : tuple of str
-        The files that it needs, the bitstream first.
-    uart : tuple of (str, int)
-        The resource of the serial line.
-    pins : str
-        Where the serial line is, if it takes an adapter.
-    port : str
-        What Linux calls it, where nothing else is attached.
-    lamps : dict of str to tuple
-        The resource, (name, number) or (name, number, subsignal), that shows each of ``running``
-        and ``done``: whether a run is under way, or has come to its end.
-    resources : tuple of Resource
-        Resources that the platform itself does not have.
-    transceivers : tuple of (int, int)
-        Of an ECP5, the dual and the channel in which the pins of each resource ``serdes`` end.
-    options : dict of str to str
-        For the platform's tools.
+        Files that the command needs, the bitstream first.
     packer : tuple of str
-        The tools that the build runs after yosys, by the names of `torusfabric.toolchain.tools`.
+        Tools that the build runs after yosys, by their names in `torusfabric.toolchain.tools`.
+    uart : tuple of (str, int)
+        Resource of the serial line: name and number.
+    pins : str
+        Pins of the serial line if it takes an adapter, for users.
+    port : str
+        Device file of the serial line under Linux, if no other is attached.
+    lamps : dict of str to tuple
+        LEDs. ``running`` lights during a run, ``done`` after a run. Each is a resource, (name,
+        number) or (name, number, subsignal).
+    resources : tuple of Resource
+        Resources that the platform itself lacks.
+    transceivers : tuple of (int, int)
+        ECP5: the dual and the channel to which the pins of each resource ``serdes`` lead.
+    options : dict of str to str
+        Options for the platform's tools.
     routers : tuple of str
-        The routers of place and route, by its own names: each is tried if those before it did not
-        reach the clock. Empty where there is no choice.
+        Routers of place and route by the tool's names, in order of preference. The next one runs if
+        those before miss the clock. Empty if the tool has one router.
     placers : tuple of str
-        Its placers: each is tried, with all routers, if those before it came to no end. All but
-        the last are left when they are stuck, and after half of the time that is left.
+        Placers, in order of preference. The next one runs, with all routers, if those before fail.
+        A placer other than the last is stopped when it is stuck, and after half of the remaining
+        time.
     mhz : float, optional
-        The clock of the fabric, where that is slower than the oscillator of an ECP5.
+        Clock of the fabric in MHz, if it is slower than the oscillator; ECP5 only.
     limit : Limit, optional
-        The largest square torus that fits, and how that is known.
+        Largest square torus that fits.
     minutes : float
-        How long the tools may work at a build.
+        Time limit of the tools in a build.
     name, file : str
-        The key of the board in its file, and that; set when the file is loaded.
+        Name of the board, and path of its file; set when the file is loaded.
     """
 
     title: str
@@ -171,7 +177,7 @@ class Board:
     file: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse entries that no build can use: whoever loads a file adds the line."""
+        """Refuse entries that no build can use; the loader adds the line of the file."""
         require_fields(self)
         if not all(map(_is_file_name, self.products)) or not self.products:
             names = "names of files beside report.json, the bitstream first"
@@ -183,7 +189,7 @@ class Board:
                 raise InputError(f"{name} of Board must be a positive number, not {number}")
 
     def make_platform(self) -> Any:
-        """A new platform, which can be built once."""
+        """Return a new platform, which can be built once."""
         platform = up_to_date(self.platform(), self.name)
         platform.add_resources(self.resources)
         platform.transceivers = self.transceivers

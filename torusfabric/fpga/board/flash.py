@@ -1,4 +1,8 @@
-"""Onto the board, with the platform's own programmer; what its lamps say, and what comes next."""
+"""Loading of a bitstream onto a board, and the steps for a user to take afterwards.
+
+The users are the commands ``build`` and ``flash``. The platform's own programmer loads the
+bitstream.
+"""
 
 import hashlib
 import re
@@ -14,14 +18,14 @@ from .catalogue import Board
 
 __all__ = ["LIST_PORTS", "Step", "flash", "flash_command", "lamp_meanings", "steps_of"]
 
-#: What programmers print when there is no board for them.
+#: Messages of programmers that find no board.
 _NO_BOARD = re.compile(
     r"Can't find iCE FTDI|unable to open ftdi device|No DFU capable USB device|"
     r"no active bootloaders|no device found|device not found|LIBUSB_ERROR_NO_DEVICE",
     re.IGNORECASE,
 )
 
-#: Lists the serial ports of this machine.
+#: Command that lists the serial ports of this machine.
 LIST_PORTS = "python -m serial.tools.list_ports"
 
 _SHOWN = {"running": "during a run", "done": "after a run"}
@@ -30,7 +34,7 @@ _COLOURS = {"r": "red", "g": "green", "b": "blue"}
 
 
 def flash_command(board: Board) -> str:
-    """The command that loads the bitstream, as one would type it in the folder of the files."""
+    """Return the command that loads the bitstream, to be typed in the folder of the files."""
     return shell_command(board.program)
 
 
@@ -42,8 +46,7 @@ def flash(built: Built, board: Board) -> None:
     MissingTool
         If the programmer is not installed, or no board is attached.
     WorkFailed
-        If the programmer fails for another reason, or the bitstream is no longer the one that was
-        built.
+        If the programmer fails for another reason, or the bitstream was replaced after the build.
     """
     program, *arguments = board.program
     where = f"the bitstream is {built.bitstream}"
@@ -71,14 +74,14 @@ def flash(built: Built, board: Board) -> None:
 
 
 class Step(NamedTuple):
-    """A command, and what it does."""
+    """A command for the user, and its purpose."""
 
     command: str
     does: str
 
 
 def lamp_meanings(board: Board) -> list[str]:
-    """What each lamp of a board means when it is lit, by the name that its platform gives it."""
+    """Return the meaning of each LED of a board, with its name in the platform."""
     meanings: dict[str, list[str]] = {}
     for lamp, (name, number, *part) in board.lamps.items():
         colour = _COLOURS.get(part[0] if part else name.rpartition("_")[2], "")
@@ -87,14 +90,16 @@ def lamp_meanings(board: Board) -> list[str]:
 
 
 def steps_of(load: Sequence[Step], connection: str, report: Mapping[str, Any]) -> list[Step]:
-    """What to do after a build, of which there is a report.
+    """Return the commands to run after a build.
 
     Parameters
     ----------
     load : sequence of Step
-        What loads the bitstream, if that is to be done.
+        Steps that load the bitstream; empty if it is loaded.
     connection : str
-        The options that say which board it is.
+        Options that select the board.
+    report : mapping
+        Report of the build.
     """
     nodes, words = report["nodes"], report["modes"][0]["send_words"]
     most = 1 << report["width"]

@@ -1,4 +1,7 @@
-"""The largest square torus that fits onto a board, found by building one after another."""
+"""The largest square torus that fits onto a board, found by one build after another.
+
+The user is the command ``boards``, which prints the result as the `Limit` for a board's file.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +20,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Attempt", "find_limit", "try_board"]
 
-#: The largest side that is tried.
+#: Largest side that is tried.
 MOST = 32
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A build that was tried.
+    """The outcome of a build of one size.
 
     Parameters
     ----------
     side : int
-        Nodes in a row and in a column.
+        Nodes in each row and column.
+    fits : bool
+        True if the bitstream fits and reaches the clock.
     why : str
-        The resources that it takes, or the reason why it does not fit.
+        Resources in use, or the reason why it does not fit.
     """
 
     side: int
@@ -45,20 +50,23 @@ def find_limit(
     most: int = MOST,
     progress: Callable[[Attempt], None] | None = None,
 ) -> tuple[int | None, list[Attempt]]:
-    """The largest side that fits: up by growing steps, then the gap is halved.
+    """Return the largest side that fits: first by growing steps, then by bisection.
 
     Parameters
     ----------
     attempt : function of int -> Attempt
-        Builds the square torus of a side.
+        Builds the square torus with a side.
     start, most : int
-        The first and the largest side that are tried. A good guess saves builds.
+        First and largest side to try. A good first guess saves builds.
+    progress : function of Attempt, optional
+        Called after each build.
 
     Returns
     -------
     side : int or None
-        None if not even the smallest torus fits.
+        Largest side that fits; None if even the smallest torus does not fit.
     attempts : list of Attempt
+        All builds in their order.
     """
     attempts = []
 
@@ -83,8 +91,16 @@ def find_limit(
 def try_board(
     board: Board, make_fabric: Callable[[int], Fabric], folder: AnyPath
 ) -> Callable[[int], Attempt]:
-    """A function that builds the fabric of a side for a board, in a folder, for `find_limit`."""
-    unknown = replace(board, limit=None)  # what is on record is not to be believed
+    """Return a function that builds the fabric of a side for a board, for `find_limit`.
+
+    Parameters
+    ----------
+    make_fabric : function of int -> Fabric
+        Makes the fabric with a side.
+    folder : path
+        Folder for the builds, each in a subfolder.
+    """
+    unknown = replace(board, limit=None)  # so that the recorded limit excludes no side
 
     def attempt(side: int) -> Attempt:
         try:

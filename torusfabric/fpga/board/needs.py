@@ -1,8 +1,9 @@
-"""What a fabric needs at least of a device, known in a second, and refusing what cannot fit.
+"""A lower bound of the resources of a fabric, known within a second.
 
-A lower bound: the registers that Amaranth makes, and the bits of the memories, of which a block RAM
-holds at most so much. Tables, and the bridge in front of the fabric, come on top of it. What the
-devices of boards have stands here too, by the names that Amaranth's platforms give them.
+The user is `build`, which refuses a fabric that cannot fit before it runs tools that take minutes.
+The bound counts the registers that Amaranth makes, and the bits of memories, of which a block RAM
+holds a limited number. LUTs, and the bridge in front of the fabric, come on top. The module also
+knows the capacity of the devices of boards, by their names in Amaranth's platforms.
 """
 
 import math
@@ -26,20 +27,20 @@ if TYPE_CHECKING:
 __all__ = ["Needs", "advice", "check_fabric", "check_selection", "duration", "largest_sides",
            "least_needs", "needs_of", "target_of"]  # fmt: skip
 
-#: Bits, most of them in flip-flops, that the tools get through in a minute, on a slow machine.
+#: Bits, most of them in flip-flops, that the tools process in a minute on a slow machine.
 PER_MINUTE = 1500
 
-#: The width of a register, and those of a memory, in RTLIL.
+#: Width of a register in RTLIL, and width and depth of a memory.
 _REGISTER = re.compile(
     r"^  cell \\?\$\w*dff\w* .*\n(?:    .*\n)*?    parameter \\WIDTH (\d+)$", re.MULTILINE
 )
 _MEMORY = re.compile(r"^  memory width (\d+) size (\d+) ", re.MULTILINE)
 
 
-#: The bits of a block RAM of each family, and how many of them can be read at once.
+#: Family -> bits of a block RAM, and the bits of its widest read port.
 BRAMS = {"ice40": (4096, 16), "ecp5": (18432, 36), "gowin": (18432, 36)}
 
-#: The target of synthesis that has as much as each device.
+#: Name of a device in Amaranth -> synthesis target of the same capacity.
 _TARGETS = {
     "iCE40HX1K": Target("ice40-hx1k", "ice40", (), {"ffs": 1280, "brams": 16}),
     "iCE40HX8K": TARGETS["ice40-hx8k"],
@@ -55,26 +56,26 @@ _TARGETS = {
 
 
 def target_of(platform: Any) -> Target | None:
-    """The target that has what the device of a platform has; None if it is not known here."""
+    """Return the synthesis target of a platform's device; None for an unknown device."""
     name = getattr(platform, "device", None) or getattr(platform, "part", None)
     return _TARGETS.get(name) if isinstance(name, str) else None
 
 
 def memory_bits(target: Target) -> int:
-    """Bits that tables of a device can hold as memory."""
+    """Return the bits that the LUTs of a device can hold as memory."""
     return 64 * target.capacity.get("lutrams", 0)
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a fabric needs at least.
+    """The fewest resources of a fabric.
 
     Parameters
     ----------
     registers : int
         Bits of registers.
     memories : Counter
-        How many memories there are of each width and depth.
+        Number of memories of each (width, depth).
     """
 
     registers: int
@@ -82,13 +83,13 @@ class Needs:
 
     @property
     def bits(self) -> int:
-        """All bits that are held."""
+        """All bits in registers and memories."""
         return self.registers + sum(
             width * depth * count for (width, depth), count in self.memories.items()
         )
 
     def flip_flops(self, target: Target) -> int:
-        """Flip-flops that are needed at least: the best use is made of all other memory."""
+        """Return the fewest flip-flops, with block RAMs and LUT memories put to their best use."""
         left, held = 0, Counter[int]()
         bram_bits, bram_width = BRAMS[target.family]
         for (width, depth), count in self.memories.items():
@@ -104,7 +105,10 @@ class Needs:
 
 
 def least_needs(topology: Topology, collective: Collective, *, flits: int = 1, width: int) -> Needs:
-    """What any fabric for a collective needs: a register a node, and what all nodes receive."""
+    """Return a lower bound for any fabric for a collective, before it is planned.
+
+    The bound has one register a node, and the words that each node receives.
+    """
     needs = Needs(topology.nodes * width, Counter())
     if collective.from_each and collective.to_all and not collective.reducing:
         received = collective.layout(topology, chunks=1).recv_words(flits)
@@ -113,7 +117,7 @@ def least_needs(topology: Topology, collective: Collective, *, flits: int = 1, w
 
 
 def needs_of(fabric: "Fabric") -> Needs:
-    """What a fabric needs at least; a module is looked at once, however many instances it has."""
+    """Return the fewest resources of a fabric; each module is converted only once."""
     registers, memories = 0, Counter[tuple[int, int]]()
     times = fabric.netlist.counts
     for name, make in fabric.netlist.modules.items():
@@ -127,24 +131,31 @@ def needs_of(fabric: "Fabric") -> Needs:
 def check_selection(
     board: Board, topology: Topology, collective: Collective, *, flits: int | None, width: int
 ) -> None:
-    """See that a fabric may fit, before it is planned, and perhaps before its flits are known.
+    """Refuse a collective for which no fabric can fit, before it is planned.
+
+    Parameters
+    ----------
+    flits : int or None
+        Flits of a message; None if not known yet.
+    width : int
+        Bits of a flit.
 
     Raises
     ------
     Misfit
-        If no fabric for it can fit.
+        If no fabric for the collective can fit.
     """
     needs = least_needs(topology, collective, flits=flits or 1, width=width)
     _check(needs, board, topology)
 
 
 def check_fabric(board: Board, fabric: "Fabric") -> None:
-    """See that a fabric may fit: by what is known of the board, and by what it needs at least.
+    """Refuse a fabric that cannot fit, by the limit of the board and by the fewest resources.
 
     Raises
     ------
     Misfit
-        If it cannot fit.
+        If the fabric cannot fit.
     """
     limit = board.limit
     if limit and limit.excludes(fabric):
@@ -156,7 +167,7 @@ def check_fabric(board: Board, fabric: "Fabric") -> None:
 
 
 def _check(needs: Needs, board: Board, topology: Topology) -> None:
-    """Compare what is needed with what the device of a board has, where that is known."""
+    """Refuse needs that exceed the device of a board, if the device is known."""
     target = target_of(board.make_platform())
     if target is None:
         return
@@ -175,7 +186,7 @@ def _check(needs: Needs, board: Board, topology: Topology) -> None:
 
 
 def duration(board: Board, fabric: "Fabric") -> int:
-    """Minutes that a build is expected to take, a rough guess for a slow machine."""
+    """Return the minutes that a build will take: a rough guess for a slow machine."""
     target = target_of(board.make_platform())
     if target is None:
         return 1
@@ -183,7 +194,13 @@ def duration(board: Board, fabric: "Fabric") -> int:
 
 
 def advice(topology: Topology, share: float | Fraction, board: Board) -> str:
-    """What would fit in the place of a fabric that takes a share of what a board has."""
+    """Return a clause about a smaller fabric that may fit.
+
+    Parameters
+    ----------
+    share : float or Fraction
+        Share of the device that the fabric takes; above 1 if it does not fit.
+    """
     smaller = largest_sides(getattr(topology, "sides", ()), share)
     said = (
         f"by these totals up to {'x'.join(map(str, smaller))} may fit"
@@ -194,10 +211,17 @@ def advice(topology: Topology, share: float | Fraction, board: Board) -> str:
 
 
 def largest_sides(sides: Sequence[int], share: float | Fraction) -> list[int] | None:
-    """The sides of the largest torus that may fit in place of one that takes a share of a device.
+    """Return the sides of the largest torus that may fit; None if even the smallest does not.
 
-    All that is taken is counted as if it grew with the nodes: an estimate. None if not even the
-    smallest may, and for another topology, of which there are no sides.
+    The estimate takes all resources to grow with the number of nodes.
+
+    Parameters
+    ----------
+    sides : sequence of int
+        Sides of the torus that is too large; empty for another topology, for which the result is
+        None.
+    share : float or Fraction
+        Share of the device that this torus takes.
     """
     nodes, smaller = math.prod(sides), list(sides)
     room = min(int(nodes / share), nodes - 1)

@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""The plan of a build: the files and the script that the platform makes for a bitstream."""
+"""The plan of a build: the files and the script that Amaranth's platform makes for a bitstream."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,26 +18,32 @@ if TYPE_CHECKING:
 
 __all__ = ["NAME", "REPORT", "SCRIPT", "BoardTop", "plan_build"]
 
-#: The name of all files of a build.
+#: Stem of the names of all files of a build.
 NAME = "fabric"
 
-#: The report of place and route.
+#: Report of place and route.
 REPORT = f"{NAME}.report.json"
 
-#: The script that runs the tools.
+#: Script that runs the tools.
 SCRIPT = f"build_{NAME}.sh"
 
 
 class BoardTop(Elaboratable):
-    """A `Gateware`, or what has its pins, with serial line and lamps on the pins of a board."""
+    """The top of a bitstream: a `Gateware` with its serial line and LEDs on the pins of a board.
+
+    Parameters
+    ----------
+    gateware : Gateware
+        The gateware, or an empty design with the same pins.
+    """
 
     def __init__(self, gateware: Any, board: Board) -> None:
         self._gateware, self._board = gateware, board
 
     def elaborate(self, platform: Any) -> Module:
-        """Connect it to the pins."""
+        """Connect the gateware to the pins."""
         m = Module()
-        # Place and route goes by the names of cells: another one here is another result.
+        # Place and route depends on the names of cells: another name here gives another result.
         m.submodules.image = gateware = self._gateware
         uart = platform.request(*self._board.uart, dir="-")
         m.submodules.rx_buffer = rx = io.Buffer("i", uart.rx)
@@ -62,16 +68,16 @@ def plan_build(
     router: str | None = None,
     placer: str | None = None,
 ) -> tuple[BuildPlan, Platform]:
-    """All that goes into a build, before any tool runs.
+    """Return the files and the script of a build, and its platform, before any tool runs.
 
     Parameters
     ----------
     fabric : Fabric
-        With the host top.
+        Fabric with the host top.
     baud : int
         Bits a second of the serial line.
     router, placer : str, optional
-        What to route and to place with; by default the first of the board.
+        Router and placer of place and route; by default the first ones of the board.
     """
     platform = board.make_platform()
     frequency = platform.default_clk_frequency

@@ -1,4 +1,4 @@
-"""Amaranth's platforms as builds take them: by tools of today, and of families with a flow."""
+"""Changes to Amaranth's platforms: current place-and-route tools, and slower clocks."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ from ...errors import InputError
 
 __all__ = ["pll", "slower", "up_to_date"]
 
-#: What the oscillator of a PLL of an ECP5 runs at, in MHz: its data sheet, FPGA-DS-02012.
+#: Range of the oscillator in an ECP5 PLL, in MHz, from its data sheet FPGA-DS-02012.
 PLL_MHZ = 400, 800
 
-#: The place-and-route tool that Amaranth calls for Gowin, which is no more, and its successor.
+#: Former place-and-route tool for Gowin, which Amaranth calls, and its successor.
 _FORMER, _TODAY = "nextpnr-gowin", "nextpnr-himbaechel-gowin"
 
-#: The place-and-route tools of families that builds know.
+#: Place-and-route tools that a build can run.
 _FLOWS = {"nextpnr-ice40", "nextpnr-ecp5", _TODAY}
 
-#: Amaranth's command of the former tool, with the options of its successor.
+#: Amaranth's command for the former tool, with the options of its successor.
 _PLACE_AND_ROUTE = rf"""
     {{{{invoke_tool("{_TODAY}")}}}}
         {{{{quiet("--quiet")}}}}
@@ -34,12 +34,12 @@ _PLACE_AND_ROUTE = rf"""
 
 
 def up_to_date(platform: Any, board: str) -> Any:
-    """The platform of a board, changed so that it calls tools that there are.
+    """Return the platform of a board, changed so that it calls current tools.
 
     Raises
     ------
     InputError
-        If no build knows the tools of its family.
+        If a build cannot run the tools of its family.
     """
     if _FORMER in platform.required_tools:
         platform.__class__ = _himbaechel(type(platform))
@@ -57,17 +57,17 @@ def up_to_date(platform: Any, board: str) -> Any:
 
 
 def _himbaechel(base: Any) -> type[Any]:
-    """A platform for Gowin with the place-and-route tool of today."""
+    """Return a platform class for Gowin with the current place-and-route tool."""
 
     class Himbaechel(base):
         @property
         def required_tools(self) -> list[str]:
-            """The tools that the build script calls."""
+            """Tools that the build script calls."""
             return [_TODAY if tool == _FORMER else tool for tool in super().required_tools]
 
         @property
         def command_templates(self) -> list[str]:
-            """The commands of the build script, that of place and route replaced."""
+            """Commands of the build script, with the current place-and-route command."""
             texts: list[str] = super().command_templates
             return [_PLACE_AND_ROUTE if f'"{_FORMER}"' in text else text for text in texts]
 
@@ -77,16 +77,20 @@ def _himbaechel(base: Any) -> type[Any]:
 def pll(
     clock: Any, out: Signal, *, times: int = 1, by: int = 1, divided: int, **more: Any
 ) -> Instance:
-    """A PLL of an ECP5: a clock times an integer, by another one.
+    """Return an ECP5 PLL, whose output has the frequency of `clock` times `times` / `by`.
 
     Parameters
     ----------
+    clock : Value
+        Input clock.
     out : Signal
-        The clock that it makes.
+        Output clock, which is also the feedback.
+    times, by : int
+        Feedback divider and input divider.
     divided : int
-        What its oscillator is divided by for that.
+        Output divider; the oscillator runs at the output frequency times `divided`.
     **more
-        Of its other clocks.
+        Further ports and parameters of the instance, for example for other output clocks.
     """
     return Instance(
         "EHXPLLL",
@@ -101,12 +105,12 @@ def pll(
 
 
 def slower(platform: Any, mhz: float) -> Any:
-    """A platform of an ECP5, changed so that its fabric has a slower clock than its oscillator.
+    """Return an ECP5 platform, changed so that the fabric has a slower clock than the oscillator.
 
     Raises
     ------
     InputError
-        If the oscillator is no whole number of times as fast.
+        If the device is no ECP5, or the oscillator no multiple of `mhz`.
     """
     oscillator = platform.default_clk_frequency / 1e6
     if getattr(platform, "family", None) != "ecp5" or oscillator % mhz:
@@ -119,24 +123,24 @@ def slower(platform: Any, mhz: float) -> Any:
 
 
 def _slower(base: Any, mhz: float) -> type[Any]:
-    """A platform with a PLL between its oscillator and all that it carries."""
+    """Return a platform class with a PLL between the oscillator and the design."""
 
     class Slower(base):
-        #: The clock of the board.
+        #: Clock of the board, before the PLL.
         oscillator = Signal(name="oscillator")
 
         @property
         def oscillator_mhz(self) -> float:
-            """Of the board."""
+            """Frequency of the board's oscillator, in MHz."""
             return float(super().default_clk_frequency / 1e6)
 
         @property
         def default_clk_frequency(self) -> float:
-            """Of what it carries."""
+            """Frequency of the design's clock, in Hz."""
             return 1e6 * mhz
 
         def create_missing_domain(self, name: str) -> Any:
-            """The domain of the fabric, which is reset until its clock is right."""
+            """Return the clock domain of the design, which stays in reset until the PLL locks."""
             if name != "sync":
                 return super().create_missing_domain(name)
             m, made, locked = Module(), Signal(name="slower_clock"), Signal(name="pll_locked")

@@ -1,8 +1,8 @@
-"""Running the tools of a build, one placer and router after another until the clock is reached.
+"""Runs of the tools of a build: one placer and router after another until the clock is reached.
 
-The platform's script runs all tools in one go and prints nothing, and place and route of a large
-fabric takes minutes. What they are doing is read from the logs that they write meanwhile. Its
-routers count what they still have to do: where that number does not sink any more, the device is
+The user is `build`. The platform's script runs all tools at once and prints nothing, and place and
+route of a large fabric takes minutes. So progress is read from the logs that the tools write
+meanwhile. Routers log the connections that are left: if that number no longer falls, the device is
 too crowded.
 """
 
@@ -29,35 +29,36 @@ if TYPE_CHECKING:
 __all__ = ["LOGS", "SCARCE", "STAGES", "Progress", "over_capacity", "run_plan", "run_plans",
            "stage"]  # fmt: skip
 
-#: Called with the number of stages done, of all stages, and what is being done.
+#: Callback with the number of stages done, the number of all stages, and the present stage.
 Progress = Callable[[int, int, str], object]
 
-#: Stages of a build: synthesis, placing, routing and packing.
+#: Stages of a build: synthesis, placement, routing and packing.
 STAGES = 4
 
-#: A line of nextpnr's first router: connections made with and without removing others, the same
-#: of the last thousand, and those to go.
+#: Line of nextpnr's ``router1``: connections made with and without removing others, the same of the
+#: last thousand, and connections that are left.
 _TO_GO = re.compile(r"^Info:\s+\d+ \|\s+\d+\s+\d+ \|\s+\d+\s+\d+ \|\s*(\d+)\|", re.MULTILINE)
 
-#: A line of its second router: wires that are still used for more than one connection.
+#: Line of nextpnr's ``router2``: wires that more than one connection still uses.
 _OVERUSED = re.compile(r"^Info:\s+iter=\d+ wires=\d+ overused=(\d+) ", re.MULTILINE)
 
-#: The log of place and route, and all that are kept of a build.
+#: Log of place and route, and all logs that a build keeps.
 ROUTING_LOG = f"{NAME}.tim"
 LOGS = (f"{NAME}.rpt", ROUTING_LOG, "build.log")
 
-#: Names that the netlist has on one platform or another.
+#: Possible names of the netlist; the platform decides.
 NETLISTS = (f"{NAME}.json", f"{NAME}.syn.json")
 
-#: The names that place and route has for logic cells and block RAMs, which run out first.
+#: Names in nextpnr of logic cells and block RAMs, which run out first.
 SCARCE = ("ICESTORM_LC", "ICESTORM_RAM", "TRELLIS_COMB", "DP16KD", "LUT4", "BSRAM")
 
-#: From this share on, what finds no place does so for want of room: flip-flops share a tile only
-#: with those of the same enable and reset, so that many locations stay empty.
+#: Share of a resource from which on a cell without a location means a lack of room. Why below 1:
+#: flip-flops share a tile only with those of the same enable and reset, so that many locations stay
+#: empty.
 _CROWDED = 0.75
 
-#: Errors of place and route for a bitstream that has room by the numbers, and yet finds no location
-#: for a cell or no path for a wire, or is too slow.
+#: Errors of place and route for a bitstream that fits by its counts, but has no location for a cell
+#: or no route for a wire, or is too slow.
 _MISFIT = re.compile(
     r"ERROR: .*([Uu]nable to (find|place)|[Ff]ailed to (find|place|expand|route)|"
     r"Routing design failed|\(FAIL at )"
@@ -65,11 +66,21 @@ _MISFIT = re.compile(
 
 
 class TooLarge(Misfit):
-    """There are more cells than places, whatever places them."""
+    """Error of a bitstream with more cells than the device has locations; no placer can help."""
 
 
 class Build(NamedTuple):
-    """What is built, and where."""
+    """The object and the folder of a build.
+
+    Parameters
+    ----------
+    topology : Topology
+        Topology of the fabric, for advice in errors.
+    work : Path
+        Folder in which the tools run.
+    progress : function, optional
+        Callback for the present stage.
+    """
 
     topology: Topology
     board: Board
@@ -78,14 +89,14 @@ class Build(NamedTuple):
 
 
 class Patience(NamedTuple):
-    """How long a run of the tools is waited for.
+    """The time limit of a run of the tools.
 
     Parameters
     ----------
     end : float
-        When it is given up, by the monotonic clock.
+        Time at which the run is stopped, by the monotonic clock.
     leaves : bool
-        Whether a placer that is stuck is left before.
+        True if a placer that is stuck is stopped earlier.
     """
 
     end: float
@@ -95,15 +106,15 @@ class Patience(NamedTuple):
 def run_plans(
     fabric: "Fabric", board: Board, work: Path, *, baud: int, progress: Progress | None = None
 ) -> None:
-    """Run plans with one placer and router of the board after the other.
+    """Run the tools with one placer and router of the board after another, until one succeeds.
 
-    That ends with the first that places everything, routes it and reaches the clock.
+    Success means that the bitstream is placed, routed and reaches the clock.
 
     Raises
     ------
     Misfit
-        If the bitstream does not fit, none reaches the clock, or it takes longer than the minutes
-        of the board.
+        If the bitstream does not fit, misses the clock with all routers, or takes longer than the
+        board's minutes.
     WorkFailed
         If a tool fails for another reason.
     """
@@ -129,7 +140,15 @@ def run_plans(
 
 
 def run_plan(plan: BuildPlan, build: Build, patience: Patience) -> None:
-    """Run a plan in a folder of its own; errors are as of `run_plans`."""
+    """Run one plan in the folder of a build.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be written.
+    Misfit, WorkFailed
+        If the build fails, as in `run_plans`.
+    """
     board, work = build.board, build.work
     if work.exists():
         shutil.rmtree(work)
@@ -165,7 +184,7 @@ def run_plan(plan: BuildPlan, build: Build, patience: Patience) -> None:
 
 
 def _too_slow(build: Build, doing: str) -> Misfit:
-    """What a build was doing when its time was over, and what may be done about it."""
+    """Return the error of a build that is out of time, with its stage and advice."""
     board, log = build.board, build.work / ROUTING_LOG
     share, used = _scarcest(read_log(log), SCARCE)
     state = f"{doing}; it takes {used}, {100 * share:.0f} %" if used else doing
@@ -177,7 +196,7 @@ def _too_slow(build: Build, doing: str) -> Misfit:
 
 
 def _without_result(build: Build) -> WorkFailed | None:
-    """The first tool of a build that ended without an error, and without its result."""
+    """Return the error of the first tool that ended without an error and without its result."""
     board, work = build.board, build.work
     results = (
         ("yosys", NETLISTS, f"{NAME}.rpt"),
@@ -196,12 +215,12 @@ def _without_result(build: Build) -> WorkFailed | None:
 
 
 def read_log(path: Path) -> str:
-    """The text of a log; empty if there is none."""
+    """Return the text of a log; empty if it does not exist."""
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def _reason(build: Build) -> WorkFailed | None:
-    """Why a build failed: by how much the bitstream is too large, or the line of the error."""
+    """Return the error of a failed build: the resource that is exceeded, or the line of a tool."""
     work, board = build.work, build.board
     for path in (work / ROUTING_LOG, work / "build.log"):
         if found := over_capacity(read_log(path), build.topology, board):
@@ -216,7 +235,15 @@ def _reason(build: Build) -> WorkFailed | None:
 
 
 def stage(folder: Path, name: str, product: str) -> tuple[int, str]:
-    """How far a build of files of a name has got, of `STAGES`, and what is being done."""
+    """Return the stage of a build, from 0 to `STAGES` - 1, and its name.
+
+    Parameters
+    ----------
+    name : str
+        Stem of the names of its files.
+    product : str
+        File of the bitstream.
+    """
     log = folder / f"{name}.tim"
     if not log.exists():
         return 0, "synthesis"
@@ -233,7 +260,7 @@ def stage(folder: Path, name: str, product: str) -> tuple[int, str]:
 
 
 def over_capacity(log: str, topology: Topology, board: Board) -> str | None:
-    """By how much a design is too large, and what would fit; None if that is not why it failed."""
+    """Return a message about a design that is too large; None if a failure has another cause."""
     share, scarcest = _scarcest(log)
     if share <= 1 and not (share > _CROWDED and NO_PLACE.search(log)):
         return None
@@ -243,7 +270,13 @@ def over_capacity(log: str, topology: Topology, board: Board) -> str | None:
 
 
 def _scarcest(log: str, names: Sequence[str] = ()) -> tuple[float, str]:
-    """The resource, perhaps of some, that a design takes the largest share of; both numbers."""
+    """Return the largest share of a resource in use, and the numbers in words.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Resources to look at; all by default.
+    """
     rows = [row for row in utilisation(log) if row[2] and (not names or row[0] in names)]
     share = lambda row: row[1] / row[2]
     name, used, most = max(rows, key=share, default=("", 0, 1))

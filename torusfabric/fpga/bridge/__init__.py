@@ -1,7 +1,13 @@
-"""The bridge: a fabric on a board, behind a serial line to a computer.
+"""The bridge: access from a computer to a fabric on a board, over a serial line.
 
-`gateware` speaks the protocol of LiteX's UARTBone; `board` is the computer's side of it.
-Neither is imported here, because either is of use without the other.
+::
+
+    computer                          board
+    ConnectedBoard -> BusAccess  ~~~  Gateware -> UartBone -> Wishbone -> fabric
+
+The protocol is that of LiteX's UARTBone (``uart_bone``). Modules of the computer are ``board`` and
+``bus_access``; modules of the board are ``gateware`` and ``uart_bone``. ``simulated`` replaces the
+board by Amaranth's simulator. The two sides are not imported here, because each is useful alone.
 """
 
 __all__ = ["BAUD"]

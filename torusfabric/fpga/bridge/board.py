@@ -1,4 +1,8 @@
-"""A board that is connected: a fabric that is run and compared over its bridge."""
+"""`ConnectedBoard`: a fabric on a board, which runs jobs over its bridge and checks the results.
+
+`torusfabric.connect` makes it. `BoardEngine` is the engine behind it: to `simulate`, a board is one
+more engine beside the simulators.
+"""
 
 import contextlib
 import time
@@ -24,24 +28,24 @@ from .uart_bone import BYTES
 
 __all__ = ["BoardEngine", "ConnectedBoard", "digest_on", "taken"]
 
-#: How often a port is asked what is there: it may be in the middle of a command.
+#: Attempts to identify a board. Why several: its bridge may be in the middle of a command.
 ATTEMPTS = 3
 
-#: Seconds that a run may take, whatever the clock.
+#: Seconds that a run may take, whatever the clock of the board.
 LONGEST = 2.0
 
 
-#: Why a start is refused, by the number that the register has.
+#: Error number in the status register -> reason why a start is refused.
 _ERRORS = {error.value: error.name.lower() for error in RunError}
 
 
 def digest_on(access: BusAccess) -> int:
-    """What tells which fabric is on a board; see `Fabric.digest`.
+    """Return the digest of the fabric on a board; see `Fabric.digest`.
 
     Raises
     ------
     WorkFailed
-        If there is none.
+        If the board does not identify itself as a fabric.
     """
     found = None
     for _ in range(ATTEMPTS):
@@ -58,9 +62,16 @@ def digest_on(access: BusAccess) -> int:
 
 
 class BoardEngine(Engine):
-    """Runs a fabric over its bridge: all words, and the choice of a run, go over the bus.
+    """An engine that runs a fabric on a board: words and choices of a run go over the bus.
 
-    The fabric is as it is without a bus, the registers are of the same behind it.
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric without its bus.
+    registers : RegisterMap
+        Registers of the fabric behind its bus.
+    access : BusAccess
+        Reads and writes words at the addresses of the registers.
     """
 
     name = "bridge"
@@ -72,7 +83,7 @@ class BoardEngine(Engine):
     def run_all(
         self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
-        """Run several collectives one after another; see `Engine.run_many`."""
+        """Run several jobs one after another; see `Engine.run_many`."""
         runs = []
         for number, (messages, job) in enumerate(zip(batches, jobs, strict=True), 1):
             runs.append(self._run(as_words(self.fabric, messages), job))
@@ -81,7 +92,7 @@ class BoardEngine(Engine):
         return runs
 
     def _run(self, messages: NDArray[Any], job: Job) -> EngineRun:
-        """Write what nodes send, run, and read what they have received."""
+        """Write the words to send, run, and read the received words."""
         self.send(messages, job)
         began = time.perf_counter()
         cycles = self._carry_out(job)
@@ -91,14 +102,20 @@ class BoardEngine(Engine):
         return EngineRun(words, cycles, cycles, cycles, seconds, moved)
 
     def send(self, messages: NDArray[Any], job: Job) -> None:
-        """Write what the nodes that are here send, of messages of all nodes."""
+        """Write the words that the nodes of this board send.
+
+        Parameters
+        ----------
+        messages : ndarray, shape (nodes, words)
+            Words of all nodes, those of other boards included.
+        """
         addresses = self._addresses(self._map.window("send"), messages.shape[1], job)
         own = messages[self.fabric.here]
         parts = [own >> (DATA_BITS * k) & 0xFFFFFFFF for k in range(self._map.parts)]
         self._access.write(addresses.ravel(), np.stack(parts, -1).ravel())
 
     def received(self, job: Job) -> NDArray[Any]:
-        """Read what the nodes that are here have received; zeros for all others."""
+        """Return the received words, shape (nodes, words); zeros for nodes of other boards."""
         layout = self.fabric.layouts[job.mode or 0]
         count = layout.recv_words // self.fabric.flits * self.fabric.program.length_of(job.length)
         addresses = self._addresses(self._map.window("receive"), count, job)
@@ -110,7 +127,7 @@ class BoardEngine(Engine):
         return words
 
     def _addresses(self, window: Window, words: int, job: Job) -> NDArray[np.int64]:
-        """Where the words of each node lie, shape (nodes, words, bus words of a flit)."""
+        """Return the address of each bus word, shape (nodes, words, bus words of a flit)."""
         part, flit = np.divmod(np.arange(words), self.fabric.program.length_of(job.length))
         places = window.flit_bytes * (part * self.fabric.flits + flit)
         nodes = window.offset + window.stride * np.arange(window.nodes)
@@ -119,7 +136,7 @@ class BoardEngine(Engine):
         return addresses
 
     def _carry_out(self, job: Job) -> int:
-        """Start a run and wait for its end; returns the cycles that it took."""
+        """Start a run, wait for its end, and return its cycles."""
         self.start(job)
         if code := self.wait(job):
             error = _ERRORS.get(code, hex(code))
@@ -128,17 +145,17 @@ class BoardEngine(Engine):
 
     def start(self, job: Job) -> None:
         """Start a run."""
-        # Of a mode that was loaded before, the register still has the number.
+        # Before a load, the mode register may have been set to a mode that no longer exists.
         mode = {"mode": 0} if self.fabric.tables else {}
         for name, value in (mode | job.inputs | {"start": 1}).items():
             self.write(name, value)
 
     def wait(self, job: Job) -> int:
-        """Wait for the end of a run; returns the number of what is wrong, or 0."""
+        """Wait for the end of a run; return its error number, 0 for success."""
         most = self.fabric.cycles_of(job.length, mode=job.mode) + PATIENCE
         reads, end = 0, time.monotonic() + LONGEST
         while (status := self.shown("status")) & 1 or not status & 0xF2:
-            reads += 1  # each takes at least a cycle
+            reads += 1  # a read takes at least one cycle, so `most` reads cover the whole run
             if reads > most and time.monotonic() > end:
                 raise WorkFailed(f"Board must end a run within {LONGEST:g} s, not be at work still")
         return status >> 4 & 15
@@ -148,26 +165,35 @@ class BoardEngine(Engine):
         self._access.write_word(self._map.register(register).offset, value)
 
     def shown(self, register: str) -> int:
-        """The value of a register."""
+        """Return the value of a register."""
         return self._access.read_word(self._map.register(register).offset)
 
 
 class ConnectedBoard:
     """A fabric behind its bridge, on a board or simulated; `torusfabric.connect` makes it.
 
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric that must be on the board.
+    access : BusAccess
+        Access to the bus of the board.
+
     Attributes
     ----------
     fabric : Fabric
-        What must be there, as it is without a bus.
+        The fabric without its bus.
     registers : RegisterMap
-        What lies at which address of the bus.
+        Registers and windows of the bus.
     access : BusAccess
-        Reads and writes words at these addresses.
+        Access to the bus of the board.
+    engine : BoardEngine
+        Engine that runs jobs on the board.
 
     Raises
     ------
     WorkFailed
-        If there is no fabric, or another one.
+        If the board carries no fabric, or another one.
     """
 
     def __init__(self, fabric: Fabric, access: BusAccess) -> None:
@@ -185,30 +211,27 @@ class ConnectedBoard:
 
     @property
     def name(self) -> str:
-        """The name of the port."""
+        """Name of the port."""
         return self.access.name
 
     @property
     def loaded(self) -> int | None:
-        """What tells which program is loaded; 0 for none, None where tables are fixed.
-
-        It is the beginning of the digest of the program.
-        """
+        """First 32 bits of the digest of the loaded program; 0 for none, None with fixed tables."""
         if self.fabric.tables is None:
             return None
         return self.engine.shown("loaded_program")
 
     def load(self, image: Any) -> None:
-        """Load what is carried out from now on, as of `torusfabric.image`.
+        """Load an image, as `torusfabric.image` makes it; later runs execute its program.
 
-        What fills some modes is not written where its program is there already.
+        An image that fills only some modes is not written if its program is loaded already.
 
         Raises
         ------
         InputError
-            If it is for another fabric.
+            If the image is for another fabric.
         WorkFailed
-            If the board does not take it.
+            If the board refuses the image.
 
         Examples
         --------
@@ -248,13 +271,23 @@ class ConnectedBoard:
         Parameters
         ----------
         jobs : sequence of Job or int, optional
-            As of `torusfabric.simulate`.
+            Jobs, or a number of random jobs, as for `torusfabric.simulate`.
+        seed : int
+            Seed of the random words and jobs.
+        repeat : int
+            Runs of each job, each with fresh words.
         progress : function of (done, total), optional
+            Called after each run.
+
+        Returns
+        -------
+        SimulationReport
+            The comparison, and the cycles of each job.
 
         Raises
         ------
         InputError
-            If a job chooses what the fabric is not made for.
+            If the fabric cannot run a job.
         WorkFailed
             If the board does not answer, or a run does not end.
 
@@ -275,25 +308,26 @@ class ConnectedBoard:
     def carry(
         self, words: ArrayLike, job: Job | None = None
     ) -> tuple[NDArray[Any], SimulationReport]:
-        """Run a job on words of one's own.
+        """Run a job on the words of a caller.
 
         Parameters
         ----------
         words : array of int, shape (nodes, words)
-            What each node sends: as many messages as it has, one after another.
+            Words that each node sends: its messages, one after another.
         job : Job, optional
-            By default the length is that of the words.
+            Job to run; its length follows from the words if it has none.
 
         Returns
         -------
         words : ndarray, shape (nodes, words)
-            What each node has received.
+            Words that each node has received.
         report : SimulationReport
+            Comparison with the expected words, and cycles.
 
         Raises
         ------
         InputError
-            If the words are not as many as the job has, or do not fit into flits.
+            If the number of words is not that of the job, or a word does not fit into a flit.
 
         Examples
         --------
@@ -319,12 +353,17 @@ class ConnectedBoard:
 
 
 def taken(fabric: Fabric, given: NDArray[Any], job: Job) -> tuple[Job, NDArray[Any]]:
-    """The job in full that carries some words, and the words as an engine takes them.
+    """Return the complete job that carries some words, and the words in the type of an engine.
+
+    Parameters
+    ----------
+    given : ndarray of int
+        Words of a caller, a row for each node of the board.
 
     Raises
     ------
     InputError
-        If the words are not as many as the job has, or do not fit into flits.
+        If the number of words is not that of the job, or a word does not fit into a flit.
     """
     check_jobs(fabric, [job])
     parts = fabric.layouts[job.mode or 0].send_words // fabric.flits

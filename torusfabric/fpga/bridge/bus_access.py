@@ -1,4 +1,7 @@
-"""The computer's side of the bridge: words of the bus are read and written at their addresses."""
+"""`BusAccess`: the computer's side of the bridge, which reads and writes words at bus addresses.
+
+The users are `ConnectedBoard` and adapters that connect several boards. Addresses count bytes.
+"""
 
 import contextlib
 import re
@@ -16,43 +19,43 @@ from .uart_bone import BYTES, Command
 
 __all__ = ["ADVICE", "BusAccess", "BytePort", "NoAnswer", "open_port"]
 
-#: Words of a command: few enough for bridges that count all of its time, as LiteX's do.
+#: Most words of a command. LiteX's bridge limits the time of a whole command, so it must be short.
 BURST = 64
 
-#: Seconds without a byte after which a board is taken for dead, and that a port may take to accept
-#: a burst, beside those that it takes to send its bytes.
+#: `PATIENCE`: seconds without a byte after which a board counts as silent, and seconds that a port
+#: may take to accept a burst, besides the time to send `LONGEST` bytes, more than any burst has.
 PATIENCE, LONGEST = 2.0, 1024
 
-#: Seconds after which a read returns what has come.
+#: Seconds after which a read returns the bytes that have come.
 QUIET = 0.05
 
-#: What to look at where the other end is not what it must be.
+#: Advice in errors about a board that does not answer as expected.
 ADVICE = "is the bitstream on it, and are port and baud rate right?"
 
 
 class NoAnswer(WorkFailed):
-    """A board was silent."""
+    """Error of a board that does not answer."""
 
 
 class BytePort(Protocol):
-    """What a bridge is reached by: what is used of a `serial.Serial`."""
+    """The methods of a `serial.Serial` that the bridge needs."""
 
     name: str
 
     def read(self, size: int) -> bytes:
-        """Read so many bytes, or fewer within a short time limit."""
+        """Read `size` bytes, or fewer after a short time limit."""
 
     def write(self, data: bytes) -> object:
         """Write bytes."""
 
 
 def open_port(path: str, *, baud: int = BAUD) -> Any:
-    """A `serial.Serial`, of a pseudo-terminal too: rates and raw mode differ on every system.
+    """Return an open `serial.Serial`, for a serial port or a pseudo-terminal.
 
     Raises
     ------
     InputError
-        If it cannot be opened.
+        If the port cannot be opened with this baud rate.
     """
     import serial  # here, since only a real port needs it
 
@@ -69,7 +72,7 @@ def open_port(path: str, *, baud: int = BAUD) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """Why a port cannot be opened, out of what pyserial says."""
+    """Return the reason in an error of pyserial."""
     for pattern in (r"\[Errno \d+\] ([^:']+)", r"\(\d+, '([^']+)'\)"):
         if found := re.findall(pattern, str(error)):
             return str(found[-1]).strip()
@@ -77,18 +80,24 @@ def _reason(error: Exception) -> str:
 
 
 class BusAccess:
-    """Reads and writes words of a bus through a bridge, at a port such as of `open_port`."""
+    """Access to the words of a bus through a bridge.
+
+    Parameters
+    ----------
+    port : BytePort
+        Port of the bridge, such as the result of `open_port`.
+    """
 
     def __init__(self, port: BytePort) -> None:
         self._port = port
 
     @property
     def name(self) -> str:
-        """The name of the port."""
+        """Name of the port."""
         return self._port.name
 
     def drain(self) -> None:
-        """Drop what has come, and what comes until nothing more does."""
+        """Drop all bytes that have come, and wait until no more come."""
         end = time.monotonic() + PATIENCE
         with self._attached():
             while said := self._port.read(1 << 12):
@@ -99,15 +108,20 @@ class BusAccess:
                     )
 
     def read_word(self, address: int) -> int:
-        """Read a word; an address counts bytes."""
+        """Read a word."""
         return int(self.read([address])[0])
 
     def write_word(self, address: int, word: int) -> None:
-        """Write a word; an address counts bytes."""
+        """Write a word."""
         self.write([address], [word])
 
     def read(self, addresses: ArrayLike) -> NDArray[np.uint32]:
-        """Read words at addresses in bytes; those that follow one another are read in bursts.
+        """Read words; those at consecutive addresses are read in bursts.
+
+        Parameters
+        ----------
+        addresses : array of int
+            Byte address of each word.
 
         Raises
         ------
@@ -118,12 +132,19 @@ class BusAccess:
         return np.concatenate([np.zeros(0, np.uint32), *answers])
 
     def write(self, addresses: ArrayLike, words: ArrayLike) -> None:
-        """Write words; addresses as of `read`.
+        """Write words; those at consecutive addresses are written in bursts.
+
+        Parameters
+        ----------
+        addresses : array of int
+            Byte address of each word.
+        words : array of int
+            Word for each address.
 
         Raises
         ------
         WorkFailed
-            If the board does not take them.
+            If the port fails, or does not accept the bytes in time.
         """
         words = np.asarray(words, np.uint32)
         done = 0
@@ -135,7 +156,7 @@ class BusAccess:
     def _burst(
         self, command: Command, addresses: NDArray[Any], words: Sequence[int] | NDArray[Any] = ()
     ) -> NDArray[np.uint32]:
-        """Send a command; returns the words that are read."""
+        """Send a command and return the words that are read."""
         head = bytes([command, len(addresses)]) + int(addresses[0] // BYTES).to_bytes(BYTES, "big")
         with self._attached():
             self._port.write(head + np.asarray(words, ">u4").tobytes())
@@ -143,7 +164,7 @@ class BusAccess:
             return np.frombuffer(self._answer(size), ">u4").astype(np.uint32)
 
     def _answer(self, size: int) -> bytes:
-        """So many bytes that the board answers."""
+        """Return `size` bytes of the board's answer."""
         answer, last = bytearray(), time.monotonic()
         while len(answer) < size:
             found = self._port.read(size - len(answer))
@@ -159,7 +180,7 @@ class BusAccess:
 
     @contextlib.contextmanager
     def _attached(self) -> Iterator[None]:
-        """Report a port that fails, because the board is pulled out or takes nothing."""
+        """Turn errors of the port into `WorkFailed`: the board is unplugged, or accepts nothing."""
         try:
             yield
         except OSError as error:
@@ -170,7 +191,7 @@ class BusAccess:
 
 
 def _bursts(addresses: ArrayLike) -> Iterator[NDArray[np.int64]]:
-    """Addresses that follow one another, a burst at a time."""
+    """Yield runs of consecutive addresses, of at most `BURST` words."""
     each = np.asarray(addresses, np.int64)
     ends = [*(1 + np.flatnonzero(np.diff(each) != BYTES)), len(each)]
     for first, end in pairwise([0, *ends]):

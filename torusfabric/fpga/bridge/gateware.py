@@ -1,5 +1,9 @@
 # amaranth: UnusedElaboratable=no
-"""The gateware of a board: a fabric behind its bus, the bridge in front, and the serial line."""
+"""The gateware of a board: a fabric behind Wishbone, the bridge in front of it, and a serial line.
+
+The user is the build of a bitstream. `Gateware` consists of a `UartReceiver`, a `UartTransmitter`
+and a `Bridge`, which is a `UartBone` and the fabric.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,26 +22,29 @@ if TYPE_CHECKING:
 __all__ = ["MIN_DIVISOR", "PATIENCE", "Bridge", "Gateware", "UartReceiver", "UartTransmitter",
            "behind_bus", "divisor_for"]  # fmt: skip
 
-#: Seconds without a byte after which a command is dropped, as by LiteX.
+#: Seconds without a byte after which a command is dropped, as in LiteX.
 PATIENCE = 0.1
 
-#: The bus of the bridge.
+#: Name of the adapter that puts a fabric behind Wishbone.
 WISHBONE = "wishbone"
 
-#: Clock cycles a bit below which the middle of a bit cannot be found any more.
+#: Fewest clock cycles a bit with which the receiver still samples in the middle of a bit.
 MIN_DIVISOR = 4
 
-#: How far the rate may be off: half a bit in the ten of a byte, shared with the other side.
+#: Largest relative error of the baud rate. A byte has ten bits and may be off by half a bit, an
+#: error of 5 % that both sides share.
 TOLERANCE = 0.02
 
 
 def behind_bus(fabric: "Fabric") -> "Fabric":
-    """A fabric behind a Wishbone bus with a word for each flit, if it is not there already.
+    """Return a fabric behind Wishbone, with beats of one flit.
+
+    A fabric of this form is returned unchanged.
 
     Raises
     ------
     InputError
-        If it does not have the host top.
+        If the fabric does not have the host top.
     """
     if not fabric.shared_port:
         raise InputError(f"Top must be host for a fabric behind a bridge, not {fabric.top}")
@@ -46,23 +53,27 @@ def behind_bus(fabric: "Fabric") -> "Fabric":
 
 
 class Bridge(wiring.Component):
-    """A fabric that carries out the commands of `UartBone`.
+    """A fabric behind Wishbone, and the `UartBone` that drives the bus.
 
     Parameters
     ----------
     fabric : Fabric
-        With the host top; what is not behind a Wishbone bus is put there.
+        Fabric with the host top; it is put behind Wishbone if it is not there yet.
     timeout : int
-        As of `UartBone`.
+        Cycles without a byte after which a command is dropped, as for `UartBone`.
     gated : bool
-        As of `Assembly`.
+        True for a clock of its own for each node, as for `Assembly`.
 
     Members
     -------
     received : In(stream of 8 bits)
+        Bytes from the computer.
     answer : Out(stream of 8 bits)
-    running, done : Out(1)
-        Whether a run is under way, or has come to its end.
+        Bytes to the computer.
+    running : Out(1)
+        High during a run.
+    done : Out(1)
+        High after a run, until the next one starts.
     """
 
     def __init__(self, fabric: "Fabric", timeout: int, *, gated: bool = False) -> None:
@@ -98,7 +109,14 @@ class Bridge(wiring.Component):
 
 
 def divisor_for(frequency: float, baud: int) -> int:
-    """Cycles of a clock of a frequency, in Hz, for a bit, of so many a second.
+    """Return the clock cycles of a bit on the serial line.
+
+    Parameters
+    ----------
+    frequency : float
+        Clock frequency in Hz.
+    baud : int
+        Bits a second.
 
     Raises
     ------
@@ -115,11 +133,17 @@ def divisor_for(frequency: float, baud: int) -> int:
 
 
 class UartTransmitter(wiring.Component):
-    """Sends bytes, each in ``10 * divisor`` cycles: a bit takes `divisor`.
+    """Transmitter of bytes: 1 start bit, 8 data bits, 1 stop bit.
+
+    Parameters
+    ----------
+    divisor : int
+        Clock cycles a bit; a byte takes ``10 * divisor`` cycles.
 
     Members
     -------
     data : In(stream of 8 bits)
+        Bytes to send.
     tx : Out(1)
         The line; high at rest.
     """
@@ -145,13 +169,19 @@ class UartTransmitter(wiring.Component):
 
 
 class UartReceiver(wiring.Component):
-    """Receives bytes, and holds one until it is taken; those that come meanwhile are lost.
+    """Receiver of bytes. It holds one byte until it is taken; bytes that come meanwhile are lost.
+
+    Parameters
+    ----------
+    divisor : int
+        Clock cycles a bit.
 
     Members
     -------
     rx : In(1)
         The line, not synchronous to the clock.
     data : Out(stream of 8 bits)
+        Bytes received.
     """
 
     def __init__(self, divisor: int) -> None:
@@ -159,7 +189,7 @@ class UartReceiver(wiring.Component):
         super().__init__({"rx": In(1, init=1), "data": Out(stream.Signature(8))})
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the sampling in the middle of each bit."""
+        """Build the shift register, which samples in the middle of each bit."""
         m = Module()
         line = Signal(init=1, name="line")
         m.submodules.synchronizer = FFSynchronizer(self.rx, line, init=1)
@@ -185,9 +215,16 @@ class UartReceiver(wiring.Component):
 
 
 class Gateware(wiring.Component):
-    """A `Bridge` behind a serial line ``rx``, ``tx``, a bit of which takes `divisor` cycles.
+    """A `Bridge` behind a serial line ``rx`` and ``tx``; ``running`` and ``done`` drive LEDs.
 
-    For lamps, ``running`` and ``done`` are as of `Bridge`.
+    Parameters
+    ----------
+    fabric : Fabric
+        Fabric with the host top.
+    divisor : int
+        Clock cycles a bit on the serial line.
+    timeout : int
+        Cycles without a byte after which a command is dropped, as for `UartBone`.
     """
 
     def __init__(self, fabric: "Fabric", divisor: int, timeout: int) -> None:

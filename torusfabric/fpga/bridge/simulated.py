@@ -1,5 +1,9 @@
 # amaranth: UnusedElaboratable=no
-"""A bridge that is simulated: the gateware of a board, without the bits of its serial line."""
+"""A simulated bridge: the gateware of a board in Amaranth's simulator, without serial bits.
+
+The user is `torusfabric.connect`, for names like ``sim:4x4 allreduce``. The computer's side is the
+same as for a board.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +21,21 @@ if TYPE_CHECKING:
 
 __all__ = ["PERIOD", "TIMEOUT", "Bytes", "SimulatedPort"]
 
-#: Cycles without a byte after which a read returns what has come, and a command is dropped.
+#: Cycles without a byte after which a read returns the bytes that have come; cycles without a byte
+#: after which the bridge drops a command.
 QUIET, TIMEOUT = 1 << 10, 1 << 8
 
-#: Seconds of a cycle, which have no meaning here.
+#: Seconds of a cycle in simulation; any value will do.
 PERIOD = 1e-8
 
 
 class Bytes:
-    """The bytes that a bridge receives and answers in a simulation.
+    """A `BytePort` in front of a simulated bridge; `read` lets the simulation advance.
 
-    Time passes while bytes are waited for.
+    Parameters
+    ----------
+    name : str
+        Name of the port in messages.
     """
 
     def __init__(self, simulator: Simulator, name: str) -> None:
@@ -35,14 +43,20 @@ class Bytes:
         self._sent, self._answered = deque[int](), bytearray()
 
     async def passed(self, bridge: Bridge, domain: str, ctx: SimulatorContext) -> None:
-        """Pass on a byte each way in every cycle, if there is one."""
+        """Pass a byte each way in every cycle, as far as there is one.
+
+        Parameters
+        ----------
+        domain : str
+            Clock domain of the bridge.
+        """
         ctx.set(bridge.answer.ready, 1)
         while True:
             self._pass(bridge, ctx)
             await ctx.tick(domain)
 
     def _pass(self, bridge: Bridge, ctx: SimulatorContext) -> None:
-        """Pass on a byte each way in this cycle."""
+        """Pass a byte each way in this cycle."""
         received, answer = bridge.received, bridge.answer
         ctx.set(received.valid, bool(self._sent))
         ctx.set(received.payload, self._sent[0] if self._sent else 0)
@@ -52,7 +66,7 @@ class Bytes:
             self._answered.append(ctx.get(answer.payload))
 
     def read(self, size: int) -> bytes:
-        """Read so many bytes, or fewer if nothing comes."""
+        """Read `size` bytes, or fewer if none come for `QUIET` steps."""
         quiet = 0
         while len(self._answered) < size and quiet < QUIET:
             before = len(self._sent), len(self._answered)
@@ -68,7 +82,13 @@ class Bytes:
 
 
 class SimulatedPort(Bytes):
-    """A bridge in Amaranth's simulator, in front of a fabric as of `Bridge`."""
+    """The port of a simulated bridge in front of a fabric.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        Fabric with the host top, as for `Bridge`.
+    """
 
     def __init__(self, fabric: Fabric) -> None:
         self._bridge = Bridge(fabric, TIMEOUT, gated=True)
@@ -76,10 +96,13 @@ class SimulatedPort(Bytes):
         self._simulator.add_testbench(self._pass_bytes, background=True)
 
     async def _pass_bytes(self, ctx: SimulatorContext) -> None:
-        """Pass on bytes, and let the nodes have clocks that need one."""
+        """Pass bytes, and clock only the nodes that need it.
+
+        Why: the simulator then evaluates these nodes only.
+        """
         fabric, design = self._bridge.fabric, self._bridge.assembly
         clock = Clock(ctx, design)
-        # Only nodes that run, or were written or read a short time ago, need a clock.
+        # A node needs a clock during a run, and until a read or write has passed its pipeline.
         names = ("start", "busy", *(("load_we",) if fabric.tables else ()))
         active, node = Cat(map(design.net, names)), design.net("host_node")
         concerned = deque[int](maxlen=2 + max(fabric.read_latency, fabric.write_latency))

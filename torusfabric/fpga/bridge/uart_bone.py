@@ -1,8 +1,13 @@
-"""The protocol of LiteX's UARTBone in gateware: bytes in, accesses of a Wishbone bus out.
+"""`UartBone`: the protocol of LiteX's UARTBone in gateware, from bytes to Wishbone accesses.
 
-A command is a byte that says what to do, a byte with the number of words (0 are 256), four bytes
-with the address of a word, and, to write, four bytes a word; what is read is answered with four
-bytes a word. The highest byte comes first. Source: ``litex/soc/cores/uart.py``, Stream2Wishbone.
+The user is `Bridge`. The computer sends commands, most significant byte first::
+
+    bytes  1        1      4             4 x words
+           command  words  word address  data, for a write only
+
+    answer to a read: 4 x words bytes of data; a write has no answer
+
+A number of words of 0 means 256. Source: ``litex/soc/cores/uart.py``, Stream2Wishbone.
 """
 
 import enum
@@ -22,31 +27,35 @@ class Command(enum.IntEnum):
 
     WRITE = 1
     READ = 2
-    #: All words of these are at the same address.
+    #: Accesses to the same address for all words, as to a FIFO.
     WRITE_FIXED = 3
     READ_FIXED = 4
 
 
 class UartBone(wiring.Component):
-    """Carries out commands on a Wishbone bus.
+    """Bus master that executes the commands of the protocol on a Wishbone bus.
 
-    A command whose bytes do not come is dropped, so that the next one is heard; so is a first byte
-    that is none of `Command`. A read that the bus answers with an error gives a word of ones.
+    A command whose bytes stop coming is dropped, so that the next command is understood. A first
+    byte that is no `Command` is dropped, too. If the bus answers a read with an error, the word is
+    all ones.
 
     Parameters
     ----------
     address_bits : int
-        Of the address of a word; what an address has above them has no effect.
+        Bits of a word address; higher bits in a command have no effect.
     timeout : int
-        After how many cycles without a byte a command is dropped, at least.
+        Cycles without a byte after which a command is dropped, at least.
 
     Members
     -------
     received : In(stream of 8 bits)
+        Bytes from the computer.
     answer : Out(stream of 8 bits)
+        Bytes to the computer.
     wb_cyc, wb_stb, wb_we, wb_adr, wb_sel, wb_dat_w : Out
+        Outputs of the bus master.
     wb_dat_r, wb_ack, wb_err : In
-        The bus; errors end an access as well.
+        Inputs of the bus master; an error ends an access, as an acknowledgement does.
     """
 
     def __init__(self, address_bits: int, timeout: int) -> None:
@@ -68,7 +77,7 @@ class UartBone(wiring.Component):
         )
 
     def elaborate(self, platform: Any) -> Module:
-        """Build the state machine."""
+        """Build the state machine: command, length, address, then words and accesses in turn."""
         m = Module()
         byte, heard = self.received.payload, self.received.valid
         writing, fixed = Signal(name="writing"), Signal(name="fixed")
@@ -127,7 +136,7 @@ class UartBone(wiring.Component):
     def _access(
         self, m: Module, left: Signal, data: Signal, *, writing: Value, fixed: Value
     ) -> None:
-        """Carry out an access, and go on to its answer or to the next word."""
+        """Do one access in this state, then go on to the answer or to the next word."""
         m.d.comb += self.wb_cyc.eq(1)
         with m.If(self.wb_ack | self.wb_err):
             m.d.sync += [left.eq(left - 1), self.wb_adr.eq(self.wb_adr + ~fixed)]
@@ -140,7 +149,7 @@ class UartBone(wiring.Component):
                 m.next = "WORD"
 
     def _late(self, m: Module, waits: Value) -> Value:
-        """Whether a byte has been waited for as long as a command is."""
+        """Return a signal that is high when no byte has come for `timeout` cycles."""
         bits = (self._timeout - 1).bit_length()
         waited = Signal(bits + 1, name="waited")
         m.d.sync += waited.eq(Mux(waits, waited + 1, 0))

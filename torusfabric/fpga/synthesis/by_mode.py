@@ -1,4 +1,7 @@
-"""What a fabric of several collectives costs, beside a fabric for each of them alone."""
+"""Cost of a fabric for several collectives, compared with a fabric for each of them alone.
+
+The user is the command ``synth``.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StoredWords", "cost_by_mode", "cost_of_forms", "count_words", "mode_alone"]
 
-#: A context around the synthesis of one mode, given its name.
+#: Context manager around the synthesis of one mode, made from the name of the mode.
 Around = Callable[[str], AbstractContextManager["Progress | None"]]
 
 
@@ -32,12 +35,13 @@ class StoredWords(NamedTuple):
     Parameters
     ----------
     received : int
-        Of what arrives or is computed; forms share them, as deep as the deepest needs.
+        Words of receive memories, for data that arrive or are computed. Forms share these memories,
+        which are as deep as the deepest form needs.
     sent : int
-        Of what the host writes, and nodes send.
+        Words of send memories, which the host writes.
     send_maps : int
-        How many different ways forms have to lay out what is sent. Each has memories of its own,
-        for the host writes before it is known which form will read.
+        Number of layouts of send memories. Each layout has memories of its own. Why: the host
+        writes before it is known which form will read.
     """
 
     received: int
@@ -46,7 +50,7 @@ class StoredWords(NamedTuple):
 
 
 def count_words(program: Program) -> StoredWords:
-    """Count the words of all memories.
+    """Count the words of all memories of a program.
 
     Examples
     --------
@@ -65,7 +69,7 @@ def count_words(program: Program) -> StoredWords:
 
 
 def mode_alone(program: Program, mode: int) -> Program:
-    """What a mode would be alone, with all its forms.
+    """Return the program of one mode alone, with all its forms.
 
     Examples
     --------
@@ -83,27 +87,29 @@ def mode_alone(program: Program, mode: int) -> Program:
 
 
 def cost_by_mode(fabric: Fabric, report: SynthesisReport, around: Around) -> dict[str, Any]:
-    """Synthesize a fabric for each mode alone, and compare it with the fabric for all modes.
+    """Synthesize a fabric for each mode alone, and compare them with the fabric for all modes.
 
     The fabrics have the same width and the same largest number of flits.
 
     Parameters
     ----------
     report : SynthesisReport
-        The report of the fabric for all modes.
+        Report of the fabric for all modes.
     around : function of (str) -> context manager
-        Called with the name of a mode before its synthesis; the context yields the progress.
+        Called with the name of a mode before its synthesis; the context yields the progress
+        callback.
 
     Returns
     -------
     dict
-        ``modes``: for each mode its number, collective, algorithm and costs, ``inputs``, the number
-        of sources of its out-ports over all nodes, and ``own_inputs``, those that no other mode
-        selects. ``together``: the costs of the fabric for all modes, all ``inputs``,
-        ``shared_inputs`` of two modes or more, and ``words``, see `StoredWords`. ``ratios``: the
-        fabric for all modes to the dearest mode alone; None where that mode costs nothing.
-        ``least_router_luts``: the fewest LUTs that select from the sources of the dearest router;
-        None if not known. ``least_router_ratio``: the same to the dearest router of a mode alone.
+        ``modes``: an entry for each mode with number, collective, algorithm, costs, ``inputs``
+        (sources of its out-ports over all nodes) and ``own_inputs`` (sources that no other mode
+        selects). ``together``: costs of the fabric for all modes, ``inputs``, ``shared_inputs`` of
+        two modes or more, and ``words`` as `StoredWords`. ``ratios``: cost of the fabric for all
+        modes divided by that of the largest single mode; None where that is 0.
+        ``least_router_luts``: the fewest LUTs that select from the sources of the largest router;
+        None if not known. ``least_router_ratio``: that number divided by the LUTs of the largest
+        router of a single mode.
     """
     program, modes = fabric.program, list[dict[str, Any]]()
     inputs = count_inputs(program)
@@ -133,20 +139,24 @@ def cost_by_mode(fabric: Fabric, report: SynthesisReport, around: Around) -> dic
 def cost_of_forms(
     fabric: Fabric, report: SynthesisReport, by_mode: dict[str, Any] | None, around: Around
 ) -> list[dict[str, Any]]:
-    """Synthesize a fabric with the form for the longest messages alone, where a mode has several.
+    """Synthesize, for each mode with several forms, a fabric with only the form for long messages.
 
     Parameters
     ----------
     by_mode : dict, optional
-        The result of `cost_by_mode`, where there are several modes.
-    report, around
-        As of `cost_by_mode`.
+        Result of `cost_by_mode`, if there are several modes.
+    report : SynthesisReport
+        Report of the fabric for all modes.
+    around : function of (str) -> context manager
+        Called with the name of a form before its synthesis; the context yields the progress
+        callback.
 
     Returns
     -------
     list of dict
-        ``mode``; ``luts`` of a fabric for the mode alone; ``longest``, the LUTs with the form for
-        the longest messages alone; ``share``, the part of the other forms.
+        ``mode``: number of the mode. ``luts``: LUTs of a fabric for the mode alone. ``longest``:
+        LUTs with the form for the longest messages alone. ``share``: share of the other forms in
+        the LUTs.
     """
     found = []
     for number, mode in enumerate(fabric.program.modes):
@@ -164,14 +174,14 @@ def cost_of_forms(
 def _cost_of(
     fabric: Fabric, program: Program, report: SynthesisReport, progress: Progress | None
 ) -> dict[str, int]:
-    """What a fabric like one that was synthesized costs with another program."""
+    """Synthesize a fabric with another program, and return its costs."""
     alone = fabric.with_program(program)
     found = synthesis.synthesize(alone, report.target, mapping=report.mapping, progress=progress)
     return _costs(alone, found)
 
 
 def _costs(fabric: Fabric, report: SynthesisReport) -> dict[str, int]:
-    """The costs of the dearest router and of a whole fabric, by its report, and what it stores."""
+    """Return costs of the largest router and of the whole fabric, and memory and ROM bits."""
     inventory, router = take_inventory(fabric.netlist), _dearest_router(report)
     names = ("luts", "ffs", "brams")
     costs = {f"router_{name}": router[name] for name in names}
@@ -180,5 +190,5 @@ def _costs(fabric: Fabric, report: SynthesisReport) -> dict[str, int]:
 
 
 def _dearest_router(report: SynthesisReport) -> dict[str, Any]:
-    """The class of routers with the most LUTs."""
+    """Return the row of the router class with the most LUTs."""
     return max(report.classes, key=lambda row: row["luts"])

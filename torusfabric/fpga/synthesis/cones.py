@@ -1,8 +1,8 @@
-"""Where the tables of a mapped module go, found by following its nets.
+"""LUTs of a mapped router by purpose: data paths or control.
 
-What an input port brings is followed through tables and registers: a cell that any of it reaches
-handles data, and all others make settings. So the parts are counted on the netlist itself, and add
-up to what it has.
+The user is `Flow.map_module`. `analyse` follows data from the input ports through the netlist,
+through LUTs and registers. Cells that data reach belong to data paths, all others to *settings*,
+the control of select bits. The numbers are counted on the netlist, so that they add up to its LUTs.
 """
 
 import re
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["analyse", "fewest_tables"]
 
-#: Patterns of the kinds of cells that matter here.
+#: Cell types of LUTs.
 _TABLES = re.compile(
     r"SB_LUT4|LUT[1-6]|INV|MISTRAL_ALUT[2-6]|MISTRAL_NOT|WIDEFN9|CC_LUT[1-4]|CC_MX[248]|EFX_LUT4"
 )
+
+#: Type of a wide multiplexer -> names of its data inputs.
 _JOINS = {
     "PFUMX": ("BLUT", "ALUT"),
     "L6MUX21": ("D0", "D1"),
@@ -28,9 +30,11 @@ _JOINS = {
     "MUXF8": ("I0", "I1"),
     "MUXF9": ("I0", "I1"),
 }
+
+#: Beginnings of the cell types of registers.
 _REGISTERS = re.compile(r"SB_DFF|TRELLIS_FF|DFF|FD[RSCP]E|FD1P3|MISTRAL_FF|CC_DFF|EFX_FF")
 
-#: What registers call what they keep.
+#: Names of the data input of registers.
 _KEPT = ("D", "DI", "DATAIN")
 
 
@@ -42,23 +46,28 @@ def analyse(
     outports: Sequence[str],
     inports: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Where the tables, of some inputs, of a router go, by a netlist that yosys wrote as JSON.
+    """Return the LUTs of a router by purpose.
 
     Parameters
     ----------
+    module : dict
+        Entry of ``modules`` in a netlist that yosys wrote as JSON.
     price : function of str -> Cost
-        What a cell of a type costs.
+        Cost of a cell type.
+    inputs : int
+        Inputs of a LUT.
     outports : sequence of str
-        The ports that drive links.
+        Output ports that drive links.
     inports : dict of str to str
-        Input port that brings data -> part of the report for the tables that read it first; the
-        tables behind those, and all that merge data, are the crossbar.
+        Data input -> purpose, in the report, of the LUTs that read the input directly. LUTs behind
+        them, and LUTs that merge data, are the crossbar.
 
     Returns
     -------
     dict
-        ``bits`` of the out-ports; the ``luts`` and ``ffs`` right at them; ``parts``, the tables of
-        each part; ``limit``, the fewest tables that what reaches each bit could do with.
+        ``bits``: bits of the out-ports. ``luts`` and ``ffs``: cells that drive these bits directly.
+        ``parts``: LUTs for each purpose. ``limit``: the fewest LUTs that can select from the
+        sources of each bit, summed over bits; None without `inports`.
     """
     graph = _graph(module)
     bits = [bit for port in outports for bit in module["ports"][port]["bits"]]
@@ -81,14 +90,14 @@ def analyse(
 
 
 def fewest_tables(sources: int, inputs: int = 4) -> int:
-    """The fewest tables of some inputs that can choose any one of so many sources.
+    """Return the fewest LUTs with `inputs` inputs that can select any one of `sources` signals.
 
-    A tree of n tables of k inputs has at most (k - 1) n + 1 inputs, and distinguishing m sources
-    takes log2 m more.
+    A tree of n LUTs with k inputs has at most (k - 1) n + 1 inputs. Selecting one of m sources
+    takes m inputs and at least log2 m select bits.
 
     Examples
     --------
-    A multiplexer of four is a table of six inputs.
+    A 4:1 multiplexer is one LUT of six inputs.
 
     >>> fewest_tables(4), fewest_tables(4, 6)
     (2, 1)
@@ -99,12 +108,13 @@ def fewest_tables(sources: int, inputs: int = 4) -> int:
 
 
 def _graph(module: dict[str, Any]) -> "nx.DiGraph[Any]":
-    """The cells and bits of a module, with an edge from each to what it drives or is read by.
+    """Return the graph of a module: edges lead from inputs to cells, and from cells to outputs.
 
-    Cells are names, with their types and the bits among which a wide multiplexer chooses; bits are
-    numbers. Of a register only the bit that it keeps is read: clock enables and resets are no data.
+    Nodes are cells, by name, and bits, by number. A cell has its type, and ``joined``, the data
+    inputs of a wide multiplexer. Registers have an edge from their data input only, because clock
+    enables and resets carry no data.
     """
-    import networkx as nx  # here, since results are kept and its import takes long
+    import networkx as nx  # here: its import takes long, and cached results need no graph
 
     graph = nx.DiGraph()
     for port in module["ports"].values():
@@ -132,9 +142,16 @@ def _is_register(graph: "nx.DiGraph[Any]", name: Any) -> bool:
 
 
 def _cells_at(graph: "nx.DiGraph[Any]", bits: Sequence[Any]) -> tuple[dict[str, int], list[Any]]:
-    """Count the registers at some bits, and the tables at those or joined there.
+    """Count the registers at some bits, and the LUTs that drive these bits or registers.
 
-    Returns the counts, and the bits before the registers.
+    The search goes on through wide multiplexers, up to the LUTs in front of them.
+
+    Returns
+    -------
+    counts : dict of str to int
+        ``bits``, ``luts`` and ``ffs``.
+    fronts : list
+        Bits before the registers.
     """
     found: dict[str, set[str]] = {"luts": set(), "ffs": set()}
     fronts = []
@@ -155,7 +172,7 @@ def _cells_at(graph: "nx.DiGraph[Any]", bits: Sequence[Any]) -> tuple[dict[str, 
 
 
 def _reached(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
-    """All bits that depend on some, by way of data inputs of registers too."""
+    """Return all bits that depend on some bits, also through data inputs of registers."""
     data, front = set(bits), list(bits)
     while front:
         for name in graph.successors(front.pop()):
@@ -166,7 +183,7 @@ def _reached(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
 
 
 def _sources(graph: "nx.DiGraph[Any]", bit: Any) -> set[Any]:
-    """The bits without a driver that a bit depends on."""
+    """Return the bits without a driver that a bit depends on."""
     found, front = {bit}, [bit]
     while front:
         new = set(graph.predecessors(front.pop())) - found

@@ -1,8 +1,8 @@
-"""Families of devices: their cells, and the tools that map to them.
+"""All device families, with their cells and tools.
 
-A family is one entry of `FAMILIES`. Where it names no tool that places and routes, only the
-vendor's does; its figures are those of cells, so that fabrics and forms can be compared: the
-vendor's own synthesis finds others.
+The users are `Target` and the synthesis flow. A family is one entry of `FAMILIES`. Families without
+a place-and-route tool have only the vendor's. Their figures are those of yosys: good for comparing
+fabrics, but the vendor's synthesis has others.
 """
 
 from ...verilog.ecp5 import ECP5
@@ -13,13 +13,13 @@ from .nextpnr import ECP5_PLACERS
 
 __all__ = ["FAMILIES"]
 
-#: An enable of a word of a memory that is made of flip-flops is decoded, and then has a long way to
-#: all of them. So words keep their values by tables, for which a decoder is one input more; these
-#: are in the cells of the flip-flops, which have room for them.
+#: Yosys commands that replace the clock enables of memory words in flip-flops by LUTs. Why: an
+#: enable is decoded and then reaches all flip-flops of the word over long wires. A LUT that keeps
+#: the old value needs only one more input for the decoder, and fits into the cell of its flip-flop.
 WORDS_WITHOUT_ENABLES = ("dffunmap -ce-only w:*[*] %ci1:+[Q]", "simplemap")
 
-#: Cells of Xilinx since the sixth series. Memories are made of tables of 64 bits, two of which
-#: share a read port where the word is written at another address.
+#: Cells of Xilinx devices since series 6. LUT memories consist of LUTs of 64 bits. They take more
+#: than one LUT a bit if words are written at another address than they are read.
 _XILINX = {
     Cost(luts=1): "LUT[1-6] INV",
     Cost(ffs=1): "FD[RSCP]E*",
@@ -48,17 +48,13 @@ def _xilinx(family: str) -> Family:
     )
 
 
-#: Each by the name that targets begin with.
-#: iCE40: with wide functions absent, the compact mapping is the only one. The default weight of
-#: slow paths in its placement is 10.
-#: ECP5: PFUMX and L6MUX21 make wide functions of two and four tables; mapped to them, selections
-#: take more tables and fewer levels. So do MUX2_LUT5 to 8 of Gowin. Multiplexers for which the text
-#: has a form of these cells are of them in either mapping. What nextpnr's static placer places of
-#: ours has wires a fifth shorter, and clocks a tenth faster, than that of its default.
+#: Family by the name with which its targets begin.
 FAMILIES = {
+    # iCE40 has no wide multiplexers, so that compact is its only mapping. The default weight of
+    # slow paths in its placement is 10.
     "ice40": Family(
-        # The eight cells of a tile have one clock enable: flip-flops that do not fill a tile with
-        # theirs hold their value by their tables instead, and may be placed anywhere.
+        # The eight cells of a tile share one clock enable. So an enable of eight flip-flops or
+        # fewer is moved into LUTs, and these flip-flops can be placed anywhere.
         "synth_ice40 -dffe_min_ce_use 9",
         {
             Cost(luts=1): "SB_LUT4",
@@ -75,6 +71,10 @@ FAMILIES = {
         defines=(LUT4,),
         logic_cells=ice40_cells,
     ),
+    # PFUMX and L6MUX21 make wide multiplexers of two and four LUTs; selections mapped to them take
+    # more LUTs and fewer levels. Multiplexers whose Verilog has a body of ECP5 cells use these
+    # cells in both mappings. Measured on our fabrics, nextpnr's static placer gives wires a fifth
+    # shorter, and clocks a tenth faster, than its default placer.
     "ecp5": Family(
         "synth_ecp5",
         {
@@ -94,6 +94,7 @@ FAMILIES = {
         defines=(LUT4, ECP5),
         block_shapes=((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)),
     ),
+    # MUX2_LUT5 to MUX2_LUT8 are wide multiplexers, with the effect of those of ECP5.
     "gowin": Family(
         "synth_gowin -noiopads",
         {

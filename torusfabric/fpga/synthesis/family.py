@@ -1,4 +1,4 @@
-"""Families of devices: what a netlist uses of one, and what is known of each."""
+"""Device families: `Cost`, the resources that a netlist uses, and `Family`, cells and tools."""
 
 from __future__ import annotations
 
@@ -15,29 +15,35 @@ __all__ = ["Cost", "Family", "Mapping", "alms", "ice40_cells"]
 
 @dataclass(frozen=True)
 class Cost:
-    """What a netlist uses of a device.
+    """The resources that a netlist uses.
 
     Parameters
     ----------
     luts : int
-        Tables, of four inputs or of as many as the family has, with those used as adders (two for
-        each ECP5 CCU2C) or as memory (six for each ECP5 TRELLIS_DPR16X4: four hold 16 x 4 bits, two
-        give their place to its write port; eight for each Gowin RAM16SDP4, beside which the other
-        four of its block cannot be used).
-    ffs, brams : int
-        Flip-flops and block RAMs, those of Xilinx and GateMate in halves.
+        LUTs, whatever their number of inputs. LUTs used as adders count (two for each ECP5 CCU2C),
+        and so do LUTs used as memory. An ECP5 TRELLIS_DPR16X4 counts six: four hold 16 x 4 bits,
+        and two give up their position to the write port. A Gowin RAM16SDP4 counts eight, because
+        the other four LUTs of its block cannot be used.
+    ffs : int
+        Flip-flops.
+    brams : int
+        Block RAMs; for Xilinx and GateMate, halves of block RAMs.
     lutrams : int
-        Memories of 16 x 4 bits made of tables; of Xilinx the tables.
-    carries, muxes : int
-        Bits of carry chains and wide multiplexers: both come free with their tables.
-    dsps, sprams : int
-        Multipliers and single-port RAMs.
+        LUT memories of 16 x 4 bits; for Xilinx, LUTs used as memory.
+    carries : int
+        Bits of carry chains, which need no resources beyond their LUTs.
+    muxes : int
+        Wide multiplexers, which need no resources beyond their LUTs.
+    dsps : int
+        Multipliers.
+    sprams : int
+        Single-port RAMs.
     cells : int
-        iCE40: logic cells of one table and one flip-flop each; a flip-flop shares a cell only
-        with the table that feeds it alone, a carry bit only with the table on the same inputs.
-        Cyclone V: adaptive logic modules, at most.
+        iCE40: logic cells of one LUT and one flip-flop. A flip-flop shares a cell only with the LUT
+        that drives it and nothing else; a carry bit only with a LUT on the same inputs. Cyclone V:
+        an upper bound of the adaptive logic modules (ALMs).
     urams : int
-        Ultra RAMs, of 288 kbit.
+        Ultra RAMs of 288 kbit.
     """
 
     luts: int = 0
@@ -52,12 +58,12 @@ class Cost:
     urams: int = 0
 
     def plus(self, other: Cost, times: int = 1) -> Cost:
-        """Sum of costs, the other one a number of times."""
+        """Return this cost plus `times` times another."""
         return Cost(*(getattr(self, f.name) + times * getattr(other, f.name) for f in fields(self)))
 
 
 class Mapping(Choice):
-    """What the mapping to cells is for: few tables, or wide multiplexers where there are any."""
+    """The aim of technology mapping: few LUTs, or few levels by wide multiplexers."""
 
     COMPACT = "compact"
     FAST = "fast"
@@ -70,32 +76,33 @@ class Family:
     Parameters
     ----------
     synth : str
-        The yosys command for speed. Ports are not pins, of no module: it would give pads to those
-        inside, too, which are kept apart.
-    cells : dict
-        What a cell costs -> patterns of the types of such cells; others are unknown.
+        The yosys command, with options for speed. It adds no pads. Why: it would also add them to
+        the children of a module, which are black boxes.
+    cells : dict of Cost to str
+        Cost of a cell -> patterns of the cell types with this cost. Any other type is an error.
     compact : str
-        What to add to the command for few cells.
+        Options added to `synth` for few LUTs.
     before_registers : tuple of str
-        Commands to be carried out before flip-flops are mapped.
+        Yosys commands that run before flip-flops are mapped.
     pnr : str or None
-        The place-and-route tool; None where only the vendor has one.
+        Place-and-route tool; None if only the vendor has one.
     pnr_args : tuple of str
-        Its arguments: no pin constraints are needed, and slow paths are placed with care.
+        Arguments of `pnr`: ports need no pin constraints, and placement weights slow paths.
     placers : tuple of str
-        The placers of that tool, where there is a choice: each is tried if the one before fails or
-        is stuck.
+        Placers of `pnr`, in order of preference, if it has several. The next one runs if one fails
+        or gets stuck.
     defines : tuple of str
-        What is defined for the text to have the form that suits its cells.
+        Macros that select the form of the Verilog that suits the cells.
     pads : str
-        The yosys command that gives pads to a module, whose name follows.
+        Yosys command that adds pads to a module; the name of the module follows.
     inputs : int
-        Of a table.
+        Inputs of a LUT.
     logic_cells : function of (module) -> int, optional
-        How many logic cells the tables and flip-flops of a module fill, from a netlist that yosys
-        wrote as JSON, where the device has cells of both.
+        Count of logic cells that the LUTs and flip-flops of a module fill, for devices with cells
+        of both. The module is an entry of ``modules`` in a netlist that yosys wrote as JSON.
     block_shapes : tuple of (int, int)
-        Words and bits that a block RAM may have, where a memory that is made of tables takes many.
+        Shapes of a block RAM as (words, bits), for families on which memories made of LUTs are
+        costly. Empty if the tool may choose.
     """
 
     synth: str
@@ -112,11 +119,11 @@ class Family:
     block_shapes: tuple[tuple[int, int], ...] = ()
 
     def blocks(self, width: int, depth: int) -> int:
-        """Block RAMs of a memory."""
+        """Return the number of block RAMs of a memory."""
         return min(-(-depth // words) * -(-width // bits) for words, bits in self.block_shapes)
 
     def script(self, top: str, mapping: Mapping, *, pads: bool = False) -> str:
-        """The yosys commands that map a module, whose ports are pins or not.
+        """Return the yosys commands that map a module; with `pads`, its ports become pins.
 
         Examples
         --------
@@ -135,7 +142,7 @@ class Family:
         return f"{command}\n" + (f"{self.pads} {top}\n" if pads and self.pads else "")
 
     def price(self, kind: str) -> Cost | None:
-        """What a cell of a type costs, or None if that is not known."""
+        """Return the cost of a cell type; None for an unknown type."""
         for price, patterns in self.cells.items():
             if any(fnmatchcase(kind, pattern) for pattern in patterns.split()):
                 return price
@@ -143,7 +150,7 @@ class Family:
 
 
 def ice40_cells(module: dict[str, Any]) -> int:
-    """How many iCE40 logic cells the tables, flip-flops and carry bits of a module fill."""
+    """Return the iCE40 logic cells that the LUTs, flip-flops and carry bits of a module fill."""
     cells = module["cells"].values()
     readers: dict[object, int] = {}
     for cell in cells:
@@ -168,8 +175,8 @@ def ice40_cells(module: dict[str, Any]) -> int:
     return len(tables) + alone + chained
 
 
-#: Halves of an ALM that cells of Cyclone V take, at most: two tables of up to four inputs are in
-#: one, and so are two of five that have two inputs in common, which is not counted on. An MLAB of
+#: Halves of an ALM that each Cyclone V cell takes, at most. Two LUTs of up to four inputs share an
+#: ALM. So do two LUTs of five inputs with two inputs in common, which is not counted on. An MLAB of
 #: ten ALMs has 20 bits a word.
 _HALVES = {
     "MISTRAL_ALUT6": 2,
@@ -187,7 +194,7 @@ _FLIP_FLOPS = 4
 
 
 def alms(module: dict[str, Any]) -> int:
-    """How many adaptive logic modules of Cyclone V a module fills, at most."""
+    """Return an upper bound of the Cyclone V ALMs that a module fills."""
     kinds = Counter(cell["type"] for cell in module["cells"].values())
     halves = sum(size * kinds[kind] for kind, size in _HALVES.items())
     return max(-(-halves // 2), -(-kinds["MISTRAL_FF"] // _FLIP_FLOPS))

@@ -1,4 +1,8 @@
-"""Running yosys and nextpnr on a design, one module at a time, with the results kept."""
+"""`Flow`: runs of yosys and nextpnr on one module at a time, with cached results.
+
+The user is `synthesize`. A cache key covers the Verilog, the options and the versions of the tools,
+so that a module that did not change is not mapped again.
+"""
 
 import json
 import re
@@ -20,15 +24,20 @@ from .wrappers import HARNESS, ROMS_TOP, Ports, harness, roms_text
 
 __all__ = ["Flow", "load_json"]
 
-#: Counted up when what is kept under the same key changes its form or meaning.
+#: Version of cached values; it increases when their form or meaning changes.
 _FORMAT = 4
 
 
 @dataclass(frozen=True)
 class Flow:
-    """The steps of synthesis; each may run beside the others, and each is kept in the cache.
+    """The steps of the synthesis of a design; steps can run in parallel.
 
-    Keys of the cache have the versions of the tools, by their names.
+    Parameters
+    ----------
+    versions : dict of str to str
+        Tool -> version, for the keys of the cache.
+    folder : Path
+        Folder for inputs, outputs and logs of the tools.
     """
 
     design: Design
@@ -40,14 +49,17 @@ class Flow:
 
     @property
     def family(self) -> Family:
-        """The family of the device."""
+        """Family of the device."""
         return self.device.tools
 
     def map_module(self, name: str) -> dict[str, Any]:
         """Map a module to the cells of the device, with its children as black boxes.
 
-        Returns `cost` (fields of `Cost`), `ports` (name -> direction and number of bits),
-        `outports` (what `cones.analyse` says of them) and `seconds`.
+        Returns
+        -------
+        dict
+            ``cost`` has the fields of `Cost`, ``ports`` the direction and width of each port,
+            ``outports`` the result of `cones.analyse`, and ``seconds`` the time that yosys took.
         """
         inner, others = self.design.has(name)
         text = "\n".join(self.design.modules[each] for each in [*sorted(inner), name])
@@ -75,9 +87,18 @@ class Flow:
         return self.cache.put(key, found)
 
     def map_roms(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Map ROMs by the names of their contents, all that are not known yet in one run.
+        """Map ROMs; those that are not cached are mapped in one run of yosys.
 
-        Returns `cost` (fields of `Cost`) and `seconds` of each.
+        Parameters
+        ----------
+        names : sequence of str
+            Names of contents.
+
+        Returns
+        -------
+        list of dict
+            For each ROM: ``cost`` with the fields of `Cost`, and ``seconds``, its share of the
+            time.
         """
         text = self.design.modules[self.design.rom]
         synth = self._script(ROMS_TOP)
@@ -95,9 +116,14 @@ class Flow:
         return [known[name] for name in names]
 
     def harnessed(self, name: str, ports: Ports, seeds: Iterable[int]) -> dict[str, Any]:
-        """Map a module and all below it, flat and in its harness, if a seed is not known yet.
+        """Map a module and all its children, flat and in a harness, ready for `place`.
 
-        Returns the `seconds` that it took.
+        Nothing runs if the results of all seeds are cached.
+
+        Returns
+        -------
+        dict
+            ``seconds`` has the time that yosys took.
         """
         text = self._whole(name, ports)
         synth = self._script(HARNESS, pads=True)
@@ -111,11 +137,14 @@ class Flow:
         return self.cache.put(key, {"seconds": seconds})
 
     def place(self, name: str, ports: Ports, seed: int) -> dict[str, Any]:
-        """Place and route a module that was prepared by `harnessed`.
+        """Place and route a module that `harnessed` has prepared.
 
-        Returns `mhz`, the clock rate; `why` there is none, if so; `placed`, how many of each kind
-        of place are used, with those of the harness; `logic_mhz`, the clock rate if the wires of
-        the slowest path took no time; `path`, what `slowest_path` says of it; `seconds`.
+        Returns
+        -------
+        dict
+            ``mhz``: clock rate, or None and then ``why``, the reason. ``placed``: number of each
+            kind of location in use, harness included. ``logic_mhz``: clock rate if wires had no
+            delay. ``path``: result of `slowest_path`. ``seconds``: time that the tool took.
         """
         key = self._place_key(self._whole(name, ports), seed)
         if (known := self.cache.get(key)) is not None:
@@ -148,7 +177,7 @@ class Flow:
         return self.cache.put(key, result)
 
     def _run_pnr(self, name: str, seed: int, netlist: str, report: str, log: str) -> None:
-        """Place and route a netlist, by the first placer that comes to an end."""
+        """Place and route a netlist with the first placer that succeeds."""
         args = (
             *self.device.device,
             *self.family.pnr_args,
@@ -176,7 +205,7 @@ class Flow:
 
     @property
     def pnr(self) -> str:
-        """The tool that places and routes."""
+        """The place-and-route tool."""
         assert self.family.pnr is not None, "nothing is placed without a tool"
         return self.family.pnr
 
@@ -195,16 +224,16 @@ class Flow:
         )
 
     def _stem(self, name: str) -> str:
-        # Module names may hold characters that file names or scripts may not, or differ by case.
+        # Names of modules may have characters that files may not, or differ only in their case.
         place = list(self.design.modules).index(name)
         return f"{place}-" + re.sub(r"\W", "_", name)
 
     def _module(self, name: str) -> str:
-        """The module of a name, which may be that of contents."""
+        """Return the module of a name; the name of ROM contents stands for the ROM module."""
         return self.design.rom if name in self.design.contents else name
 
     def _whole(self, name: str, ports: Ports) -> str:
-        """The text of a module, all below it, and its harness."""
+        """Return the text of a module, all its children, and its harness."""
         below = {name}
         for parent in reversed(self.design.modules):  # parents come before their children
             if parent in below:
@@ -215,13 +244,14 @@ class Flow:
     def _yosys(
         self, stem: str, text: str, synth: str, what: str, children: Sequence[str] = ()
     ) -> tuple[dict[str, Any], float]:
-        """Map a text, with other modules as black boxes; returns its modules, and the seconds."""
+        """Map a text, with other modules as black boxes; return its modules, and seconds."""
         (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
         defined = "".join(f"-D{name} " for name in self.family.defines)
         script = f"read_verilog {defined}{stem}.v\n{synth}write_json {stem}.json\n"
         if children:
             (self.folder / f"{stem}-children.v").write_text("\n".join(children), encoding="utf-8")
-            # Yosys would read a module again once black boxes have their parameters, at the end.
+            # Without these commands, yosys elaborates a module again when it sets the parameters of
+            # its black boxes, after mapping.
             once = "hierarchy -auto-top\nproc\nsetattr -unset reprocess_after c:*\n"
             script = script.replace(synth, once + synth, 1)
             script = f"read_verilog -lib {stem}-children.v\n{script}"
@@ -242,7 +272,7 @@ def _escape(name: str) -> str:
 
 
 def load_json(path: Path, tool: str, what: str) -> dict[str, Any]:
-    """The JSON value in a file that a tool wrote."""
+    """Return the JSON value in a file that a tool wrote."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -1,12 +1,15 @@
-"""The yardstick of a report: a router that can send any input to any out-port.
+"""`full_crossbar`: a router that can send any input to any out-port, for comparison.
 
-A full crossbar has the in-ports, words of the node, width and number of settings of the router that
-it is compared with. If it had one word of the node for each out-port alone, that would have to be
-chosen in front of it, with more tables in all. It is made of the same cascades as the router (see
-`torusfabric.rtl.multiplexer`), the cheapest form that we know. A module stands between two stages,
-so that synthesis cannot see through a cascade and build a costlier tree. The settings are random,
-because a crossbar that serves any program cannot count on their order. So what is saved against it
-is saved by the schedule, and by nothing else.
+The user is `synthesize`. A full crossbar has the in-ports, words of the node, width and number of
+settings of the router that it is compared with. The saving against it is due to the schedule alone,
+because the rest is as good as we know to make it:
+
+- It has the same cascades as the router (see `torusfabric.rtl.multiplexer`), the cheapest form.
+- Between two stages of a cascade stands a module, so that synthesis keeps the cascade instead of
+  a tree with more LUTs.
+- Each out-port selects from all words of the node. With one word for each out-port, that word would
+  have to be selected before the crossbar, with more LUTs in all.
+- Its settings are random, because a crossbar for any program cannot rely on their order.
 """
 
 import random
@@ -25,9 +28,10 @@ __all__ = ["full_crossbar"]
 
 
 def full_crossbar(shape: RouterShape) -> Design:
-    """A full crossbar, of the top ``full``, with its settings; without any, selects are inputs.
+    """Return a full crossbar with the top ``full``.
 
-    Each out-port has a cascade over all inputs, with a register behind it.
+    Each out-port has a cascade over all inputs, and a register. A ROM drives the select bits; with
+    no settings in the shape, they are inputs.
     """
     width, counts = shape.width, {"rx": shape.ports, "inject": shape.own_words}
     inputs = shape.ports + shape.own_words
@@ -68,7 +72,7 @@ def _text(name: str, module: Module, ports: Sequence[Signal]) -> ModuleText:
 
 
 def _settings(shape: RouterShape, setting: Signal, select: Signal) -> Module:
-    """A registered ROM of random settings."""
+    """Return a registered ROM of random settings."""
     m, chance, inputs = Module(), random.Random(0), shape.ports + shape.own_words
     bits = len(select) // shape.ports
     with m.Switch(setting):

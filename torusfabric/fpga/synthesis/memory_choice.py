@@ -1,10 +1,16 @@
-"""Which memories of a fabric are block RAM on a device: as many as it has, unless a user says it.
+"""Choice between LUTs and block RAMs for the memories of a fabric, where LUT memories are costly.
 
-Made of tables, a memory takes more of them the deeper it is; tools know what either costs, but not
-how many nodes share a device. So memories are made of block RAM from the least depth on for which
-those of all nodes fit, if what is left fits into tables. Otherwise the device is too small, and all
-are block RAM that are deeper than a message, or than 16 words. As depths grow with messages, the
-same memories are block RAM with shorter messages, and these do not take more tables.
+The users are `synthesize` and the command ``synth``. A synthesis tool decides for one module, and
+does not know how many nodes share the device. So `fitting_rule` looks at the memories of all nodes,
+and finds the smallest depth d for which
+
+- all memories deeper than d fit into the block RAMs of the device, and
+- all others fit into a third of its LUTs.
+
+If no d exists, the device is too small. Then memories deeper than 16 words, or than the flits of
+the longest block if those are fewer, are block RAM. Why a limit of depth: depths grow with
+messages, so that a fabric for shorter messages has the same memories in block RAM, and takes no
+more LUTs.
 """
 
 from __future__ import annotations
@@ -21,18 +27,24 @@ if TYPE_CHECKING:
 
 __all__ = ["block_share", "fitting_rule"]
 
-#: Up to so many words a memory is left to the tool: it makes registers of them.
+#: Depth up to which the tool chooses; it makes registers of such a memory.
 FEWEST = 2
 
-#: Up to so many words a memory takes no more tables than one of fewer, on a device that has both.
+#: Depth up to which the LUTs of a memory do not grow with its depth.
 SMALL = 16
 
-#: Tables of so many words and bits of a memory, and the share of the device that they may take.
+#: A LUT memory takes `TABLES` LUTs for each `OF_WORDS` words by `OF_BITS` bits; all together may
+#: take the share `SHARE` of the LUTs of a device.
 TABLES, OF_WORDS, OF_BITS, SHARE = 6, 16, 4, 1 / 3
 
 
 def fitting_rule(fabric: Fabric, device: Target) -> str:
-    """What memories are made of, as of `MemoryRule.parse`.
+    """Return a memory rule that uses as many block RAMs as a device has.
+
+    Returns
+    -------
+    str
+        Rule in the notation of `MemoryRule.parse`; ``auto`` where LUT memories are cheap.
 
     Examples
     --------
@@ -67,19 +79,19 @@ def fitting_rule(fabric: Fabric, device: Target) -> str:
 
 
 def block_share(fabric: Fabric, device: Target, rule: str, blocks: int) -> float | None:
-    """Return the part of the bits of block RAMs that memories of a fabric have, from 0 to 1.
+    """Return the bits of memories in block RAM, as a share of the bits of the block RAMs in use.
 
     Parameters
     ----------
     rule : str
-        As of `MemoryRule.parse`.
+        Memory rule in the notation of `MemoryRule.parse`.
     blocks : int
-        Number of block RAMs that synthesis takes.
+        Number of block RAMs in use, by a synthesis report.
 
     Returns
     -------
     float or None
-        None where the tool chooses what memories are made of.
+        Share from 0 to 1; None if the tool chooses between LUTs and block RAMs.
 
     Examples
     --------
@@ -101,12 +113,12 @@ def block_share(fabric: Fabric, device: Target, rule: str, blocks: int) -> float
 
 
 def _tables(width: int, depth: int) -> int:
-    """Tables of a memory, but for those that choose among its rows."""
+    """Return the LUTs of a memory, without those that select among its rows."""
     return TABLES * -(-depth // OF_WORDS) * -(-width // OF_BITS)
 
 
 def _memories(fabric: Fabric) -> Counter[tuple[int, int]]:
-    """How many memories there are of each width and depth that are written."""
+    """Return the number of writable memories of each (width, depth)."""
     netlist, found = fabric.netlist, Counter[tuple[int, int]]()
     stored = {name: make().memories() for name, make in netlist.modules.items()}
     for module, count in netlist.counts.items():

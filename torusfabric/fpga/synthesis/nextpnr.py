@@ -1,9 +1,11 @@
-"""What nextpnr says: of its placers, one of which may come to no end, and of the slowest path.
+"""Logs and reports of nextpnr: a placer that is stuck, resources in use, and the slowest path.
 
-The static placer moves all cells at once for a time, and then looks for a legal place for
-each of them. That takes seconds, or comes to no end on a crowded device; nothing is written
-meanwhile. So it is stuck when the log has been silent for as long as everything before took, which
-is so on a slow machine as on a fast one.
+Users are the synthesis flow and the build of a bitstream.
+
+The static placer moves all cells at once, and then looks for a legal location for each of them.
+This search takes seconds, or never ends on a crowded device, and writes nothing meanwhile. So
+`PlacerWatch` takes the placer for stuck when the log has been silent for as long as all output
+before took. Being relative, the rule holds on slow and on fast machines.
 """
 
 import re
@@ -18,43 +20,47 @@ from ...verilog.design import member_name
 __all__ = ["ECP5_PLACERS", "NO_PLACE", "PlacerWatch", "StuckPlacer", "is_placed", "logic_mhz",
            "named_path", "slowest_path", "utilisation"]  # fmt: skip
 
-#: Those for an ECP5, the better one first. Its wires are a fifth shorter: a 4x4
-#: engine of two collectives, 32 bits, is routed on an 85F in minutes, where behind the second one
-#: it was not in 25.
+#: Placers for an ECP5, in order of preference. The static placer gives wires that are a fifth
+#: shorter. A 4x4 engine of two collectives, 32 bits, was routed on an 85F in minutes; behind the
+#: other placer it was not in 25 minutes.
 ECP5_PLACERS = ("static", "heap")
 
-#: Seconds of silence after which a placer may be stuck at the soonest.
+#: Least seconds of silence after which a placer may be stuck.
 SILENCE = 60.0
 
-#: What nextpnr says where it finds no place for a cell, as opposed to a design that is wrong.
+#: Messages of nextpnr about a cell without a location, unlike those about a faulty design.
 NO_PLACE = re.compile(r"[Uu]nable to (find|place)|[Ff]ailed to (find|place|expand)|no BELs remain")
 
-#: What yosys and nextpnr append to the name of a signal for the cell that drives it.
+#: End of a cell's name, which yosys and nextpnr append to the name of the signal that the cell
+#: drives.
 _CELL = re.compile(r"_(TRELLIS_FF|LUT[1-6]|PFUMX|L6MUX21|CCU2C|DPRAM|SB_\w+?|DFF\w*|ALU|MUX2)_.*$")
 
-#: The instance of what is placed, in its harness.
+#: Path of the placed module in its harness.
 _PREFIX = "dut."
 
 
 class StuckPlacer(WorkFailed):
-    """A placer comes to no end."""
+    """Error of a placer that does not come to an end."""
 
 
 def utilisation(log: str) -> list[tuple[str, int, int]]:
-    """Each resource that nextpnr logged, how much of it is used, and of how much."""
+    """Return each resource in a log of nextpnr as (name, number in use, number in the device)."""
     rows = re.findall(r"Info:\s+(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log)
     return [(name, int(used), int(most)) for name, used, most in rows]
 
 
 def is_placed(log: str) -> bool:
-    """Whether all cells have their places, by the log of nextpnr."""
+    """Return True if a log of nextpnr says that all cells have locations."""
     return "Routing globals" in log
 
 
 class PlacerWatch:
-    """Raises an error when called while a placer is stuck; to be called every second or so.
+    """A check that raises an error while a placer is stuck; call it about every second.
 
-    The log that nextpnr writes need not exist yet.
+    Parameters
+    ----------
+    log : Path
+        Log of nextpnr, which need not exist yet.
     """
 
     def __init__(self, log: Path) -> None:
@@ -63,7 +69,7 @@ class PlacerWatch:
         self._began = self._grown = 0.0
 
     def __call__(self) -> None:
-        """Look at the log once; raises `StuckPlacer`."""
+        """Look at the log once; raise `StuckPlacer` if the placer is stuck."""
         now, size = time.monotonic(), self._log.stat().st_size if self._log.exists() else 0
         if size != self._size:
             self._began = self._began if self._size else now
@@ -78,10 +84,13 @@ class PlacerWatch:
 
 
 def slowest_path(report: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The slowest path from register to register, in the report that nextpnr writes, if any.
+    """Return the slowest path from register to register in a report of nextpnr; None if none.
 
-    It is ``from`` and ``to``, the cells at its ends; ``logic_ns`` and ``wire_ns``, what the cells
-    and the wires take; ``tables``, how many cells lie between.
+    Returns
+    -------
+    dict or None
+        ``from`` and ``to``: cells at the ends. ``logic_ns`` and ``wire_ns``: delay of cells and of
+        wires. ``tables``: number of cells between the ends.
     """
     paths = _register_paths(report)
     if not paths:
@@ -98,14 +107,14 @@ def slowest_path(report: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def logic_mhz(report: Mapping[str, Any]) -> float | None:
-    """The clock rate if the wires of the slowest path from register to register took no time."""
+    """Return the clock rate if wires of the slowest register-to-register path had no delay."""
     paths = _register_paths(report)
     delays = [sum(s["delay"] for s in path if s["type"] != "routing") for path in paths]
     return round(1000 / max(delays), 2) if delays and max(delays) > 0 else None
 
 
 def _register_paths(report: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
-    """The steps of each path from register to register."""
+    """Return the steps of each path from register to register."""
     return [
         path["path"]
         for path in report.get("critical_paths", ())
@@ -114,7 +123,12 @@ def _register_paths(report: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 def named_path(path: Mapping[str, Any], instances: Mapping[str, str]) -> dict[str, Any]:
-    """A `slowest_path` with its ends by what instances of the top are, and a sentence about it.
+    """Return a `slowest_path` with readable ends, and a sentence about the path in ``words``.
+
+    Parameters
+    ----------
+    instances : dict of str to str
+        Patterns for `member_name`: instance of the top -> part of the fabric.
 
     Examples
     --------
@@ -134,7 +148,7 @@ def named_path(path: Mapping[str, Any], instances: Mapping[str, str]) -> dict[st
 
 
 def _end(cell: str, instances: Mapping[str, str]) -> str:
-    """The signal and the part that a cell belongs to."""
+    """Return the signal and the part of the fabric that a cell belongs to."""
     name, inside = cell.removeprefix(_PREFIX), cell.startswith(_PREFIX)
     part, signal = None, name
     for dot in reversed([*re.finditer(r"\.|$", name)] if inside else []):

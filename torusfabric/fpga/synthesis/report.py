@@ -1,4 +1,4 @@
-"""The outcome of a synthesis, for programs and for people."""
+"""`SynthesisReport`: the result of a synthesis, as JSON for programs and as tables for people."""
 
 import io
 import math
@@ -15,45 +15,47 @@ from .family import Cost
 __all__ = ["SynthesisReport", "class_row", "luts_by_part", "module_rows", "per_bit", "rom_rows",
            "savings_in_all"]  # fmt: skip
 
-#: What an out-port bit may cost, in LUTs or flip-flops, before the report says where it goes.
+#: LUTs or flip-flops of an out-port bit above which the report explains the number.
 _LEAN = 1.1
 
-#: Classes with a column of their own where the table shows where the LUTs go.
+#: Most router classes with a column of their own in the table of LUTs by part.
 _SHOWN = 3
 
-#: ROMs that the tables list.
+#: Most ROMs in a table.
 _LARGEST = 10
 
 
 @dataclass(frozen=True)
 class SynthesisReport:
-    """What a design costs; `to_json` and `render` are its two forms.
+    """The costs and clock rates of a design; `to_json` and `render` are its two forms.
 
     Parameters
     ----------
+    target, mapping : str
+        Name of the device, and aim of the mapping.
     interface : str
-        That of the top of the fabric: ``host`` or ``core``; empty where there is no fabric.
+        Interface of the top, ``host`` or ``core``; empty for a design that is no fabric.
     classes : list of dict
-        One a node class: name, nodes, luts, ffs, brams and the other costs, fmax_mhz, and where
-        the design names the router's out-ports, what each of their bits costs. Where ROMs drive
-        the routers of a class, all this is with the dearest contents, and ``roms`` names their
-        instances.
+        A row for each router class: ``name``, ``nodes``, fields of `Cost`, ``fmax_mhz``, and costs
+        of each out-port bit if the design names the out-ports. If ROMs drive the routers, the
+        figures include the ROMs with the contents of the highest cost, whose names are in ``roms``.
     fabric : dict
-        The same for all of it, with the device's capacity and whether it fits.
-    parts : dict
-        Part of the fabric -> its LUTs in all, the most first; they add up to those of the fabric.
+        Costs and clock rate of the whole fabric, ``capacity`` of the device, and ``fits``.
+    parts : dict of str to int
+        Part of the fabric -> LUTs of all its instances, the most first. The sum is that of the
+        fabric.
     roms : list of dict
-        One for each different ROM: name, instances, rows, width, bits of all instances together,
-        and what one costs; the most bits first. Where a ROM is inside a module, its name follows
-        that of the module, and its costs are not known apart.
+        A row for each different ROM: ``name``, ``instances``, ``rows``, ``width``, ``bits`` of all
+        instances together, and costs of one instance; the most bits first. A ROM inside a module
+        has a name of the form ``module.rom`` and no costs of its own.
     modules : list of dict
-        One a module: name, instances, and its costs without its children.
+        A row for each module: ``name``, ``instances``, and costs without children.
     seeds : list of int
-        Of place and route; empty without it.
+        Seeds of place and route; empty without it.
     runs : list of dict
-        What each run of a tool took: tool, what, seed and seconds. Runs that were not repeated,
-        because their results were kept, have what they took at the time.
-    tools : dict
+        A row for each run of a tool: ``tool``, ``what`` (the module), ``seed`` and ``seconds``. A
+        cached result has the seconds of the original run.
+    tools : dict of str to str
         Tool -> version.
     """
 
@@ -71,23 +73,23 @@ class SynthesisReport:
 
     @property
     def fmax_mhz(self) -> float | None:
-        """The clock that place and route reaches; None without it."""
+        """Clock rate of the whole fabric by place and route, in MHz; None without it."""
         found: float | None = self.fabric.get("fmax_mhz")
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """As a plain dict."""
+        """Return the report as a plain dict."""
         return dict(vars(self))
 
     def _repr_html_(self) -> str:
-        """The same tables, as a notebook shows them."""
+        """Return the tables as HTML, for notebooks."""
         console = Console(record=True, file=io.StringIO(), width=110, force_jupyter=False)
         console.print(self.render())
         shape = '<pre style="line-height:1.2">{code}</pre>'
         return console.export_html(inline_styles=True, code_format=shape)
 
     def render(self) -> Group:
-        """As tables for people: print it with a `rich` console."""
+        """Return the report as tables, to be printed with a `rich` console."""
         table = Table(
             title=f"{self.target}, {self.mapping} mapping"
             + (f", {self.interface} top" if self.interface else ""),
@@ -111,7 +113,7 @@ class SynthesisReport:
         return Group(table, *(part for part in more if part))
 
     def _where(self) -> Table | None:
-        """Where the LUTs go, as a table."""
+        """Return the table of LUTs by part of the fabric."""
         luts = self.fabric["luts"]
         parts = {part: count for part, count in self.parts.items() if count}
         if not luts or set(parts) <= {"other"}:
@@ -124,7 +126,7 @@ class SynthesisReport:
         return table
 
     def _largest_roms(self) -> Table | None:
-        """The largest ROMs, as a table; equal ones are a row."""
+        """Return the table of the largest ROMs; equal ROMs share a row."""
         if not self.roms:
             return None
         bits = sum(row["bits"] for row in self.roms)
@@ -137,7 +139,7 @@ class SynthesisReport:
         return table
 
     def _against_full(self) -> Table | None:
-        """LUTs saved against full crossbars, as a table."""
+        """Return the table of LUTs saved against full crossbars."""
         if "saved_luts" not in self.fabric:
             return None
         heads = ("LUTs", "full crossbar", "saved", "share")
@@ -150,7 +152,7 @@ class SynthesisReport:
         return table
 
     def _time(self) -> str:
-        """What the tools took, as a line."""
+        """Return the times of the tools in one line."""
         times: dict[str, list[float]] = {}
         for run in self.runs:
             times.setdefault(run["tool"], []).append(run["seconds"])
@@ -179,7 +181,7 @@ class SynthesisReport:
 
 
 def _table(title: str, *heads: str) -> Table:
-    """A table of numbers, with a name in front of each row."""
+    """Return an empty table with a name and numbers in each row."""
     table = Table(title=title)
     table.add_column("")
     for head in heads:
@@ -188,7 +190,7 @@ def _table(title: str, *heads: str) -> Table:
 
 
 def _numbers(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
-    """The numbers of a row of the table, as text; those not known are left blank."""
+    """Return the numbers of a row as text; unknown ones are blank."""
     text = lambda name, form: "" if row.get(name) is None else format(row[name], form)
     spread = f"{text('fmax_min_mhz', '.0f')}-{text('fmax_max_mhz', '.0f')}".strip("-")
     return (
@@ -200,11 +202,15 @@ def _numbers(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
 
 
 def per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
-    """What a router with its children costs for each of the ``bits`` of its out-ports.
+    """Return the cost of a router, with its children, for each bit of its out-ports.
 
-    A router that only forwards by wire needs one LUT (forward or inject) and one flip-flop a bit.
-    Where it needs noticeably more, `why` says how much of it drives out-ports, which are the
-    ``luts`` and ``ffs`` of `outports`, and how much does not.
+    A router that only forwards needs one LUT (forward or inject) and one flip-flop a bit. If a
+    router needs noticeably more, the entry ``why`` splits the number.
+
+    Parameters
+    ----------
+    outports : dict of str to int
+        ``bits`` of the out-ports, and the ``luts`` and ``ffs`` that drive them, by `cones.analyse`.
     """
     bits = outports["bits"]
     if not bits:
@@ -230,20 +236,20 @@ def class_row(
     clock: dict[str, Any],
     full: int | None,
 ) -> dict[str, Any]:
-    """The report of a node class.
+    """Return the row of a router class.
 
     Parameters
     ----------
     ports : dict
-        What `cones.analyse` says of its out-ports.
+        Result of `cones.analyse` for the router.
     cost : Cost
-        Of a router with its ROMs.
+        Cost of a router with its ROMs.
     roms : list of str
-        The dearest contents of these.
+        Names of the contents of these ROMs, those of the highest cost.
     clock : dict
-        What is said of its clock rate.
+        Clock-rate keys of the row.
     full : int, optional
-        LUTs of a full crossbar of its shape.
+        LUTs of a full crossbar of the same shape.
     """
     row: dict[str, Any] = {"name": name, "nodes": router.nodes, **vars(cost)}
     reasons = [clock["why"]]
@@ -262,14 +268,14 @@ def class_row(
 
 
 def savings(luts: int, full: int) -> dict[str, Any]:
-    """How routers compare with full crossbars of their shapes."""
+    """Return the LUTs of full crossbars, and the LUTs saved against them."""
     saved = full - luts
     share = round(saved / full, 4) if full else 0.0
     return {"full_crossbar_luts": full, "saved_luts": saved, "saved_share": share}
 
 
 def savings_in_all(classes: list[dict[str, Any]]) -> dict[str, Any]:
-    """The same for all routers of the fabric; nothing where that is not known of each."""
+    """Return the savings of all routers of the fabric; empty if a class has none."""
     if not classes or any("saved_luts" not in row for row in classes):
         return {}
     full = sum(row["full_crossbar_luts"] * row["nodes"] for row in classes)
@@ -279,7 +285,7 @@ def savings_in_all(classes: list[dict[str, Any]]) -> dict[str, Any]:
 def luts_by_part(
     design: Design, mapped: dict[str, dict[str, Any]], modules: list[dict[str, Any]]
 ) -> dict[str, int]:
-    """LUTs of each part of the fabric; routers are split by what their tables do."""
+    """Return the LUTs of each part of the fabric; those of routers are split by purpose."""
     parts: dict[str, int] = {}
     for row in modules:
         inside = mapped[row["name"]].get("outports", {}).get("parts")
@@ -290,7 +296,7 @@ def luts_by_part(
 
 
 def module_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The report of each module: how often it is there, and what it costs without its children."""
+    """Return the row of each module: number of instances, and costs without children."""
     times = _times(design)
     return [
         {"name": name, "instances": times.get(name, 0), **result["cost"]}
@@ -299,10 +305,10 @@ def module_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[
 
 
 def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The report of each ROM, the largest of the whole fabric first.
+    """Return the row of each ROM, the most bits first.
 
-    ROMs with the same contents are one row. What one costs is known of those that are modules;
-    of those inside others it is part of these.
+    ROMs with the same contents share a row. A ROM inside a module has no costs of its own, because
+    they are part of the module's.
     """
     times = _times(design)
     rows: list[tuple[str, str, Any, dict[str, Any]]] = []
@@ -321,7 +327,7 @@ def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str
 
 
 def _times(design: Design) -> dict[str, int]:
-    """How often each module is there, and contents are."""
+    """Return the number of instances of each module and of each ROM contents."""
     times = {design.top: 1}
     for name in reversed(design.modules):  # parents come before their children
         for child, count in design.instances.get(name, {}).items():

@@ -1,13 +1,15 @@
-"""Synthesis of a fabric, module by module.
+"""`synthesize`: the cost and the clock rate of a whole fabric, from its modules.
 
-Each module is synthesized once, out of context, with its children as black boxes, so the effort
-does not grow with the number of nodes; the fabric's cost is the sum over its instances. Nothing
-is optimised across the borders of modules, so the sum is an upper bound of what a whole build
-needs. ROMs are mapped by their contents, many at a time; to a router class belong those that drive
-its routers, and its figures are those with the dearest contents. With place and route, each router
-class alone and, where it fits, the whole fabric are placed and routed in a harness that takes the
-pins out of the question. Every router is compared with a full crossbar of its in-ports, words of
-the node, width and number of settings.
+Each module is mapped once, out of context, with its children as black boxes. The cost of the fabric
+is the sum over all instances, so that the effort does not grow with the number of nodes. Nothing is
+optimised across modules, so that the sum is an upper bound of a build of the whole.
+
+ROMs are mapped by their contents, many in one run of yosys. A router class includes the ROMs that
+drive its routers. Its figures are those with the contents of the highest cost. Every router is
+compared with a full crossbar of the same in-ports, words of the node, width and number of settings.
+
+With place and route, each router class alone, and the whole fabric if it fits, are placed and
+routed in a harness. The harness keeps pins from limiting the clock.
 """
 
 import dataclasses
@@ -50,30 +52,29 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "Workplace", "synthesize"]
 
-#: Called with the number of steps done, of all steps, and the name of the last one.
+#: Callback with the number of steps done, the number of all steps, and the name of the last step.
 Progress = Callable[[int, int, str], None]
 
-#: What is known of each module, or of contents, once it has been mapped.
+#: Module, or name of ROM contents -> result of `Flow.map_module` or `Flow.map_roms`.
 Mapped = dict[str, dict[str, Any]]
 
-#: At most so many ROMs are mapped in a run.
+#: Most ROMs in one run of yosys.
 BATCH = 64
 
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where tools work, and what they may use.
+    """The folder, cache and number of processes of a synthesis.
 
     Parameters
     ----------
     folder : path, optional
-        Where the tools work and leave their logs; by default a folder that is removed, unless an
-        error names a log in it.
+        Folder in which tools run and leave their logs. The default is a temporary folder, which
+        stays only if an error names a log in it.
     cache : Cache, optional
-        What was done before; results are kept under a digest of the text, the options and the
-        versions of the tools.
+        Earlier results, under a digest of the text, the options and the versions of the tools.
     jobs : int
-        How many tools may run at once.
+        Most tools that run at once.
     """
 
     folder: str | Path | None = None
@@ -97,23 +98,30 @@ def synthesize(
     Parameters
     ----------
     design : Design or Fabric
-        Verilog as it was emitted, or a fabric whose Verilog is emitted first: with as many of its
-        memories in block RAM as the device has, where tables are dear.
+        Emitted Verilog; or a fabric, whose Verilog is emitted first. In the latter case, on devices
+        with costly LUT memories, as many memories are block RAM as the device has.
     target : str
-        A name from `TARGETS`.
+        Name from `TARGETS`, or a family of `PARTS`.
     pnr : bool
-        Whether to place and route as well, for clock rates.
+        True for place and route, which gives clock rates.
     seeds : int or iterable of int
-        Seeds of place and route, or how many; a clock rate is the median over them.
+        Seeds of place and route, or their number. A clock rate is the median over the seeds.
     mapping : Mapping or str
         "compact" for few LUTs, "fast" for wide multiplexers where the device has them.
     progress : function of (int, int, str), optional
         Called after each step with the number of steps done, of all steps, and the step's name.
+    workplace : Workplace, optional
+        Folder, cache and number of processes.
+
+    Returns
+    -------
+    SynthesisReport
+        Costs of each router class, module and ROM, and of the whole fabric.
 
     Raises
     ------
     InputError
-        If the target, the mapping or the seeds are not valid, or nothing here places and routes.
+        If the target, the mapping or the seeds are invalid, or the target has no place and route.
     WorkFailed
         If a tool fails.
     MissingTool
@@ -146,7 +154,7 @@ def synthesize(
 
 
 def _each_seed(seeds: object) -> list[int]:
-    """The seeds: each, or as many as a number says."""
+    """Return the seeds; a number n stands for seeds 1 to n."""
     if not isinstance(seeds, Iterable) or isinstance(seeds, str):
         count = positive("Seeds", seeds)
         require_results("seeds", count)
@@ -158,7 +166,7 @@ def _each_seed(seeds: object) -> list[int]:
 
 
 class _Steps:
-    """Runs steps side by side, and reports how far they are."""
+    """Runner of steps in parallel, which reports progress and records times."""
 
     def __init__(self, progress: Progress | None, jobs: int) -> None:
         self._progress, self._jobs = progress, jobs
@@ -169,7 +177,7 @@ class _Steps:
     def run(
         self, function: Callable[[Any], Any], values: Sequence[Any], text: Callable[[Any], str]
     ) -> list[Any]:
-        """The results of a function for some values, in their order."""
+        """Return the results of a function for some values, in their order."""
         results = []
         found = processes.parallel(function, values, jobs=self._jobs)
         for value, result in zip(values, found, strict=True):
@@ -180,12 +188,12 @@ class _Steps:
         return results
 
     def note(self, tool: str, what: str, seconds: float, **more: int) -> None:
-        """Keep what a run of a tool took, for the report."""
+        """Record the time of a run of a tool, for the report."""
         self.runs.append({"tool": tool, "what": what, **more, "seconds": seconds})
 
 
 def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
-    """Run all steps and put the report together."""
+    """Run all steps and return the report."""
     design, device = flow.design, flow.device
     yardsticks = _full_flows(flow)
     designs = [design, *(each.design for each in yardsticks.values())]
@@ -196,7 +204,7 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
             for shape, each in yardsticks.items()}  # fmt: skip
     totals = _totals(design, mapped)
     price = lambda name: (totals[name].brams, totals[name].luts, totals[name].ffs)
-    # The contents of the ROM at each input of a router that a ROM drives.
+    # Router -> input that ROMs drive -> name of the contents with the highest cost.
     dearest = {
         name: {port: max(contents, key=price) for port, contents in router.settings.items()}
         for name, router in design.classes.items()
@@ -245,7 +253,10 @@ def _synthesize(flow: Flow, seeds: list[int], steps: _Steps) -> SynthesisReport:
 
 
 def _full_flows(flow: Flow) -> dict[RouterShape, Flow]:
-    """How to map the full crossbar of each shape of routers: with few LUTs, to be fair."""
+    """Return the flow for the full crossbar of each router shape, in the compact mapping.
+
+    Why compact: the router is compared with the crossbar of the fewest LUTs.
+    """
     flows: dict[RouterShape, Flow] = {}
     for shape in dict.fromkeys(router.shape for router in flow.design.classes.values()):
         if shape is None:
@@ -259,7 +270,7 @@ def _full_flows(flow: Flow) -> dict[RouterShape, Flow]:
 
 
 def _batches(design: Design) -> list[list[str]]:
-    """The contents of ROMs, as many at a time as are mapped in one run."""
+    """Return the names of ROM contents, in batches for one run of yosys each."""
     names = list(design.contents)
     return [names[k : k + BATCH] for k in range(0, len(names), BATCH)]
 
@@ -276,7 +287,7 @@ def _map(flow: Flow, steps: _Steps) -> Mapped:
 
 
 def _totals(design: Design, mapped: Mapped) -> dict[str, Cost]:
-    """What each module costs with all its children and theirs, and what contents cost."""
+    """Return the cost of each module with all its children, and of each ROM contents."""
     totals = {name: Cost(**mapped[name]["cost"]) for name in design.contents}
     for name in design.counted:  # children come before their parents
         total = Cost(**mapped[name]["cost"])
@@ -291,7 +302,13 @@ def _totals(design: Design, mapped: Mapped) -> dict[str, Cost]:
 def _clocks(
     flow: Flow, names: dict[str, dict[str, str]], mapped: Mapped, seeds: list[int], steps: _Steps
 ) -> dict[str, dict[str, Any]]:
-    """Keys of the report of modules that are placed, each with its ROMs, with every seed."""
+    """Return the clock-rate keys of the report by module; each is placed with its ROMs.
+
+    Parameters
+    ----------
+    names : dict of str to (dict of str to str)
+        Module -> {input that a ROM drives: name of the contents}.
+    """
     modules, ports = dict(flow.design.modules), {}
     instances, rom = dict(flow.design.instances), flow.design.rom
     placed_as = {}
@@ -321,7 +338,7 @@ def _clocks(
 
 
 def _clock(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, Any]:
-    """The clock rate of one module, and its slowest path, from the results of all seeds."""
+    """Return the clock-rate keys of one module, from the results of all seeds."""
     rates = [result["mhz"] for result in results]
     known = [(result["mhz"], result["path"]) for result in results if result.get("path")]
     known.sort(key=lambda run: run[0])
@@ -334,7 +351,7 @@ def _clock(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, An
         "fmax_max_mhz": max(good, default=None),
         "fmax_by_seed": rates,
         "logic_mhz": middle(logic),
-        # That of the placement with the median clock rate, the lower of two.
+        # The path of the seed with the median clock rate, the lower one of an even number.
         "slowest_path": named_path(known[(len(known) - 1) // 2][1], parts) if known else None,
         "placed": results[0]["placed"],
         "why": next((result["why"] for result in results if result["why"]), None),

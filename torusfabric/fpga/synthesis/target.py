@@ -1,7 +1,8 @@
-"""Devices a fabric can be synthesized for.
+"""Targets: the devices for which a fabric can be synthesized.
 
-Adding a device of a known family is one line of `TARGETS`, with the capacities that nextpnr reports
-for it; or one of `PARTS`, where only the vendor places and routes.
+The users are the commands ``synth`` and ``build``. A new device of a known family is one line of
+`TARGETS`, with the capacities that nextpnr reports; or one line of `PARTS`, if only the vendor
+places and routes for it.
 """
 
 from collections import Counter
@@ -15,7 +16,7 @@ from .family import Cost, Family
 
 __all__ = ["PARTS", "PINS", "TARGETS", "Target", "find_target"]
 
-#: The file of pin constraints.
+#: File of pin constraints.
 PINS = "pins.cst"
 
 
@@ -26,15 +27,15 @@ class Target:
     Parameters
     ----------
     name : str
-        What the user calls it.
+        Name that users give.
     family : str
-        Of `FAMILIES`.
+        Key of `FAMILIES`.
     device : tuple of str
         Arguments of the place-and-route tool for the device and its package.
-    capacity : dict
-        Name of a field of `Cost` -> how many there are.
+    capacity : dict of str to int
+        Field of `Cost` -> number of these resources in the device.
     pins : str
-        Where the place-and-route tool needs the pins of the harness: the text of `PINS`.
+        Contents of `PINS` for the pins of the harness; empty if the tool needs none.
     """
 
     name: str
@@ -45,18 +46,25 @@ class Target:
 
     @property
     def tools(self) -> Family:
-        """The cells of its family, and the tools that map to them."""
-        from .families import FAMILIES  # here: it knows the text, and so Amaranth; names do not
+        """The family of the device."""
+        from .families import FAMILIES  # here, so that listing names does not import Amaranth
 
         return FAMILIES[self.family]
 
     def measure(self, module: dict[str, Any], children: Collection[str]) -> Cost:
-        """What a module of a netlist that yosys wrote as JSON costs, without its children.
+        """Return the cost of a module without its children.
+
+        Parameters
+        ----------
+        module : dict
+            Entry of ``modules`` in a netlist that yosys wrote as JSON.
+        children : collection of str
+            Cell types to leave out.
 
         Raises
         ------
         WorkFailed
-            If it has a cell whose cost is not known.
+            If the module has a cell type that the family does not know.
         """
         cost, tools = Cost(), self.tools
         kinds = Counter(cell["type"] for cell in module["cells"].values())
@@ -70,7 +78,7 @@ class Target:
         return cost.plus(Cost(cells=tools.logic_cells(module))) if tools.logic_cells else cost
 
     def over(self, cost: Cost) -> str | None:
-        """Why a design does not fit, or None: all that it needs more of than there is."""
+        """Return the reason why a design does not fit, or None: all scarce resources."""
         more = [
             f"{getattr(cost, name)} {_WORDS[name]} of {most}"
             for name, most in self.capacity.items()
@@ -79,6 +87,7 @@ class Target:
         return f"does not fit: {', '.join(more)}" if more else None
 
 
+#: Field of `Cost` -> name in messages.
 _WORDS = {
     "luts": "LUTs",
     "ffs": "flip-flops",
@@ -101,10 +110,10 @@ def _ecp5(name: str, device: str, package: str, luts: int, **others: int) -> Tar
     return Target(name, "ecp5", (f"--{device}", "--package", package, "--speed", "6"), capacity)
 
 
-#: Options of nextpnr for Gowin: the chip's family, and the pin constraints.
+#: Options of nextpnr for Gowin: the chip family, and the file of pin constraints.
 _GOWIN_OPTIONS = "--vopt", "family=GW1N-9C", "--vopt", f"cst={PINS}"
 
-#: A part: its name behind that of its family, and its capacity.
+#: A part: the end of its name, after the family, and its capacity.
 _Part: TypeAlias = tuple[str, dict[str, int]]
 
 
@@ -125,12 +134,12 @@ def _efinix(name: str, cells: int, blocks: int) -> _Part:
     return (name, {"luts": cells, "ffs": cells, "brams": blocks})
 
 
-#: The parts of families that only the vendor places, the largest last, and how large they are.
-#: Sources: DS180 (7 series: slices times four tables and eight flip-flops), DS190 (Zynq-7000),
-#: DS890 and DS891 (UltraScale+, Zynq UltraScale+: CLB LUTs and flip-flops), CV-51001 (Cyclone V
-#: overview: ALMs, M10K, DSP blocks), FPGA-DS-02049 and FPGA-DS-02086 (CrossLink-NX, CertusPro-NX),
-#: DS1001 (GateMate CCGM1A1: two tables and two flip-flops a CPE), and the product table of Trion.
-#: Block RAMs of Xilinx are counted in halves of 18 kbit, those of GateMate in halves of 20 kbit.
+#: Capacities of parts for which only the vendor places and routes, the largest last. Sources: DS180
+#: (7 series: slices times four LUTs and eight flip-flops), DS190 (Zynq-7000), DS890 and DS891
+#: (UltraScale+, Zynq UltraScale+: CLB LUTs and flip-flops), CV-51001 (Cyclone V overview: ALMs,
+#: M10K, DSP blocks), FPGA-DS-02049 and FPGA-DS-02086 (CrossLink-NX, CertusPro-NX), DS1001 (GateMate
+#: CCGM1A1: two LUTs and two flip-flops a CPE), and the product table of Trion. Block RAMs of Xilinx
+#: count in halves of 18 kbit, those of GateMate in halves of 20 kbit.
 PARTS: dict[str, tuple[_Part, ...]] = {
     "xilinx-7": (
         _xilinx("a35t", 20800, 50, 90),
@@ -162,7 +171,7 @@ PARTS: dict[str, tuple[_Part, ...]] = {
     "efinix": (_efinix("t8", 7384, 24), _efinix("t20", 19728, 204), _efinix("t120", 112128, 1056)),
 }
 
-#: Every device, by name.
+#: All devices by name.
 TARGETS = {
     target.name: target
     for target in (
@@ -188,12 +197,12 @@ TARGETS = {
 
 
 def find_target(name: str) -> Target:
-    """The target of a name; a family of which parts are known is the largest of them.
+    """Return the target of a name; the name of a family in `PARTS` means its largest part.
 
     Raises
     ------
     InputError
-        If there is none.
+        If no target has the name.
 
     Examples
     --------

@@ -1,15 +1,20 @@
-"""Modules around others: ROMs of a run, a router with its ROMs, and a harness for place and route.
+"""Verilog around modules: a harness for place and route, a top of ROMs, and a router with its ROMs.
 
-All ROMs are one module, so that they are mapped by their contents, and many of them in one run. A
-harness lets a module be placed and routed alone, whatever its number of ports. Every input comes
-from a register of a shift register that one pin fills, and every output goes into a register, from
-where three at a time are added, by an exclusive-or, to a bit of another shift register that ends at
-a pin. So no path of the harness is longer than those of the module, and outputs that always agree
-do not cancel out, as long as they are not side by side: they are delayed by different numbers of
-cycles. The clock is thus limited by the module, and by nothing that would depend on where the pins
-of a package are. The one thing missing is the length of the wires to its neighbours. The fewer
-registers there are around a module, the less they get into its way: its clock rate is a few per
-cent better than with a register more for each output.
+The user is `Flow`.
+
+The *harness* lets a module be placed and routed alone, whatever its number of ports::
+
+    scan -> shift register -> module -> registers -> XOR of 3 -> shift register -> pin
+
+Each input has a register of the first shift register, and each output goes to a register. Three
+such registers at a time are XORed into a bit of the second shift register. So paths of the harness
+are shorter than those of the module, and neither the positions of pins nor the number of ports
+limit the clock. Equal outputs do not cancel each other unless they are neighbours, because the
+second shift register delays them by different numbers of cycles. The harness lacks the wires to
+neighbours of the module. It has few registers because more of them get in the way of the module:
+one more register for each output costs a few per cent of the clock rate.
+
+All ROMs of one run of yosys are instances in one top, each in a module of its own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,21 +26,21 @@ from ...verilog.top import RomContents
 __all__ = ["HARNESS", "Ports", "ROMS_TOP", "WITH_ROMS", "harness", "roms_text",
            "router_with_roms"]  # fmt: skip
 
-#: Ports of a module: their names -> "input" or "output", and number of bits.
+#: Port -> direction ("input" or "output"), and number of bits.
 Ports = Mapping[str, Sequence[Any]]
 
-#: The name of the harness module.
+#: Name of the harness module.
 HARNESS = "harness"
 
-#: The name of the module around all ROMs of a run.
+#: Name of the top of all ROMs of a run.
 ROMS_TOP = "roms"
 
-#: What the name of a router is followed by, in the module of it and its ROMs.
+#: End of the name of a module with a router and its ROMs.
 WITH_ROMS = "_with_roms"
 
 
 def harness(name: str, ports: Ports) -> str:
-    """The harness of a module: a module `HARNESS` with the ports `clk`, `scan` and `pin`.
+    """Return the harness of a module: a module `HARNESS` with the ports `clk`, `scan` and `pin`.
 
     Raises
     ------
@@ -55,7 +60,7 @@ def harness(name: str, ports: Ports) -> str:
         bus = "drive" if direction == "input" else "seen"
         ties.append(f".{port}({bus}[{low + bits - 1}:{low}])")
     shift = "  assign pin = drive[0];\n"
-    if width := widths["output"]:  # registers take `seen` in and shift it out to `pin`
+    if width := widths["output"]:  # register `seen`, and shift its sums out to `pin`
         groups = [f"^taken[{min(low + 2, width - 1)}:{low}]" for low in range(0, width, 3)]
         shift = (
             f"  reg [{width - 1}:0] taken;\n  reg [{len(groups) - 1}:0] sum;\n"
@@ -73,7 +78,13 @@ def harness(name: str, ports: Ports) -> str:
 
 
 def roms_text(roms: Mapping[str, RomContents], module: str) -> str:
-    """A module for each of some contents, by its name, and a top that has one of each."""
+    """Return a module for each ROM contents, by its name, and a top with one instance of each.
+
+    Parameters
+    ----------
+    module : str
+        Name of the ROM module.
+    """
     bits = max(contents.address_bits for contents in roms.values())
     width = sum(contents.width for contents in roms.values())
     top = [
@@ -96,7 +107,15 @@ def roms_text(roms: Mapping[str, RomContents], module: str) -> str:
 def router_with_roms(
     name: str, ports: Ports, roms: Mapping[str, RomContents], module: str
 ) -> tuple[str, Ports]:
-    """A router and the ROMs that drive inputs of it, by these, as a module; and its ports."""
+    """Return a module with a router and the ROMs that drive its inputs, and its ports.
+
+    Parameters
+    ----------
+    roms : dict of str to RomContents
+        Input of the router -> contents of the ROM that drives it.
+    module : str
+        Name of the ROM module.
+    """
     outer: dict[str, Sequence[Any]] = {port: p for port, p in ports.items() if port not in roms}
     outer |= {f"{port}_address": ("input", rom.address_bits) for port, rom in roms.items()}
     declared = [f"{direction} [{bits - 1}:0] {port}" for port, (direction, bits) in outer.items()]
@@ -110,6 +129,6 @@ def router_with_roms(
 
 
 def _instance(contents: RomContents, module: str, name: str, address: str, data: str) -> str:
-    """An instance of the ROM module."""
+    """Return an instance of the ROM module."""
     pins = f".clk(clk), .address({address}), .data({data})"
     return f"{module} #(\n    {contents.parameters()}\n  ) {name} ({pins});\n"

@@ -161,7 +161,7 @@ class AmaranthEngine(Engine):
     wave, through_port, repeat
         As of `Engine`; waves are of every signal.
     gated : bool
-        Whether to leave the clocks of nodes still while they neither run nor are loaded or read,
+        Whether to leave the clocks of nodes still while they neither run nor are written or read,
         which changes nothing but the time it takes. Never done where ports of nodes are driven, or
         while waves are written.
     """
@@ -182,7 +182,7 @@ class AmaranthEngine(Engine):
 
     @cached_property
     def design(self) -> Assembly:
-        """What is simulated."""
+        """The design that is simulated."""
         return Assembly(self.fabric.netlist, gated=self._gated)
 
     def run_all(

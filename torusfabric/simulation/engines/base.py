@@ -1,4 +1,4 @@
-"""What an engine does: it runs a fabric, by its host port or by ports of nodes."""
+"""The protocol of engines, which run a fabric by its host port or by ports of nodes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +35,7 @@ Progress: TypeAlias = Callable[[int, int], Any]
 
 
 class Job(NamedTuple):
-    """What is chosen for a run, where a fabric leaves a choice.
+    """The choices of a run, where a fabric leaves any.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Job(NamedTuple):
 
 
 class EngineRun(NamedTuple):
-    """What came of a run.
+    """The result of a run.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class Engine(ABC):
     ) -> list[EngineRun]:
         """Run several collectives one after another, without a reset between them.
 
-        In each, a message is loaded into every node; after the run, every node is read.
+        In each, a message is written into every node; after the run, every node is read.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class Engine(ABC):
     def run_all(
         self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
-        """What `run_many` does, with a job for each of the batches."""
+        """Run several collectives, with a job for each; see `run_many`."""
 
     def runs(
         self,
@@ -225,12 +225,12 @@ def longest_job(fabric: Fabric, mode: int = 0) -> Job:
 
 
 def node_cycles(fabric: Fabric, repeat: int) -> int:
-    """How many cycles of nodes so many collectives take, with what passes the host port."""
+    """Return the cycles times nodes of some collectives, those of the host port included."""
     through_port = min(words_moved(fabric), 2 * SAMPLE)
     return repeat * fabric.nodes * (fabric.predicted_cycles + through_port)
 
 
 def words_moved(fabric: Fabric) -> int:
-    """Words that are loaded and read in a run, of the mode with most."""
+    """Words that are written and read in a run, of the mode with most."""
     words = max(layout.send_words + layout.recv_words for layout in fabric.layouts)
     return fabric.nodes * fabric.beat * words

@@ -21,7 +21,7 @@ __all__ = ["CompiledCells"]
 
 
 class CompiledCells(Cells):
-    """The words of the memories of endpoints, as a model holds them."""
+    """The words of the memories of endpoints in a compiled model."""
 
     def __init__(self, session: Session, fabric: Fabric) -> None:
         super().__init__(fabric)
@@ -103,7 +103,7 @@ class _Bits(NamedTuple):
         self.words[where] = (self.words[where] & keep) | (bits << kind(self.low))
 
     def take(self, instance: IntArray, address: IntArray, kind: Any) -> NDArray[Any]:
-        """The bits of words from there."""
+        """Return the bits of words from there."""
         bits = self.words.reshape(-1).take(address * self.words.shape[1] + instance)
         bits = bits.astype(np.uint64)
         if self.width < 8 * self.words.itemsize:
@@ -115,7 +115,7 @@ class _Bits(NamedTuple):
 
 
 def _bits_of(session: Session, member: Member, bank: CellBits, width: int) -> list[_Bits]:
-    """Where a word of a bank is; nothing if it cannot be reached."""
+    """Return the places of the bits of a word of a bank; none if they cannot be reached."""
     connections, layout, module = session.model.connections, session.model.layout, member.module
     for store in module.stores.values():
         if (store.name, store.width, store.depth) == (bank.name, bank.width, bank.depth):

@@ -1,4 +1,4 @@
-"""How instances are connected: where each bit of an input of each instance comes from.
+"""The connections of instances: the origin of each bit of an input of each instance.
 
 Modules are those of the netlist as they are elaborated, and two that are data: ROMs, and the inputs
 of the whole. Their registers, and what they show at once, are pieces of native words, numbered
@@ -146,7 +146,7 @@ class Column(NamedTuple):
 
 
 class Family(NamedTuple):
-    """What drives nets of one name, by their numbers; a net that is there once has the number 0.
+    """The drivers of nets of one name, by their numbers; a net that is there once has the number 0.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class Connections:
         self._families[net] = Family([*family.drivers, driver], which, row)
 
     def _family(self, net: str) -> tuple[Family, int]:
-        """What drives a net, and its number; the name may be that of one of many."""
+        """Return the drivers of a net, and its number; the name may be that of one of many."""
         if "{}" in net and net not in self._families:
             self._families[net] = self._named_alike(net)
         if net in self._families:
@@ -253,7 +253,7 @@ class Connections:
         raise KeyError(net)
 
     def _named_alike(self, net: str) -> Family:
-        """What drives nets that are there once each, and have a name with a number in common."""
+        """Return the drivers of nets that are there once each, and are named alike but a number."""
         pattern = re.compile(re.escape(net).replace(r"\{\}", r"(\d+)"))
         every = [found for found in map(pattern.fullmatch, self._families) if found]
         family = Family([], *np.full((2, 1 + max(int(found[1]) for found in every)), -1))
@@ -368,7 +368,7 @@ class Connections:
             member.subs.append(sub)
 
     def _columns(self, part: Source, count: int) -> list[Column]:
-        """Where bits of an input come from, in each of so many instances."""
+        """Return the origins of bits of an input, in each of some instances."""
         none = np.zeros(count, int)
         if isinstance(part, Fixed):
             return [self._column(None, 0, part.width, none, part.value)]
@@ -401,11 +401,11 @@ class Connections:
     def _column(
         self, driver: tuple[str, str] | None, low: int, size: int, row: IntArray, value: Any
     ) -> Column:
-        """What comes from one driver in all instances."""
+        """Return the column of bits that have one driver in all instances."""
         return Column(np.full_like(row, self._shape(driver, low, size)), row, value)
 
     def text(self, number: int) -> Text:
-        """What a piece becomes, alone."""
+        """Return the text of a piece alone."""
         if number not in self._texts:
             member, k = self.pieces[number]
             made = self._texts[number] = self.new_text(member)

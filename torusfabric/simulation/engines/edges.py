@@ -41,7 +41,7 @@ class Edges(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """What an engine has seen.
+    """The answer of an engine to `Edges`.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ def runs_of(nets: Nets) -> Iterator[Run]:
 
 
 def cut(width: int, cuts: set[int], word: int) -> list[tuple[int, int]]:
-    """Where to cut so many bits: at the cuts, between words, and so that each is a native word."""
+    """Return the parts of some bits, cut between words, and so that each is a native word."""
     if word >= 8 and width > word and width % word == 0:
         cuts = cuts | {*range(0, width, word)}
     ends = sorted({at for at in cuts if 0 < at < width} | {width})
@@ -198,7 +198,7 @@ class Elaborated:
         return len(self.pieces) - 1
 
     def _origins(self, nets: Nets) -> set[int]:
-        """Where the origin of bits changes."""
+        """Return the places at which the origin of bits changes."""
         cuts, at = set(), 0
         for run in runs_of(nets):
             cuts.add(at)
@@ -262,7 +262,7 @@ class Elaborated:
         return tuple(found)
 
     def data(self, piece: Piece) -> Nets:
-        """What a piece of a register becomes."""
+        """Return the bits that a piece of a register becomes."""
         cell = self.cells[piece.cell]
         if not isinstance(cell, nir.FlipFlop):
             raise WorkFailed(f"Module {self.name} must hold piece {piece} in a register")
@@ -270,7 +270,7 @@ class Elaborated:
 
 
 def _ends(nets: Nets) -> set[int]:
-    """Where runs of bits begin."""
+    """Return the places at which runs of bits begin."""
     found, at = set(), 0
     for run in runs_of(nets):
         found.add(at)

@@ -150,12 +150,12 @@ class Lines:
     # Of any number of bits: native words, the lowest first.
 
     def equal(self, one: Sequence[Native], other: Sequence[Native]) -> Word:
-        """Whether all words are the same."""
+        """A bit that is high if all words are the same."""
         words = zip(one, other, strict=True)
         return self.variable(" & ".join(f"(u32)({a} == {b})" for (a, _), (b, _) in words), 1)
 
     def reduced(self, name: str, words: Sequence[Native]) -> Word:
-        """Whether all bits are high, an odd number of them, or any, by Amaranth's operator."""
+        """A bit that is high if all bits are, an odd number, or any, by Amaranth's operator."""
         if name == "r&":
             tests = (f"(u32)({word} == {literal(mask(size), size)})" for word, size in words)
             return self.variable(" & ".join(tests), 1)
@@ -167,7 +167,7 @@ class Lines:
     def below(
         self, one: Sequence[Native], other: Sequence[Native], *, signed: bool, or_equal: bool
     ) -> Word:
-        """Whether a number is less than another, or, if that is asked for, the same."""
+        """A bit that is high if a number is less than another, or, if `or_equal`, the same."""
         text = "1u" if or_equal else "0u"
         words = [*zip(one, other, strict=True)]
         for k, ((a, size), (b, _)) in enumerate(words, 1):

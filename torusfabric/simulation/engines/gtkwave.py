@@ -1,4 +1,4 @@
-"""Which lines of a fabric waves show, and GTKWave's save files of them.
+"""The lines of a fabric that waves show, and GTKWave's save files of them.
 
 Every engine writes a VCD file in its own way, but all of them show the same lines: inside a scope
 ``node_K`` for each node, what leaves and enters by each of its ports, and beside these scopes, what
@@ -45,7 +45,7 @@ class WaveLine(NamedTuple):
 
 
 def wave_lines(fabric: Fabric) -> list[WaveLine]:
-    """What waves show of a fabric: the whole, then node by node.
+    """Return the lines of a fabric: those of the whole, then node by node.
 
     Returns
     -------

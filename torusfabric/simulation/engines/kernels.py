@@ -13,7 +13,7 @@ __all__ = ["Leaf", "Text"]
 
 
 class Leaf(NamedTuple):
-    """What a loop reads: a piece of the module itself, part of an input, or a column of a memory.
+    """A read of a loop: a piece of the module itself, part of an input, or a column of a memory.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Text(Lines):
         return self.joined(parts, len(nets))
 
     def load(self, leaf: Leaf, width: int) -> str:
-        """What is read; its name."""
+        """Return the name of a leaf that is read."""
         self.leaves.setdefault(leaf, width)
         return f"{leaf.origin}_{leaf.number}_{leaf.part}"
 
@@ -137,7 +137,7 @@ class Text(Lines):
         return self.joined(words, width)
 
     def cell_of(self, store: Store, number: int, address: Word) -> str:
-        """Where a column of a word is."""
+        """Return the place of a column of a word."""
         leaf = Leaf("memory", store.cell, number)
         self.leaves.setdefault(leaf, store.columns[number].width)
         name = f"memory_{store.cell}_{number}"
@@ -148,7 +148,7 @@ class Text(Lines):
         )
 
     def becomes(self, number: int) -> Word:
-        """What a piece becomes; of what no register holds, what it is."""
+        """Return the next value of a piece, or, without a register, its value."""
         module = self._module
         piece = module.pieces[number]
         if piece.cell < 0:
@@ -214,7 +214,7 @@ class Text(Lines):
         return self.variable("(u32)(" + " | ".join(f"({text})" for text in found) + ")", 1)
 
     def _first(self, cell: nir.PriorityMatch) -> list[Word]:
-        """Of each bit, whether it is the first one that is set."""
+        """Return for each bit a bit that is high if it is the first one that is set."""
         left, found = self.value((cell.en,)), list[Word]()
         for net in cell.inputs:
             word = self.value((net,))
@@ -268,7 +268,7 @@ class Text(Lines):
         return [Native(self._text(part), len(part)) for part in parts]
 
     def _compared(self, name: str, one: Nets, other: Nets) -> Word:
-        """Whether a number is less or greater than another, or the same."""
+        """Return a bit that is high if a number is less or greater than another, or the same."""
         if name[1] == ">":
             one, other = other, one
         words = self._words(one), self._words(other)

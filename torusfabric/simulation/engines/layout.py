@@ -1,4 +1,4 @@
-"""Where the words of all instances lie: one for all that always hold the same.
+"""The places of the words of all instances: one for all that always hold the same.
 
 Of each piece of a register, the instances of a module that always hold the same have one word
 together, however many they are: what control gives to all nodes alike is worked out once. Which
@@ -30,7 +30,7 @@ def _mixed(values: np.ndarray) -> np.ndarray:
 
 
 class Layout:
-    """Where each piece of each instance lies.
+    """The place of each piece of each instance.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Layout:
         self._lay_out(self._refine())
 
     def _refine(self) -> list[np.ndarray]:
-        """Which instances hold the same, piece by piece."""
+        """Return the classes of instances that hold the same, piece by piece."""
         classes = self._begun_alike()
         counts = [len(np.unique(each)) for each in classes]
         leaves: dict[int, list[Leaf]] = {}
@@ -86,7 +86,7 @@ class Layout:
         return classes
 
     def _begun_alike(self) -> list[np.ndarray]:
-        """Which instances begin with the same, and may hold it for ever, piece by piece."""
+        """Return the classes of instances that begin alike, piece by piece."""
         classes: list[np.ndarray] = []
         for number, (member, k) in enumerate(self.connections.pieces):
             module, total = member.module, member.count
@@ -119,7 +119,7 @@ class Layout:
                 yield self._behind[key] | {number}, leaf
 
     def _class_of(self, member: Member, leaf: Leaf, classes: list[np.ndarray]) -> np.ndarray:
-        """Numbers that are equal where what a leaf shows is alike."""
+        """Return numbers that are equal where a leaf shows the same."""
         if leaf.origin == "piece":
             return classes[member.first_piece + leaf.number].astype(np.uint64)
         sub = member.subs[leaf.number]
@@ -152,6 +152,6 @@ class Layout:
         return arena[base:end].view(f"u{size}")
 
     def addresses(self, number: int, instances: IntArray) -> IntArray:
-        """Where a piece of some instances lies."""
+        """Return the places of a piece of some instances."""
         found: IntArray = self.base[number] + self.size[number] * self.slot[number][instances]
         return found

@@ -67,7 +67,7 @@ class Loops:
 
     @property
     def bytes(self) -> int:
-        """How large the arena is."""
+        """The size of the arena."""
         return self._reads.end + 64
 
     def initial(self) -> np.ndarray:
@@ -80,7 +80,7 @@ class Loops:
         return arena
 
     def _levels(self, waiting: list[int]) -> Iterable[tuple[np.ndarray, list[int]]]:
-        """What follows at once, in an order in which all that is read has been worked out."""
+        """Yield combinational words level by level, each level behind those that it reads."""
         levels = {number: np.zeros(len(self.layout.first[number]), int) for number in waiting}
         changed = True
         while changed:

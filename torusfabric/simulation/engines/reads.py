@@ -1,4 +1,4 @@
-"""What loops read, side by side: words that lie here and there are gathered first.
+"""The words that loops read, side by side: scattered words are gathered first.
 
 A loop over adjacent words is one that a compiler makes vectors of. What several loops read of the
 same words is gathered once, and only if some of these have changed.
@@ -39,7 +39,7 @@ class Span(NamedTuple):
 
 @dataclass
 class Loop:
-    """What is stepped together: pieces of a module, what is gathered, or writes into a memory.
+    """A unit of stepping: pieces of a module, gathered words, or writes into a memory.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Loop:
 
 
 class Frame:
-    """What is declared before a loop, and the data that goes with it.
+    """The declarations before a loop, and the data that goes with them.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Frame:
 
 
 class Reads:
-    """What loops read, and the loops that gather it.
+    """The words that loops read, and the loops that gather scattered ones.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class Reads:
         return self._functions[text]
 
     def _constant(self, value: int, size: int) -> int:
-        """Where a constant lies."""
+        """Return the place of a constant."""
         key = value, size
         if key not in self.constants:
             at = -(-self.end // size) * size

@@ -33,8 +33,8 @@ MANY = 1 << 16
 #: Instances of a loop that a thread works out at a time.
 BLOCK = 1 << 13
 
-#: Edges that pass in the first turn, and seconds after which a turn is long.
-FEW_EDGES, TURN = 64, 0.1
+#: Bytes of words times edges in the first turn, and seconds after which a turn is long.
+FIRST_TURN, TURN = 1 << 28, 0.1
 
 #: More threads than this wait for each other more than they do.
 MOST_THREADS = 8
@@ -101,17 +101,26 @@ class Session:
         self.model = model
         self.library, self._loops = ctypes.CDLL(str(model.library)), ctypes.CDLL(str(model.loops))
         self._kept: list[Any] = []
-        self._values: dict[str, np.ndarray] = {}
         self._widths = model.netlist.nets | {RESET: 1}
-        self.inputs = {name: np.zeros(-(-self._widths[name] // 32) + 1, np.uint32)
-                       for name in (*model.netlist.inputs, RESET)}  # fmt: skip
+        lines = [] if vcd is None else wave_lines(fabric)
+        # The values of inputs, and of what waves show, lie side by side.
+        names = [*model.netlist.inputs, RESET]
+        nets = dict.fromkeys([*names, *(line.part.net for line in lines)])
+        ends = np.cumsum([self._chunks(net) + 1 for net in nets]).tolist()
+        first = dict(zip(nets, [0, *ends], strict=False))
+        values = np.zeros(ends[-1], np.uint32)
+        self._values = dict(zip(nets, np.split(values, ends[:-1]), strict=True))
+        self.inputs = {name: self._values[name] for name in names}
         self.memories = [self._memory(number) for number in range(len(model.connections.memories))]
         self.now = model.stepped.initial()
         self.next = self.now.copy()
         self._taps: list[tuple[int, ...]] = []
+        for net in nets:
+            if net not in self.inputs:
+                self._tap(net)
         self._recorder: WaveRecorder | None = None
         if vcd is not None:
-            self._recorder = WaveRecorder(vcd, wave_lines(fabric), self._value, self.inputs[RESET])
+            self._recorder = WaveRecorder(vcd, lines, values, first, RESET)
         self._record = RECORD(self._recorder.record) if self._recorder else RECORD()
         self._design = self._laid_out(_threads() if threads is None else threads)
         for name, arguments in ARGUMENTS.items():
@@ -207,23 +216,22 @@ class Session:
                 inner += bits
             at += size
 
-    def _value(self, net: str) -> NDArray[np.uint32]:
-        """The array in which the value of a net will be shown, in chunks of 32 bits."""
-        if net in self.inputs:
-            return self.inputs[net]
-        if net not in self._values:
-            layout = self.model.layout
-            value = self._values[net] = np.zeros(-(-self._widths[net] // 32) + 1, np.uint32)
-            for source, shift, bits, at, instance in self._parts(net):
-                if source is None:
-                    fixed = shift << at % 32
-                    for k in range(0, at % 32 + bits, 32):
-                        value[at // 32 + k // 32] |= fixed >> k & 0xFFFFFFFF
-                else:
-                    where = int(layout.addresses(source, np.array(instance)))
-                    self._taps.append((where, layout.size[source], shift, bits, at,
-                                       value.ctypes.data, 0))  # fmt: skip
-        return self._values[net]
+    def _chunks(self, net: str) -> int:
+        """The chunks of 32 bits of a net."""
+        return -(-self._widths[net] // 32)
+
+    def _tap(self, net: str) -> None:
+        """Let the value of a net be shown, in chunks of 32 bits."""
+        layout, value = self.model.layout, self._values[net]
+        for source, shift, bits, at, instance in self._parts(net):
+            if source is None:
+                fixed = shift << at % 32
+                for k in range(0, at % 32 + bits, 32):
+                    value[at // 32 + k // 32] |= fixed >> k & 0xFFFFFFFF
+            else:
+                where = int(layout.addresses(source, np.array(instance)))
+                self._taps.append((where, layout.size[source], shift, bits, at,
+                                   value.ctypes.data, 0))  # fmt: skip
 
     def keep(self, array: np.ndarray) -> int:
         """Keep an array as long as the session; returns its address."""
@@ -256,7 +264,7 @@ class Session:
             columns.append(np.pad(chunks, ((0, rows - len(chunks)), (0, 0)), "edge"))
         places = [(self.inputs[net].ctypes.data, part.shape[1])
                   for net, part in zip(edges.inputs, columns[1:], strict=True)]  # fmt: skip
-        outputs = [(self.address(net), -(-self._widths[net] // 32)) for net in edges.shows]
+        outputs = [(self.address(net), self._chunks(net)) for net in edges.shows]
         ends = np.cumsum([0, *(chunks for _, chunks in outputs)])
         given, shown = np.hstack(columns), np.zeros((edges.most, ends[-1]), np.uint32)
         tables = [np.array(each, np.uint64) for each in (places, outputs)]
@@ -297,7 +305,7 @@ class Session:
         OSError
             If the waves cannot be written.
         """
-        passed, some = 0, FEW_EDGES
+        passed, some = 0, max(FIRST_TURN // len(self.now), 1)
         while True:
             asked = some if most is None else min(some, most - passed)
             began = time.perf_counter()
@@ -321,9 +329,11 @@ class Session:
 
     def shown(self, net: str) -> NDArray[np.uint32]:
         """The value of a net from now on, in chunks of 32 bits."""
-        value = self._value(net)
+        if net not in self._values:
+            self._values[net] = np.zeros(self._chunks(net) + 1, np.uint32)
+            self._tap(net)
         self._watch()
-        return value
+        return self._values[net]
 
     def __enter__(self) -> Session:
         return self

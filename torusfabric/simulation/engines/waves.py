@@ -3,9 +3,10 @@
 import contextlib
 import shutil
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,53 +99,60 @@ class WaveRecorder:
 
     Parameters
     ----------
-    value_of : function of str -> ndarray of uint32
-        Where the value of a net is shown, in chunks of 32 bits.
-    reset : ndarray of uint32
+    values : ndarray of uint32
+        The values of all nets, side by side, in chunks of 32 bits.
+    first : dict of str to int
+        The first chunk of each net; also of the reset.
     """
 
     def __init__(
         self,
         file: TextIO,
         lines: Sequence[WaveLine],
-        value_of: Callable[[str], NDArray[np.uint32]],
-        reset: NDArray[np.uint32],
+        values: NDArray[np.uint32],
+        first: Mapping[str, int],
+        reset: str,
     ) -> None:
         from vcd import VCDWriter  # here, since few runs write waves
 
         self._file, self._writer = file, VCDWriter(file, timescale="1 ns")
-        self._reset = reset
+        self._values, self._old, self._reset = values, ~values, first[reset]
         self._clock, self._rst = (
             self._writer.register_var("fabric", name, "wire", size=1, init=0)
             for name in ("clk", "rst")
         )
-        self._lines = [
-            (value_of(part.net), part, self._writer.register_var(
-                f"fabric.{scope}" if scope else "fabric", name, "wire", size=part.width, init=0))
-            for scope, name, part in ((line.scope, line.name, line.part) for line in lines)
-        ]  # fmt: skip
-        self._old: list[int | None] = [None] * len(lines)
-        self._failure: OSError | None = None
+        # Each line with its chunks and its lowest bit there; and the lines that have each chunk.
+        self._lines: list[tuple[Any, slice, int, int]] = []
+        self._having = defaultdict[int, list[int]](list)
+        for number, line in enumerate(lines):
+            scope, part = ".".join(filter(None, ("fabric", line.scope))), line.part
+            variable = self._writer.register_var(scope, line.name, "wire", size=part.width, init=0)
+            start = first[part.net] + part.start // 32
+            chunks = range(start, start + -(-(part.start % 32 + part.width) // 32))
+            place = slice(chunks.start, chunks.stop)
+            self._lines.append((variable, place, part.start % 32, (1 << part.width) - 1))
+            for chunk in chunks:
+                self._having[chunk].append(number)
+        self._failure: BaseException | None = None
 
     def record(self, clocks: int, high: int) -> int:
         """Record what holds before an edge, or after it; returns whether that fails."""
         try:
             time = 10 * clocks + 5 * high
             self._writer.change(self._clock, time, high)
-            self._writer.change(self._rst, time, int(self._reset[0]))
-            for number, (value, part, variable) in enumerate(self._lines):
-                first, low = divmod(part.start, 32)
-                chunks = value[first : -(-(part.start + part.width) // 32)]
-                new = int.from_bytes(chunks.tobytes(), "little") >> low & (1 << part.width) - 1
-                if new != self._old[number]:
-                    self._writer.change(variable, time, new)
-                    self._old[number] = new
-        except OSError as error:
+            self._writer.change(self._rst, time, int(self._values[self._reset]))
+            changed = np.flatnonzero(self._values != self._old).tolist()
+            self._old = self._values.copy()
+            for number in sorted({line for chunk in changed for line in self._having[chunk]}):
+                variable, place, low, ones = self._lines[number]
+                value = int.from_bytes(self._old[place].tobytes(), "little") >> low & ones
+                self._writer.change(variable, time, value)
+        except BaseException as error:  # also an interrupt, which would be lost in a call from C
             self._failure = error
         return int(self._failure is not None)
 
     def check(self) -> None:
-        """Raise `OSError` if what was recorded cannot be written."""
+        """Raise what has ended the recording, such as an `OSError`, if anything."""
         if self._failure is None:
             self._file.flush()
         else:
@@ -180,7 +188,7 @@ def convert(path: Path) -> None:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether the blocks of a file are all there; vcd2fst does not notice if it cannot write.
+    """Return True if a file has all of its blocks; vcd2fst does not notice a full disk.
 
     A block is a byte for its type, its length without that byte in eight bytes, and the content.
     """

@@ -1,1 +1,1 @@
-"""The cocotb bench beside an export: plain files, which read the manifest when they run."""
+"""The cocotb bench of an export: plain Python files that read the manifest when they run."""

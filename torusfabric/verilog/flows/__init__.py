@@ -1,8 +1,11 @@
-"""Files for the tools of vendors beside the text: projects, constraints, and a packager of IP.
+"""Project files for vendor tools: Vivado, and Quartus.
 
-Constraints are of two kinds. Periods of clocks belong to a design: they are in a file of their own,
-for a fabric that is compiled by itself. Those of clock crossings name registers, and take periods
-from the clocks that arrive there: they fit a fabric anywhere in a design, with any clocks.
+The user is `files_beside`, with the option ``--flow``. Each flow has a project, constraints and a
+form in which other designs can include the fabric.
+
+Constraints are in two files. One has the periods of clocks, for a fabric that is compiled by
+itself. The other has the clock crossings. Crossing constraints name registers and take periods from
+the clocks that arrive there, so that they stay valid wherever a design has the fabric.
 """
 
 from collections.abc import Mapping
@@ -15,12 +18,12 @@ from .vivado import vivado_files
 
 __all__ = ["Flow", "flow_files"]
 
-#: The period of every clock of a fabric that is compiled by itself, in nanoseconds.
+#: Period, in nanoseconds, of every clock of a fabric that is compiled by itself.
 PERIOD = "4.000"
 
 
 class Flow(Choice):
-    """The tools of a vendor."""
+    """A vendor's tools."""
 
     VIVADO = "vivado"
     QUARTUS = "quartus"
@@ -29,7 +32,15 @@ class Flow(Choice):
 def flow_files(
     flow: Flow, fabric: Fabric, manifest: Mapping[str, Any], title: str
 ) -> dict[str, str]:
-    """Return the texts of all files for a flow, by their names."""
+    """Return the texts of all files of a flow by name.
+
+    Parameters
+    ----------
+    manifest : mapping
+        Manifest of the fabric.
+    title : str
+        Title of the fabric in one line.
+    """
     netlist = fabric.netlist
     crossings = [fabric.prefix + name for name in netlist.modules if name.endswith("_crossing")]
     if flow is Flow.QUARTUS:

@@ -10,7 +10,7 @@ from ..lut6 import LUT6
 
 __all__ = ["quartus_files"]
 
-#: The device that is meant unless another is given.
+#: Device of the project if the user gives no other.
 PART = "5CSEBA6U23I7"
 
 PROJECT = """\
@@ -85,14 +85,14 @@ foreach {source target} {
 
 
 def quartus_files(manifest: Mapping[str, Any], *, period: str, crossings: bool) -> dict[str, str]:
-    """Return the texts of all files for Quartus, by their names.
+    """Return the texts of all files for Quartus by name.
 
     Parameters
     ----------
     period : str
-        The period of all clocks of a fabric that is compiled by itself, in nanoseconds.
+        Period, in nanoseconds, of all clocks of a fabric that is compiled by itself.
     crossings : bool
-        Whether nodes have clocks of their own.
+        True if nodes have clocks of their own, so that the fabric has clock crossings.
     """
     ports = manifest["ports"]
     clocks = [name for name, port in ports.items() if port["role"] == "clock"]

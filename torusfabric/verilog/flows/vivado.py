@@ -11,7 +11,7 @@ from ..lut6 import LUT6
 
 __all__ = ["vivado_files"]
 
-#: The device that is meant unless another is given.
+#: Device of the scripts if the user gives no other.
 PART = "xcvu9p-flga2104-2L-e"
 
 PROJECT = """\
@@ -104,7 +104,7 @@ CLOCKS = """\
 {clocks}
 """
 
-#: Constraints of the crossings: a file, and the commands of scripts that read it.
+#: File of the constraints of clock crossings.
 CROSSINGS_FILE = "crossings.xdc"
 
 CONSTRAIN = """\
@@ -126,7 +126,7 @@ set_false_path -quiet -to [get_pins -quiet -filter {{REF_PIN_NAME == PRE || REF_
   -of_objects [get_cells {{hold_stage*_reg node_reset_stage*_reg sync_reset_stage*_reg}}]]
 """
 
-#: Paths of one counter in Gray code: one bit of it changes at a time.
+#: Constraints of a counter in Gray code, of which one bit changes at a time.
 COUNTER = """
 # The counter {name}: its bits arrive within a period of the clock that reads them.
 set {name}_period [get_property -min PERIOD \\
@@ -148,18 +148,18 @@ set_max_delay -quiet -datapath_only \\
 def vivado_files(
     manifest: Mapping[str, Any], *, title: str, digest: int, period: str, crossings: Iterable[str]
 ) -> dict[str, str]:
-    """Return the texts of all files for Vivado, by their names.
+    """Return the texts of all files for Vivado by name.
 
     Parameters
     ----------
     title : str
-        The fabric in one line.
+        Title of the fabric in one line.
     digest : int
-        The digest of the fabric, 32 bits.
+        Digest of the fabric, 32 bits; the version of the IP follows from it.
     period : str
-        The period of all clocks of a fabric that is compiled by itself, in nanoseconds.
+        Period, in nanoseconds, of all clocks of a fabric that is compiled by itself.
     crossings : iterable of str
-        The modules that are clock crossings; without any there are no constraints of them.
+        Names of the clock-crossing modules; without any, no file of crossings is written.
     """
     ports, modules = manifest["ports"], " ".join(crossings)
     clocks = [name for name, port in ports.items() if port["role"] == "clock"]

@@ -126,7 +126,7 @@ class Words:
             self.received[which.nodes[there], word[there]] = as_words(self._fabric, flits)
 
     def beats(self, which: PortWords) -> NDArray[Any]:
-        """What is written through the port."""
+        """Return the words that are written through the port."""
         if self._beat == 1:
             return self.messages[which.nodes, which.word[:, 0]]
         found = np.zeros(which.number, object)
@@ -142,7 +142,7 @@ class Words:
         return np.uint64(ones) if self._fabric.width <= 64 else ones
 
     def _sample(self, shape: tuple[int, int], cells: Cells | None) -> _Flags:
-        """Which words go through the port, whatever can be reached: some, and the corners."""
+        """Return True for words that go through the port in any case: some, and the corners."""
         total = shape[0] * shape[1]
         if cells is None or self._through_port or total <= SAMPLE:
             return np.ones(shape, bool)
@@ -183,7 +183,7 @@ class Words:
     def _places(
         self, cells: Cells, *, received: bool
     ) -> Iterator[tuple[slice, _Flags, _Flags, tuple[IntArray, IntArray, IntArray]]]:
-        """Where words lie, of some nodes at a time, which come first.
+        """Yield the places of words, of some nodes at a time, which come first.
 
         Then, of each of their words, whether it is in a memory, and in one that can be reached; and
         the node, memory and address of these.

@@ -1,4 +1,8 @@
-"""What each node sends and receives, by the definition of the collective."""
+"""The words that each node sends and receives, by the definition of the collective.
+
+The bench compares the fabric with these words. They follow from the manifest alone, and share no
+code with the fabric. A *part* is the data that a node sends to, or receives from, one other node.
+"""
 
 import operator
 from collections.abc import Callable
@@ -18,13 +22,13 @@ __all__ = [
     "parts_sent",
 ]
 
-#: Words by part, or origin, and flit.
+#: Words by (part or origin, flit).
 Words: TypeAlias = dict[tuple[int, int], int]
 
-#: Combines the words of all positions.
+#: Function that combines a word of each position into one.
 Combine: TypeAlias = Callable[[list[Any]], Any]
 
-#: Collectives in which a node sends a part to, or has a share for, each of its group.
+#: Collectives in which a node sends a different part for each node of its group.
 IN_PARTS = ("scatter", "alltoall", "reduce-scatter")
 
 COMBINE: dict[str, Callable[[int, int], int]] = {
@@ -38,7 +42,7 @@ COMBINE: dict[str, Callable[[int, int], int]] = {
 
 
 def by_beats(words: Words, manifest: dict[str, Any]) -> Words:
-    """The words of a port, by part and number: beats of flits, the first in the low bits."""
+    """Return words as a port has them: beats of flits, the first flit in the low bits."""
     beat, found = manifest.get("beat", 1), Words()
     for (part, flit), word in words.items():
         at = part, flit // beat
@@ -47,14 +51,14 @@ def by_beats(words: Words, manifest: dict[str, Any]) -> Words:
 
 
 def of_beat(word: int, flit: int, manifest: dict[str, Any]) -> int:
-    """A flit, of a number, of the word of a port that it is in."""
+    """Return a flit out of the port word that contains it."""
     width: int = manifest["width"]
     beat: int = manifest.get("beat", 1)
     return word >> flit % beat * width & ((1 << width) - 1)
 
 
 def groups(topology: dict[str, Any], nodes: int, axes: list[int]) -> list[list[int]]:
-    """The nodes of each group, by their positions in it."""
+    """Return the nodes of each group, in the order of their positions."""
     sides = topology.get("sides")
     if sides is None:
         return [list(range(nodes))]
@@ -66,7 +70,7 @@ def groups(topology: dict[str, Any], nodes: int, axes: list[int]) -> list[list[i
 
 
 def parts_sent(mode: dict[str, Any], size: int) -> int:
-    """Parts of what a node sends in a group of some size."""
+    """Return the number of parts that a node sends in a group of a size."""
     collective = mode["collective"]
     if collective == "exchange":
         return len(mode["offsets"])
@@ -76,21 +80,25 @@ def parts_sent(mode: dict[str, Any], size: int) -> int:
 def expected_words(
     mode: dict[str, Any], sent: list[Words], root: int, combine: Combine
 ) -> list[Words]:
-    """What each position of a group receives.
+    """Return the words that each position of a group receives.
 
     Parameters
     ----------
     mode : dict
-        Of the manifest.
+        Entry of the manifest for the mode.
     sent : list of dict
-        Of each position the words that it sends, by part and flit.
+        For each position, the words that it sends, by (part, flit).
+    root : int
+        Position of the root.
+    combine : function of list -> word
+        Operator of a reduction.
 
     Returns
     -------
     list of dict
-        Of each position the words that it receives, by origin and flit, or in an exchange or halo
-        by the number of the offset; empty if it receives none.
-        What is combined has the origin 0.
+        For each position, the words that it receives, by (origin, flit). In an exchange or halo,
+        the number of the offset takes the place of the origin. Combined words have origin 0. A
+        position that receives nothing has an empty dict.
     """
     positions = range(len(sent))
     flits = sorted({flit for words in sent for _, flit in words})
@@ -117,16 +125,16 @@ def expected_words(
 
 
 def combiner(manifest: dict[str, Any], mode: dict[str, Any], operation: int = 0) -> Combine:
-    """What combines a list of words in a run, by an operator such as ``max:signed``.
+    """Return the function that combines a list of words in a run.
 
     Parameters
     ----------
     manifest : dict
-        Of the fabric; says where functions of a package are, which combine arrays of words.
+        Manifest of the fabric. It says where to import operators that packages define.
     mode : dict
-        Of the run.
+        Entry of the manifest for the mode.
     operation : int
-        The number of its operator.
+        Number of the operator in the mode.
     """
     if not mode["operators"]:
         return max
@@ -142,14 +150,14 @@ def combiner(manifest: dict[str, Any], mode: dict[str, Any], operation: int = 0)
     sign, mask = 1 << width - 1 if signed else 0, (1 << width) - 1
 
     def combine(words: list[int]) -> int:
-        # With the sign bit the other way round, words are in the order of their signed values.
+        # With the sign bit inverted, words are in the order of their signed values.
         return (reduce(COMBINE[name], (word ^ sign for word in words)) ^ sign) & mask
 
     return combine
 
 
 def _registered(path: str, width: int) -> Combine:
-    """What combines words by a function of a package, which must be installed here."""
+    """Return the operator that a package defines; the package must be installed here."""
     import numpy as np  # here, since other operators need none
 
     module, _, name = path.partition(":")

@@ -1,4 +1,4 @@
-"""What all fabrics with a `start` pin have: clock, reset, runs, and reads with a fixed latency."""
+"""The basis of all ports of the bench: clock, reset, runs, and reads with a fixed latency."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,14 +10,22 @@ from stalls import Stalls
 
 __all__ = ["DirectPort", "Place"]
 
-#: A node, an origin, and the number of a flit.
+#: Node, origin, and number of a flit.
 Place: TypeAlias = tuple[int, int, int]
 
 
 class DirectPort:
-    """Resets and runs a fabric; what an edge takes, or changes, is sampled before it."""
+    """A port that resets and runs a fabric. All signals are sampled before the clock edge.
 
-    #: Cycles in which a word is written or read, about.
+    Parameters
+    ----------
+    dut : cocotb handle
+        The fabric.
+    manifest : dict
+        Manifest of the fabric.
+    """
+
+    #: Average cycles in which a word is written or read, by which the bench chooses its samples.
     cycles_of_a_word = 1.5
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
@@ -30,13 +38,13 @@ class DirectPort:
         await RisingEdge(self.dut.clk)
 
     async def pause(self, *unused: str) -> None:
-        """Let cycles pass, or none, in which some inputs do not count."""
+        """Wait for a random number of cycles, with random values on the inputs in `unused`."""
         while self.stalls.due():
             self.stalls.scramble(*unused)
             await self.edge()
 
     async def reset(self) -> None:
-        """Hold all inputs at 0, and reset."""
+        """Reset the fabric, with all inputs at 0."""
         ports = self.manifest["ports"].items()
         for name in (name for name, port in ports if port["direction"] == "input"):
             if name != "clk":
@@ -47,7 +55,7 @@ class DirectPort:
         self.dut.rst.value = 0
 
     async def start(self, inputs: dict[str, int]) -> None:
-        """Start a run, with what is chosen."""
+        """Start a run, with the values of its inputs."""
         chosen = [name for name in inputs if name in self.manifest["ports"]]
         await self.pause(*chosen)
         for name in chosen:
@@ -58,9 +66,10 @@ class DirectPort:
         self.stalls.scramble(*chosen)
 
     async def run(self, inputs: dict[str, int]) -> int:
-        """Start, and count the cycles until done.
+        """Run and return the cycles until done.
 
-        Words that were written just before may be on their way: the run begins when they are there.
+        Words that were written just before the start may still be on their way. The run then begins
+        when they have arrived.
         """
         await self.start(inputs)
         cycle = 0
@@ -79,10 +88,10 @@ class DirectPort:
         return cycles
 
     def drive(self, cycle: int) -> None:
-        """Give what counts in a cycle of a run; the one after the start is number 0."""
+        """Set the inputs for a cycle of a run. Cycle 0 follows the start. The default sets none."""
 
     def sample(self, cycle: int) -> None:
-        """Take what there is in a cycle of a run."""
+        """Sample the outputs of a cycle of a run. The default samples none."""
 
     async def answers(
         self,
@@ -92,7 +101,19 @@ class DirectPort:
         ask: Callable[[Place | None], None],
         answer: Callable[[Place], int],
     ) -> list[int]:
-        """The words at some places: at most one is asked for an edge, none in a pause."""
+        """Return the words at some places; one request a cycle at most, and none in a pause.
+
+        Parameters
+        ----------
+        places : list of (node, origin, flit)
+            Words to read.
+        latency : int
+            Clock edges from a request to its answer.
+        ask : function of place or None
+            Sets the inputs that request a word, or none.
+        answer : function of place -> int
+            Returns the word on the outputs.
+        """
         waiting, words = deque(places), list[int]()
         asked: deque[Place | None] = deque([None] * latency)
         while len(words) < len(places):

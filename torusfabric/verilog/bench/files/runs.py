@@ -1,4 +1,7 @@
-"""Runs that are drawn: what is chosen for each, and what nodes send."""
+"""Random runs: mode, length, root and operator of each run, and the words that nodes send.
+
+The manifest beside the bench says which runs the fabric allows.
+"""
 
 import json
 import math
@@ -24,17 +27,29 @@ __all__ = [
 
 MANIFEST = json.loads(Path(__file__).parents[1].joinpath("manifest.json").read_text())
 
-#: Runs of each mode, and which.
+#: Number of runs of each mode, and seed of their random choices.
 RUNS = int(os.environ.get("RUNS") or 3)
 SEED = int(os.environ.get("SEED") or 1)
 
-#: Cycles of all runs with what is written and read: of a bench that ends within a minute, by what
-#: Icarus does for a node; or any number.
+#: About the cycles of all runs, with those to write and read words. The default lets Icarus end
+#: within a minute; any number is allowed.
 CYCLES = float(os.environ.get("CYCLES") or 200_000 // MANIFEST["nodes"])
 
 
 class Run(NamedTuple):
-    """What is chosen for a run."""
+    """The choices of a run.
+
+    Parameters
+    ----------
+    mode : dict
+        Entry of the manifest for the mode.
+    length : int
+        Flits of a message.
+    root : int
+        Position of the root.
+    operation : int
+        Number of the operator in the mode.
+    """
 
     mode: dict[str, Any]
     length: int
@@ -43,13 +58,13 @@ class Run(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, int]:
-        """The inputs of the fabric, by name; it need not have all of them."""
+        """Value of each input of the fabric that a run samples; some fabrics have only a part."""
         chosen = self._asdict()
         return chosen | {"mode": self.mode["mode"]}
 
     @property
     def cycles(self) -> int:
-        """The cycles that the manifest predicts."""
+        """Cycles that the manifest predicts."""
         flits = -(-self.length // self.mode["chunks"])
         *_, piece = (piece for piece in self.mode["cycles"] if piece["from"] <= flits)
         constant: Any = piece["constant"]
@@ -61,9 +76,10 @@ class Run(NamedTuple):
 def choose(
     generator: random.Random, mode: dict[str, Any], number: int, cycles: float = math.inf
 ) -> Run:
-    """A run of a mode: the longest first, the shortest, where forms begin and end, then any.
+    """Return run `number` of a mode.
 
-    None is longer than what takes half of some cycles, where there is a choice.
+    Lengths are, in this order: the longest, the shortest, those where forms begin and end, and then
+    random ones. A run takes at most half of `cycles`, if the fabric has a choice of lengths.
     """
     size = len(members(mode)[0])
     root = generator.randrange(size) if mode["root"] == "any" else mode["root"] or 0
@@ -79,12 +95,12 @@ def choose(
 
 
 def runs_of(mode: dict[str, Any]) -> int:
-    """How many runs there are of a mode: more if it has several forms."""
+    """Return the number of runs of a mode; each further form adds two runs."""
     return RUNS + 2 * len(starts_of(mode))
 
 
 def starts_of(mode: dict[str, Any]) -> list[int]:
-    """The least length for which each form of a mode serves, but for the first form."""
+    """Return the shortest length of each form of a mode, apart from the first form."""
     first: dict[str, int] = {}
     for form in mode.get("forms", []):
         first.setdefault(form["schedule_digest"], form["from"])
@@ -92,7 +108,7 @@ def starts_of(mode: dict[str, Any]) -> list[int]:
 
 
 def members(mode: dict[str, Any]) -> list[list[int]]:
-    """The nodes of each group of a mode, by their positions in it."""
+    """Return the nodes of each group of a mode, in the order of their positions."""
     if "without" in mode:
         return [[node for node in range(MANIFEST["nodes"]) if node not in mode["without"]]]
     found: list[list[int]] = groups(MANIFEST["topology"], MANIFEST["nodes"], mode["axes"])
@@ -100,9 +116,13 @@ def members(mode: dict[str, Any]) -> list[list[int]]:
 
 
 def draw_words(generator: random.Random, run: Run, most: float = math.inf) -> list[Words]:
-    """Random words for what each node could send, by part and flit.
+    """Return random words for all parts that each node could send, by (part, flit).
 
-    Of the flits there are no more than make up the most words, the last one among them.
+    Parameters
+    ----------
+    most : float
+        About the largest number of words. If there are more, some flits are left out; the last flit
+        is always among the rest.
     """
     parts = parts_sent(run.mode, len(members(run.mode)[0]))
     last, flits = run.length - 1, list(range(run.length))
@@ -122,9 +142,20 @@ def draw_words(generator: random.Random, run: Run, most: float = math.inf) -> li
 def draw_sample(
     generator: random.Random, run: Run, most: float
 ) -> tuple[list[Words], dict[tuple[int, int, int], int]]:
-    """Random words to be sent, and what then arrives, by node, origin and flit in any order.
+    """Return random words to send, and the words that then arrive.
 
-    There are no more than the most words of each: those are sent that others depend on.
+    Parameters
+    ----------
+    most : float
+        Largest number of words to send, and of words to check. If there are more, a random sample
+        is checked, and only words that it depends on are sent.
+
+    Returns
+    -------
+    sent : list of dict
+        For each node, the words to send, by (part, flit).
+    received : dict
+        The words to check, by (node, origin, flit), in random order.
     """
     sent = draw_words(generator, run, most)
     every = [
@@ -159,7 +190,13 @@ def draw_sample(
 def delivered(
     run: Run, sent: list[dict[tuple[int, int], Any]], combine: Combine | None = None
 ) -> list[dict[tuple[int, int], Any]]:
-    """What each node receives in a run, by origin and flit; combined as the run does, or else."""
+    """Return the words that each node receives in a run, by (origin, flit).
+
+    Parameters
+    ----------
+    combine : function of list -> word, optional
+        Operator of a reduction; by default that of the run.
+    """
     if combine is None:
         combine = combiner(MANIFEST, run.mode, run.operation)
     expected: list[Words] = [{} for _ in sent]

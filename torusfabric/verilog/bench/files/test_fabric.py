@@ -1,8 +1,9 @@
-"""Runs the fabric on random words, and checks every word and the cycles.
+"""The cocotb test: runs on random words, in which every word and the cycles are checked.
 
-What the fabric is, it finds in `manifest.json` alone. The environment variables `RUNS` and `SEED`
-say how many runs there are of each mode, and which. What would take minutes to write and to read
-is sampled: `CYCLES` says how many cycles all of it may take, about; `inf` is for all words.
+Facts about the fabric come from `manifest.json` alone. Environment variables: `RUNS` is the number
+of runs of each mode, and `SEED` the seed of their choices. `CYCLES` is about the number of cycles
+that the test may take, `inf` for no limit. If writing and reading all words would take longer, a
+sample of the words is checked.
 """
 
 import math
@@ -16,13 +17,13 @@ from runs import CYCLES, MANIFEST, SEED, Run, choose, draw_sample, runs_of
 
 @cocotb.test()
 async def random_words(dut: Any) -> None:
-    """Every word that arrives is right, and comes when the manifest says."""
+    """Every checked word is right, and every run takes the cycles of the manifest."""
     generator = random.Random(SEED)
     port = FabricPort(dut, MANIFEST)
     await port.reset()
     modes = [(mode, number) for mode in MANIFEST["modes"] for number in range(runs_of(mode))]
     cycles = CYCLES / len(modes)
-    # Half of them are for the run, and of the rest half to write and half to read.
+    # Half of the cycles are for the run itself, a quarter for writing, a quarter for reading.
     most = cycles / 4 / port.cycles_of_a_word if port.cycles_of_a_word else math.inf
     for count, (mode, number) in enumerate(modes, 1):
         run = choose(generator, mode, number, cycles)
@@ -31,11 +32,11 @@ async def random_words(dut: Any) -> None:
 
 
 async def check(port: Any, run: Run, generator: random.Random, most: float) -> str:
-    """Load random words, run, and compare what arrives; returns what that was."""
+    """Write random words, run, and compare the words that arrive; return a summary."""
     sent, expected = draw_sample(generator, run, most)
     await port.load(sent)
     if getattr(port, "ends_runs", False):
-        # What is loaded stays, and the next run is as any other.
+        # An aborted run: the words that were written stay, and the next run must be unaffected.
         await port.abort(run.inputs, generator.randrange(run.cycles - 1))
     cycles = await port.run(run.inputs)
     assert cycles == run.cycles, f"{cycles} cycles, not {run.cycles}"
