@@ -132,15 +132,16 @@ class Loading:
 
         return claims
 
-    def load(self) -> Access[None]:
-        """Load the image into a fabric in which nothing is there at first.
+    def load(self, image: Image | None = None) -> Access[None]:
+        """Load an image, by default that of the tables, into a fabric.
 
         Raises
         ------
         WorkFailed
             If the fabric refuses it.
         """
-        words, settling = self.image.words, self.image.settling
+        image = image or self.image
+        words, settling = image.words, image.settling
         writes = [1] * len(words) + [0] * settling
         inputs = {"load_we": writes, "load_first": [1, 0], "load_data": words}
         yield Edges(len(writes), inputs)

@@ -226,8 +226,8 @@ class CompiledBoards(HostPort):
 
     def load_board(self, board: int, image: Any = None) -> None:
         """Load an image into a board, by default that of the fabric."""
-        self._board, fabric = board, self._fabric
-        carry_out(fabric.tables.load(image or fabric.image), self.play)
+        self._board = board
+        carry_out(self._fabric.tables.load(image), self.play)
 
     def play(self, edges: Edges) -> Passed:
         """Let edges of the board pass whose turn it is, while time passes for all."""
