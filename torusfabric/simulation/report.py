@@ -54,8 +54,6 @@ class JobChoice:
 
     Parameters
     ----------
-    mode : int
-        Number of the mode.
     collective : str
         Name of the collective of the mode.
     length : int

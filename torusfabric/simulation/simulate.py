@@ -45,12 +45,11 @@ def simulate(
 
     In each direction a run moves 1,000 randomly chosen words through the host port, and with them
     the first and the last word of the first and of the last node. The engine copies all other words
-    directly into and out of the memories of the nodes. An engine built with `through_port` moves all words through the host
-    port. A fabric with node ports moves all words through those.
+    directly into and out of the memories of the nodes. An engine built with `through_port` moves
+    all words through the host port. A fabric with node ports moves all words through those.
 
     Parameters
     ----------
-    fabric : Fabric
     seed : int
         Seed of the random payloads.
     jobs : sequence of Job or int, optional
