@@ -44,7 +44,6 @@ def default_jobs(program: Program) -> tuple[Job, ...]:
     The lengths are spread evenly from one flit to the maximum. A mode with several forms adds the
     last length of each form and the first length of the next form.
 
-
     Examples
     --------
     >>> import torusfabric as tf
@@ -158,7 +157,6 @@ def is_barrier(fabric: Fabric, job: Job) -> bool:
 
 def completed(fabric: Fabric, job: Job) -> Job:
     """Return a job with every choice filled in; an open choice gets its value of `longest_job`.
-
 
     Examples
     --------

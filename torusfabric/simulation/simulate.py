@@ -80,7 +80,6 @@ def simulate(
     WorkFailed
         If a run does not finish.
 
-
     Examples
     --------
     >>> import torusfabric as tf
@@ -202,7 +201,6 @@ def predictions_of(program: Program) -> dict[str, Any]:
     dict
         The entries of `SimulationReport.to_json` that describe the simulated fabric, without the
         width; ``cycles``; and ``jobs``, which is empty if all runs are alike.
-
 
     Examples
     --------

@@ -51,7 +51,6 @@ class Job(NamedTuple):
     operation : int, optional
         Number of the operator within the mode.
 
-
     Examples
     --------
     >>> Job(length=3).inputs
