@@ -1,6 +1,6 @@
 """The proof of a whole fabric: its steps in order, its assumptions, and its conclusion.
 
-Users call `prove`; the commands and the board systems also use `check_provable` and
+Users call `prove`. Proofs of systems of several fabrics also use `check_provable` and
 `as_far_as_it_holds`.
 """
 

@@ -58,7 +58,7 @@ def check_routers(fabric: Fabric, text: GateText) -> int:
     count = 0
     for name, make in fabric.netlist.modules.items():
         module = text.modules.get(fabric.prefix + name)
-        # A board with a part of the fabric may lack some router modules.
+        # The text of one part of a fabric may lack some router modules.
         if fabric.netlist.roles.get(name) is Role.ROUTER and module is not None:
             router = make()
             assert isinstance(router, Router)

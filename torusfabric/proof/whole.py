@@ -154,8 +154,7 @@ class Whole:
         return reached
 
     def _checks(self, run: Run) -> int:
-        """Return the number of comparisons in a run: busy, done, the cycle counter, and all words.
-        """
+        """Return the number of comparisons in a run: busy, done, cycle counter, and words."""
         program = self._fabric.program
         _, receives = expected_bits(program, run, self._sums)
         cycles = program.cycles(run.length, mode=run.mode)

@@ -1,7 +1,6 @@
 """Comparison of the words that nodes hold after a run with the words that the collective delivers.
 
-Simulations of one fabric or of several boards compare each run with `compare_run` and add the
-results up with `totals`.
+Simulations compare each run with `compare_run` and add the results up with `totals`.
 """
 
 from __future__ import annotations
