@@ -1,9 +1,9 @@
-"""Symbolic execution of whole runs, from every resting state to the next.
+"""Symbolic execution of whole runs, from the resting state back to the resting state.
 
-The resting state covers three kinds of states: after a reset, one cycle later without a start, and
-after any run. `whole` widens it until it is closed. From it, every run is executed to its end with
-symbols for the words of messages. All other state is unknown. A run that passes therefore passes
-for all data, and after any number of earlier runs in any order.
+The *resting state* is the least snapshot that covers the state after a reset, its own successor
+without a start, and the state after every run. Bits that differ between covered states are unknown.
+From the resting state every run is executed to its end, with symbols for the words of messages. A
+run that passes therefore passes for all data, and after any number of earlier runs in any order.
 """
 
 from __future__ import annotations
@@ -92,10 +92,12 @@ class Runs(ABC):
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Execute runs from the resting state, and check them.
+        """Execute runs from the resting state, with the starts of one variant, and check them.
 
         Parameters
         ----------
+        rest : Snapshot
+            The resting state.
         compares : bool
             True to compare the delivered words; False if only the final state is needed.
 

@@ -45,6 +45,8 @@ class Whole:
     ----------
     fabric : Fabric
         The fabric whose program defines the runs.
+    text : GateText
+        The emitted Verilog as gates.
     runs : function of (Fabric, Machine) -> Runs
         Makes the executor of runs; by default that of the fabric's interface.
     """

@@ -212,9 +212,11 @@ class Session:
         return self._numbers(found)
 
     def _parts(self, net: str) -> Iterator[tuple[int | None, int, int, int, int]]:
-        """Yield the parts of a net: piece, lowest bit in it, width, lowest bit in the net, row.
+        """Yield the parts of a net, each with the piece and the instance that drive it.
 
-        A constant has None for the piece, and its value for the lowest bit.
+        A part has five numbers: the piece, its lowest bit within the piece, its width, its lowest
+        bit within the net, and the instance. A constant has None for the piece, and its value for
+        the bit in the piece.
         """
         connections, at = self.model.connections, 0
         for driver, low, size, instance in connections.resolved(Part(net, 0, self._widths[net])):
