@@ -122,9 +122,9 @@ class Subject:
     rounds, bound : int
         Rounds of the schedule, and the lower bound on rounds; summed over the modes.
     cycles, predicted_cycles : int
-        Clock edges from the start pulse to done, measured and planned. Runs that may differ in
-        length or operator are summed. Otherwise the number is that of each run, and `cycles` is -1
-        if two measurements differ.
+        Clock edges from the start pulse to done, measured and planned, summed over the runs. In a
+        `SimulationReport` whose runs are all alike, they are those of one run; `cycles` is -1 if
+        two measurements of alike runs differ.
     words_checked, words_wrong : int
         Words compared, and how many of them differ; summed over all runs.
     seconds : float
