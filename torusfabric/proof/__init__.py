@@ -1,4 +1,15 @@
-"""Proofs of the emitted text."""
+"""Formal proof that the emitted Verilog of a fabric delivers the right words, for all data.
+
+A proof has three kinds of steps, from small to whole:
+
+- Comparison: wires, ROMs and the structure of modules agree with the netlist (`wiring`, `roms`,
+  `routers`, `alike`).
+- Induction over time: operators, links and bus modules satisfy their assertions for all inputs, as
+  Yosys and an SMT solver show (`model`, `solver`, `units`).
+- Symbolic execution: every run, that is, every choice of mode, length, root and operator, is
+  executed on the gates of the whole fabric, with symbols in place of data (`whole`, `runs`,
+  `machine`).
+"""
 
 from .prove import prove
 from .report import Counterexample, ModuleProof, Proof

@@ -1,7 +1,7 @@
-"""Accesses of nodes from outside: writes of their messages, reads of the words they have received.
+"""Access to nodes from outside: writes of messages before a run, reads of received words after.
 
-All nodes are written, or read, at once: each is given a write or a read of its own in every step.
-What nodes are given besides, and when, is a matter of the top: `Access` has a subclass for each.
+In each step every node is written, or read, at the same time, each with inputs of its own. The
+inputs depend on the interface of the fabric, so each interface has a subclass of `Access`.
 """
 
 from __future__ import annotations
@@ -24,24 +24,26 @@ if TYPE_CHECKING:
 
 __all__ = ["CHOICES", "Access", "Steps", "of_runs", "side_by_side"]
 
-#: The inputs that are sampled with the start.
+#: Inputs that the fabric samples at the start.
 CHOICES = ("mode", "length", "root", "operation")
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The values of inputs of nodes, step by step, in some runs.
+    """Values of node inputs, step by step, for several runs.
 
     Parameters
     ----------
+    count : int
+        Number of steps.
     numbers : dict of str to ndarray of int, shape (steps, nodes, runs)
-        By port; -1 where it is not known.
+        By port: numbers; -1 for unknown.
     words : dict of str to ndarray of int, shape (steps, beat, nodes, runs)
-        By port that brings beats of words: the bits that stand for them.
+        By port: symbolic bits of words.
     always : dict of str to ndarray of int, shape (nodes,)
-        By port, what each node is given in all steps.
+        By port: a number for each node, the same in all steps.
     otherwise : dict of str to int
-        By port, what all nodes are given before the first step and after the last.
+        By port: the number for all nodes before the first step and after the last.
     """
 
     count: int
@@ -52,7 +54,10 @@ class Steps:
 
 
 def side_by_side(steps: Steps, first: int, count: int) -> Steps:
-    """Some reads at once, each in a run of its own; those of one run follow one another."""
+    """Return one step that makes `count` reads at once, each in a run of its own.
+
+    The reads of one original run are adjacent.
+    """
 
     def columns(values: IntArray) -> IntArray:
         return np.moveaxis(values[first : first + count], 0, -1).reshape(1, values.shape[1], -1)
@@ -65,32 +70,32 @@ def side_by_side(steps: Steps, first: int, count: int) -> Steps:
 
 
 class Access:
-    """The way in which the nodes of a fabric are written and read.
+    """The interface through which the nodes of a fabric are written and read.
 
     Attributes
     ----------
     beat : int
-        Words that a node is given, or shows, at a time.
+        Words that a node accepts or shows in one cycle.
     nodes : dict of str to (list of int)
-        Of each module of endpoints.
+        Nodes of each endpoint module, in the order of its instances.
     answer : int
-        Cycles from a read at the inputs of a node to its word.
+        Cycles from a read at the inputs of a node to the word at its outputs.
     """
 
     answer = 0
 
-    #: The port by which nodes show words.
+    #: Port at which nodes show words.
     port = "read_data"
 
-    #: True if starts that ask for what there is not are refused.
+    #: True if the fabric refuses starts with choices out of range.
     refuses = True
 
-    #: Steps of writes that are left when a run begins as early as it may, and cycles by which that
-    #: may be later than its start.
+    #: Write steps still to come when a run begins as early as possible, and the most cycles by
+    #: which the fabric delays the beginning of a run after its start.
     overlap = hold = 0
 
-    #: In how many of the last cycles of a run the next one may begin, and in how many of its first
-    #: ones it is not shown yet.
+    #: Number of last cycles of a run in which the next start is accepted, and number of first
+    #: cycles in which busy and done do not yet show the run.
     follows = 0
     unshown = 0
 
@@ -105,7 +110,7 @@ class Access:
         }
 
     def net(self, name: str) -> str:
-        """Return the net of the top that is an input or an output of the run port."""
+        """Return the net of the top for an input or output of the run port."""
         return name
 
     @property
@@ -114,7 +119,7 @@ class Access:
         return self.nodes
 
     def asked(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the numbers that are sampled with starts, by inputs that there may be."""
+        """Return the numbers that the fabric samples at the start, by input."""
         return {name: np.array([getattr(run, name) for run in runs]) for name in CHOICES}
 
     def writes(self, runs: Sequence[Run]) -> Steps:
@@ -123,20 +128,20 @@ class Access:
         return Steps(0, {})
 
     def reads(self, runs: Sequence[Run]) -> Steps:
-        """Return the reads of received words, in their order; none without memories."""
+        """Return the reads of received words, in order; none without memories."""
         del runs
         return Steps(0, {})
 
     def idle(self) -> dict[str, IntArray]:
-        """Return the values that drive nets of the top while nobody writes."""
+        """Return the values of the write and read nets of the top while there is no access."""
         return {}
 
     def settling(self, now: int) -> dict[str, IntArray]:
-        """Return the value of the net that holds a run while words are on their way, if any."""
+        """Return the value of the net that delays a run while writes are in progress, if any."""
         return {"settling": np.array([[now]])} if self.hold else {}
 
     def given(self, *, rst: int = 0, start: int | IntArray = 0) -> dict[str, IntArray]:
-        """Return the values that drive the fabric while nobody writes."""
+        """Return the values of the inputs of the top while there is no access."""
         pulse = np.broadcast_to(np.asarray(start), (1, self.machine.runs))
         given = {"rst": np.array([[rst]]), self.net("start"): pulse} | self.idle()
         if "reset_run" in self.machine.text.nets:
@@ -144,20 +149,20 @@ class Access:
         return given
 
     def check_rest(self, rest: Snapshot) -> int:
-        """Check what else must be so at rest; returns how many things were compared."""
+        """Check further properties of the resting state; returns the number of comparisons."""
         del rest
         return 0
 
     def check_others(self, begin: Snapshot) -> None:
-        """Check that writes for other nodes change nothing that a node holds."""
+        """Check that a write for another node leaves a node unchanged."""
         del begin
 
     def at(self, steps: Steps, step: int) -> dict[str, Override]:
-        """Return the inputs of the modules of endpoints in a step."""
+        """Return the inputs of all endpoint modules in one step."""
         return {module: self._of(steps, module, step) for module in self.nodes}
 
     def _of(self, steps: Steps, module: str, step: int) -> Override:
-        """Return the inputs of the nodes of a module."""
+        """Return the inputs of the nodes of one module in one step."""
         nodes = self.nodes[module]
         given = {p: self.bits(module, p, v[nodes][:, None]) for p, v in steps.always.items()}
         if not 0 <= step < steps.count:
@@ -173,7 +178,7 @@ class Access:
         return given
 
     def bits(self, module: str, port: str, values: IntArray) -> IntArray:
-        """Numbers as the bits of a port of a module that matter; -1 is not known."""
+        """Return numbers as the relevant bits of a port; -1 becomes unknown bits."""
         bits = self.machine.groups[module].program.inputs.get(port, [])
         shifts = np.array(bits, int)[:, None, None]
         return np.where(values[None] < 0, UNKNOWN, values[None] >> shifts & 1)
@@ -181,26 +186,27 @@ class Access:
     def located(
         self, runs: Sequence[Run], find: Callable[[Run], Locations], *, ends_at_once: bool = False
     ) -> tuple[IntArray, IntArray]:
-        """Memories and addresses of beats in some runs, each of shape (steps, nodes, runs)."""
+        """Return memory and address of each beat of some runs, each shape (steps, nodes, runs)."""
         found = [find(run).of_beats(run.length, self.beat) for run in runs]
         memory = of_runs([places.memory for places in found], ends_at_once=ends_at_once)
         return memory, of_runs([places.address for places in found], ends_at_once=ends_at_once)
 
     def sent(self, runs: Sequence[Run]) -> IntArray:
-        """The words of messages, shape (steps, beat, nodes, runs)."""
+        """Return the symbolic bits of messages, shape (steps, beat, nodes, runs)."""
         words = [in_beats(sent_words(self.program, run), run.length, self.beat)
                  for run in runs]  # fmt: skip
         return of_runs(words, ends_at_once=True)
 
 
 def of_runs(values: Sequence[IntArray], *, ends_at_once: bool = False) -> IntArray:
-    """Return the values of each node and step in some runs, shape (steps, .., nodes, runs).
+    """Stack arrays of several runs with different numbers of steps, shape (steps, .., nodes, runs).
 
     Parameters
     ----------
     values : sequence of ndarray of int, shape (nodes, steps, ..)
+        Values of each run.
     ends_at_once : bool
-        Whether they end, rather than begin, in the same step; where there is none it is -1.
+        True to align the last steps of all runs, False to align the first; missing steps are -1.
 
     Examples
     --------

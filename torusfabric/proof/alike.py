@@ -1,9 +1,12 @@
-"""That modules treat all bits of words alike, which is compared in the structure of gates.
+"""Proof that a module treats all bits of a word alike, by comparison of its gate structure.
 
-What the bits of words at one position depend on is compared with what those at another do: gate by
-gate, memory by memory, with registers told apart as far as what they are given tells them apart
-(the coarsest stable partition, by refinement). Where both are of one form, whatever is found of
-one position by carrying out gates is found of the other.
+The *slice* of a bit position consists of all gates, registers and memory bits that the output bits
+at that position depend on. Two slices are compared by partition refinement. Every bit has a
+*colour*. Gates of the same kind with operands of the same colours have the same colour. Registers
+begin with one colour, and split as long as their inputs have different colours. If two slices end
+with the same output colours, any result about one position holds for the other.
+
+Why: symbolic runs then need to follow only one bit of each word.
 """
 
 from __future__ import annotations
@@ -18,23 +21,32 @@ from .report import refuted
 
 __all__ = ["alike"]
 
-#: What tells bits apart.
+#: Number of a class of bits that no comparison has separated so far.
 Colour: TypeAlias = int
 
 
 def alike(
     module: GateModule, words: Collection[str], width: int, positions: Collection[int]
 ) -> int:
-    """Check that a module treats some bits of words alike; returns how many are as the first is.
+    """Check that a module treats bits of words alike; returns the number of comparisons.
 
     Parameters
     ----------
+    module : GateModule
+        The module; it is compared with itself.
     words : collection of str
-        Its ports that bring or give away words.
+        Ports that carry words.
+    width : int
+        Bits of a word.
     positions : collection of int
-        The bits of each word.
+        Positions within each word that must be alike.
+
+    Raises
+    ------
+    Refuted
+        If an output bit has another structure than the bit at the first position.
     """
-    # Bits of other classes are looked at in whole runs, and give nothing.
+    # ALIKE gates compare with bits of other classes. Whole runs check those, so here they are cut.
     gates = [gate._replace(b="0") if gate.kind == "ALIKE" else gate for gate in module.gates]
     module = replace(module, gates=gates)
     slices = [_Slice(module, words, width, position) for position in positions]
@@ -61,16 +73,16 @@ def alike(
 
 
 class _Slice:
-    """The gates, registers and memories behind the bits of words at a position.
+    """The gates, registers and memory bits that the output bits at one position depend on.
 
     Attributes
     ----------
     ports : list of str
-        The output of each of these bits.
+        Port of each output bit.
     kept : dict of object to Colour
-        Of registers, and of memories and positions in them.
+        Colour of each register, and of each memory with a position in its word.
     shown : list of Colour
-        Of the bits, by now.
+        Colour of each output bit.
     """
 
     def __init__(
@@ -96,7 +108,10 @@ class _Slice:
         self.shown: list[Colour] = []
 
     def _inputs(self, words: Collection[str], width: int) -> dict[Bit, object]:
-        """Return the form of each input: the word alone of a bit at this position."""
+        """Return a key for each input bit.
+
+        A bit of a word at this position has a key without the position, so that slices can agree.
+        """
         found: dict[Bit, object] = {}
         for port, bits in self._module.inputs.items():
             for k, bit in enumerate(bits):
@@ -106,7 +121,7 @@ class _Slice:
         return found
 
     def refine(self, known: dict[object, Colour]) -> None:
-        """Tell registers apart by what they are given, with numbers that all slices share."""
+        """Recolour all bits once; `known` numbers the colours for all slices together."""
         number = lambda what: known.setdefault(what, len(known))
         of: dict[Bit, Colour] = {bit: number(bit) for bit in "01xz"}
         for bit in self._order:
@@ -125,7 +140,7 @@ class _Slice:
         self.kept = later
 
     def _form(self, bit: Bit, needs: list[Colour]) -> object:
-        """Return the form of a bit, given the colours of the bits before it."""
+        """Return the key of a bit, given its operand colours; equal keys get equal colours."""
         gate = self._module.gate_of.get(bit)
         if gate is not None:
             if gate.kind == "SUM" and gate.s != str(self.position):

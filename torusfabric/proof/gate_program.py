@@ -1,7 +1,8 @@
-"""Carries out the gates of a module on many instances at once, with bits as in `symbols`.
+"""Gate programs: symbolic execution of the gates of a module, for many instances at once.
 
-Only what some outputs depend on is carried out. Gates of a kind and level are one numpy operation
-over all instances.
+A gate program contains only the gates that the requested outputs depend on. Gates of equal kind and
+depth form a batch, which is one numpy operation over all instances. Each cycle has two phases:
+`begin` computes bits that depend on registers only, and `finish` computes the others from inputs.
 """
 
 from __future__ import annotations
@@ -21,20 +22,26 @@ from .symbols import UNKNOWN, both, either, multiplexed, negated, number_of, par
 
 __all__ = ["GateProgram", "State"]
 
-#: Numbers of the bits that are constant.
+#: Rows of the constant bits.
 CONSTANTS: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
 
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory, as far as it matters: its ports are places among the bits of a module.
+    """The relevant bits of a memory; its ports are rows of bits of the module.
 
     Parameters
     ----------
+    size : int
+        Number of words.
+    reads : list of (ndarray, ndarray)
+        Address bits and data bits of each read port.
+    writes : list of (ndarray, ndarray, ndarray)
+        Address bits, data bits and enable bits of each write port.
     contents : ndarray of int, shape (words, bits, instances or 1), or None
-        Of a memory that is never written.
+        Contents of a ROM; None for a memory that is written.
     collides : bool
-        Whether nothing is known of a word that is read while it is written.
+        True if a word is unknown when it is read and written in the same cycle.
     """
 
     size: int
@@ -44,18 +51,18 @@ class Memory:
     collides: bool
 
     def unknown(self, instances: int) -> IntArray:
-        """The words, shape (words, bits, instances), where nothing is known of what is written."""
+        """Return the words, shape (words, bits, instances): those of a ROM, otherwise unknown."""
         if self.contents is not None:
             return self.contents
         width = len(self.reads[0][1])
         return np.full((self.size, width, instances), UNKNOWN, np.int32)
 
     def read(self, values: IntArray, words: IntArray) -> None:
-        """Put what is read among the bits, shape (bits, instances)."""
+        """Compute the data bits of all read ports, in place."""
         for address, data in self.reads:
             at = number_of(values[address])
             known = (at >= 0) & (at < self.size)
-            # The runs of an instance follow one another.
+            # Columns are instances times runs, with the runs of an instance side by side.
             columns = np.arange(values.shape[1]) * words.shape[2] // values.shape[1]
             read = words[np.where(known, at, 0), :, columns].T
             for into, _, enable in self.writes if self.collides else ():
@@ -65,7 +72,7 @@ class Memory:
             values[data] = np.where(known, read, UNKNOWN)
 
     def write(self, values: IntArray, words: IntArray) -> None:
-        """Write what the bits say, in place."""
+        """Apply all write ports to the words, in place."""
         for address, data, enable in self.writes:
             _write(words, values[address], values[data], values[enable])
 
@@ -76,7 +83,17 @@ def _memory_of(
     places: Callable[[Collection[Bit]], IntArray],
     roms: Sequence[str],
 ) -> Memory:
-    """The part of a memory that matters, with places of bits, at these positions in words."""
+    """Return the relevant part of a memory.
+
+    Parameters
+    ----------
+    bits : collection of int
+        Relevant positions within a word.
+    places : function of bits -> ndarray of int
+        Rows of bits.
+    roms : sequence of str
+        Contents of each instance, for a ROM.
+    """
     chosen = sorted(bits)
     pick = lambda row: places([row[k] for k in chosen])
     contents = None
@@ -94,14 +111,14 @@ def _memory_of(
 
 
 def _write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray) -> None:
-    """Write into memories, in place."""
+    """Apply one write port, in place; an unknown address makes every word it could name unknown."""
     active = (enable != 0).any(axis=0)
     if not active.any():
         return
     at = number_of(address)
     open_ = np.nonzero(active & (at < 0))[0]
     if len(open_):
-        # Write anything wherever addresses can lead, by what is known of them, in place.
+        # Group the columns by the known bits of their addresses, then overwrite all matching words.
         bits = address[:, open_]
         numbers = np.arange(len(words))[None] >> np.arange(len(address))[:, None] & 1
         forms, form_of = np.unique(np.where((bits == 0) | (bits == 1), bits, -1), axis=1,
@@ -119,7 +136,7 @@ def _write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray)
 
 
 def _may_meet(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
-    """Return True where two addresses can be the same, by their known bits."""
+    """Return True where two addresses may be equal, judged by their known bits."""
     common = min(len(a), len(b))
     apart = (values[a[:common]] ^ values[b[:common]]) == 1
     for rest in (a[common:], b[common:]):
@@ -129,7 +146,7 @@ def _may_meet(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
 
 
 def _rows(ram: Ram, text: str) -> IntArray:
-    """The bits of each word of a memory that holds what a text says, the last bit first."""
+    """Return the bits of each word of a ROM, given all bits as text, the last bit first."""
     bits = np.frombuffer(text[::-1].ljust(ram.size * ram.width, "x").encode(), np.uint8)
     found = bits.astype(np.int32) - ord("0")
     found[found > 1] = UNKNOWN
@@ -137,12 +154,14 @@ def _rows(ram: Ram, text: str) -> IntArray:
 
 
 class State(NamedTuple):
-    """The state of all instances of a module.
+    """State of all instances of a module.
 
     Parameters
     ----------
     flops : ndarray of int, shape (registers, instances)
+        Symbolic value of each register.
     rams : list of (ndarray of int, shape (words, bits, instances))
+        Symbolic words of each memory.
     """
 
     flops: IntArray
@@ -150,7 +169,7 @@ class State(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """Gates of a kind that do not depend on each other."""
+    """Independent gates of one kind: rows of their outputs and operands."""
 
     kind: str
     y: IntArray
@@ -160,21 +179,23 @@ class _Batch(NamedTuple):
 
 
 class GateProgram:
-    """The gates of a module on which some of its outputs depend.
+    """The gates of a module that some outputs depend on.
 
     Parameters
     ----------
     outputs : dict of str to (list of int)
-        Of each output, the bits that are wanted.
+        Requested bits of each output.
     kept_as : type
-        Of numpy; one of few bits is enough where there are no words.
+        Numpy type of symbolic bits; a narrow one suffices without words.
+    sums : Sums, optional
+        Numbering of sums, for a module with operators.
     contents : sequence of str
-        What the memory of each instance holds, of ROMs.
+        Contents of the ROM of each instance.
 
     Attributes
     ----------
     inputs, outputs : dict of str to (list of int)
-        Of each port, the bits that matter.
+        Relevant bits of each port.
     """
 
     def __init__(
@@ -215,18 +236,18 @@ class GateProgram:
         self._kept[2], self._kept[self._of(self._asked)] = False, False
 
     def _add(self, bit: Bit) -> None:
-        """Give a bit the next number."""
+        """Assign the next row to a bit."""
         if bit not in self._number:
             self._number[bit] = 3 + len(self._number) - len(CONSTANTS)
 
     def _of(self, bits: Collection[Bit]) -> IntArray:
-        """The numbers of bits."""
+        """Return the rows of bits; bits outside this program are unknown."""
         return np.array([self._number.get(bit, 2) for bit in bits], np.intp)
 
     def _ordered(self) -> Iterator[tuple[_Batch | int, bool]]:
-        """Batches of gates, and the numbers of memories, in an order in which they can be done.
+        """Yield batches of gates and numbers of memories in execution order.
 
-        Those that depend on no input come first; of each, whether it depends on any.
+        Each comes with True if it depends on an input; those that do not come first.
         """
         module, live = self.module, self._live
         needs: dict[Gate | int, list[Bit]] = {}
@@ -263,7 +284,7 @@ class GateProgram:
     def _levels(
         self, needs: dict[Gate | int, list[Bit]], gives: dict[Gate | int, list[int]]
     ) -> dict[Gate | int, tuple[bool, int, str]]:
-        """Return for each gate and memory if it depends on inputs, its depth, and its kind."""
+        """Return (depends on inputs, depth, kind) of each gate and memory."""
         maker = {bit: item for item, bits in gives.items() for bit in bits}
         below = {item: [maker[bit] for bit in bits if bit in maker] for item, bits in needs.items()}
         level: dict[Gate | int, tuple[bool, int, str]] = {}
@@ -272,34 +293,34 @@ class GateProgram:
                 waits = not self._asked.isdisjoint(needs[item])
                 self._asked.update(gives[item] if waits else ())
                 depth = 1 + max((level[each][1] for each in below[item]), default=0)
-                # Memories are carried out one by one.
+                # A kind of its own keeps each memory in a batch of its own.
                 level[item] = waits, depth, item.kind if isinstance(item, Gate) else f"ram {item}"
         except CycleError:
             raise ValueError(f"Module {self.module.name} must be free of loops") from None
         return level
 
     def unknown(self, instances: int) -> State:
-        """A state of which nothing is known."""
+        """Return a state in which all registers and writable memories are unknown."""
         flops = np.full((len(self._q), instances), UNKNOWN, self._type)
         return State(flops, [self._memories[n].unknown(instances) for n in self.rams])
 
     def values(self, state: State, inputs: Mapping[str, IntArray]) -> IntArray:
-        """All bits in a cycle.
+        """Return all bits in a cycle.
 
         Parameters
         ----------
-        inputs : dict of str to ndarray of int, shape (bits that matter, instances)
-            What is left out is not known.
+        inputs : dict of str to ndarray of int, shape (relevant bits, instances)
+            Values of inputs; missing inputs are unknown.
         """
         return self.finish(self.begin(state), state, inputs)
 
     def begin(self, state: State, instances: int | None = None) -> IntArray:
-        """All bits in a cycle, so far those that depend on no input.
+        """Return the bits of a cycle with those computed that depend on no input.
 
         Parameters
         ----------
         instances : int, optional
-            Their number; by default that of the state, which is unknown without registers.
+            Number of instances; needed for a module without registers.
         """
         v = np.empty((self.bits, instances or state.flops.shape[1]), self._type)
         v[0], v[1], v[2] = 0, 1, UNKNOWN
@@ -309,7 +330,7 @@ class GateProgram:
         return v
 
     def finish(self, v: IntArray, state: State, inputs: Mapping[str, IntArray]) -> IntArray:
-        """All bits, in place of what `begin` gave; inputs as of `values`."""
+        """Compute the remaining bits of a cycle in place; see `values`."""
         for name, numbers in self._in.items():
             if len(numbers):
                 v[numbers] = inputs.get(name, UNKNOWN)
@@ -317,7 +338,7 @@ class GateProgram:
         return v
 
     def _carry_out(self, steps: Iterable[_Batch | int], v: IntArray, state: State) -> None:
-        """Work out some bits of those so far."""
+        """Execute batches and memory reads, in place."""
         for step in steps:
             if isinstance(step, int):
                 self._memories[step].read(v, state.rams[self.rams.index(step)])
@@ -325,7 +346,7 @@ class GateProgram:
                 v[step.y] = self._carried_out(step, v)
 
     def _carried_out(self, step: _Batch, v: IntArray) -> IntArray:
-        """Return the bits that a batch of gates makes of the bits so far."""
+        """Return the outputs of a batch of gates."""
         a = v[step.a]
         match step.kind:
             case "NOT":
@@ -349,7 +370,7 @@ class GateProgram:
         return multiplexed(v[step.s], a, v[step.b])
 
     def outputs_of(self, v: IntArray, name: str) -> IntArray:
-        """The bits of an output that matter."""
+        """Return the relevant bits of an output."""
         return v[self._out[name]]
 
     def is_kept(self, name: str) -> BoolArray:
@@ -358,7 +379,7 @@ class GateProgram:
         return kept
 
     def after(self, v: IntArray, state: State) -> State:
-        """The state after the next edge; memories are changed in place."""
+        """Return the state after the next edge; memories are changed in place."""
         for number, words in zip(self.rams, state.rams, strict=True):
             self._memories[number].write(v, words)
         return State(v[self._d], state.rams)

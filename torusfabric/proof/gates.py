@@ -1,7 +1,7 @@
-"""The emitted text as gates: what Yosys makes of each module, and the instances in the top.
+"""Gates of the emitted Verilog: Yosys converts each module to gates, registers and memories.
 
-Everything here is read from the text. Modules of the netlist are kept apart, what is inside them is
-flattened.
+Modules of the netlist stay separate, and all modules inside them are flattened. The top consists of
+instances and named nets. Everything here is read from the Verilog, and nothing from the netlist.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = ["CHOSEN", "NEUTRAL", "WORDS", "WORDS_IN", "WORDS_OUT", "Bit", "Flop",
            "Gate", "GateModule", "GateText", "Operators", "Ram", "TopInstance",
            "TopInstances", "as_module", "cone", "read_gates"]  # fmt: skip
 
-#: From processes to gates, registers and memories, but for the sums of combiners, which stay;
-#: the first pass may turn a product into adders.
-#: Large cases become tables; what none selects there is 0, so that a choice among zeros is 0.
+#: Yosys script from processes to gates, registers and memories. Sums in combiners stay adders. The
+#: first techmap pass may turn a product into adders, hence two passes. Large cases become tables,
+#: with 0 in entries that no case selects, so that a choice among zeros is 0.
 TO_GATES = """\
 flatten
 memory_collect
@@ -53,24 +53,24 @@ proc
 setattr -mod -set keep_hierarchy 1 A:hdlname={rom} {kept}
 """
 
-#: A bit: the number of a net of the module, or a constant.
+#: A bit: its number in the module, or a constant as text.
 Bit = int | str
 
-#: The ports in which words come to modules, in which modules give words away, and both.
+#: Ports that carry words into modules, out of modules, and both.
 WORDS_IN = frozenset({"rx", "inject", "write_data", "sent"})
 WORDS_OUT = frozenset({"tx", "inject", "read_data", "arrived", "result", "made", "tdata"})
 WORDS = WORDS_IN | WORDS_OUT
 
-#: Modules that are proved by themselves, and need not be read.
+#: Roles whose modules have proofs of their own; only their ports are read.
 PORTS_ALONE = {Role.STREAM, Role.BUFFER}
 
-#: Bits from this number on are none of Yosys.
+#: Bit numbers from here on are added by this module; Yosys uses lower ones.
 FRESH = 1 << 32
 
-#: How the kind of a gate begins that marks neutral words; the number of the class of bits follows.
+#: Prefix of the kind of gate that marks neutral words; the number of the class of bits follows.
 NEUTRAL = "NEUTRAL "
 
-#: Inputs of modules that say what each control bit of operators is for the operator of the run.
+#: Prefix of added inputs with the control bits of the operator that the run chooses.
 CHOSEN = "chosen operator "
 
 
@@ -80,9 +80,9 @@ class Operators(NamedTuple):
     Parameters
     ----------
     modules : list of str
-        Their module, if there is one.
+        The operator module; empty if there is none.
     classes : list of (list of int)
-        The positions of bits in words, together where neutral words have the same bit.
+        Classes of bit positions; see `units.bit_classes`.
     """
 
     modules: list[str]
@@ -93,12 +93,21 @@ NO_OPERATORS = Operators([], [])
 
 
 class Gate(NamedTuple):
-    """A gate: AND, OR, XOR, NOT, or MUX, which gives b where s is 1.
+    """A gate with one output bit.
 
-    Or part of an operator, which is proved by itself, bit by bit. NEUTRAL marks a bit of a word of
-    which it is known that it changes nothing; there is one kind for each class of bits. ALIKE gives
-    a, of which nothing is known unless b is the same; SAME does so if b is s. SUM combines two
-    words, at position s of them.
+    ==========  =================================================================================
+    kind        output
+    ==========  =================================================================================
+    AND OR XOR  of a and b
+    NOT         of a
+    MUX         b if s is 1, otherwise a
+    NEUTRAL k   a, marked as neutral if it equals the neutral word's bit of class k
+    ALIKE       a if a and b are the same symbol, otherwise unknown
+    SAME        a if b and s are the same constant, otherwise unknown
+    SUM         symbolic sum of the words of a and b, at bit position s
+    ==========  =================================================================================
+
+    The last four kinds replace operators, which are proved separately.
     """
 
     kind: str
@@ -109,7 +118,7 @@ class Gate(NamedTuple):
 
 
 class Flop(NamedTuple):
-    """A register of one bit."""
+    """A one-bit register with output q and input d."""
 
     q: int
     d: Bit
@@ -117,20 +126,22 @@ class Flop(NamedTuple):
 
 @dataclass(frozen=True)
 class Ram:
-    """A memory, or a ROM inside a module; read without a clock.
+    """A memory or a ROM inside a module, with asynchronous reads.
 
     Parameters
     ----------
+    size, width : int
+        Number of words, and bits per word.
     initial : str
-        What it holds at first, the last bit of the last word first; used where it is never written.
+        Initial contents, the last bit of the last word first; used only for ROMs.
     reads : list of (list of Bit, list of int)
-        Of each read port, address and data.
+        Address and data of each read port.
     writes : list of (list of Bit, list of Bit, list of Bit)
-        Of each write port, address, data, and an enable for each bit.
+        Address, data, and an enable per bit, of each write port.
     collides : bool
-        Whether nothing is known of a word that is read while it is written.
+        True if a word is unknown when it is read and written in the same cycle.
     name : str
-        Its name in the text; empty if Yosys has made it of a case.
+        Name in the Verilog; empty if Yosys made the ROM from a case statement.
     """
 
     size: int
@@ -148,8 +159,12 @@ class GateModule:
 
     Parameters
     ----------
+    inputs, outputs : dict of str to (list of Bit)
+        Bits of each port.
+    gates, flops, rams : list
+        Contents of the module.
     names : dict of int to str
-        Of bits, as far as the text has any.
+        Names of bits, for bits with a name in the Verilog.
     """
 
     name: str
@@ -162,16 +177,16 @@ class GateModule:
 
     @cached_property
     def gate_of(self) -> dict[Bit, Gate]:
-        """The gate of each bit that a gate gives."""
+        """The gate that drives each bit."""
         return {gate.y: gate for gate in self.gates}
 
     @cached_property
     def flop_of(self) -> dict[Bit, Bit]:
-        """The bit that each register becomes."""
+        """The input bit of each register, by its output bit."""
         return {flop.q: flop.d for flop in self.flops}
 
     def before(self, bit: Bit) -> list[Bit]:
-        """Return the bits before a bit in a cycle: of its gate, or of the address of its read."""
+        """Return the operands of a bit: inputs of its gate, or the address of its memory read."""
         if bit in self.gate_of:
             gate = self.gate_of[bit]
             return [*gate[2:4]] if gate.kind == "SUM" else [*gate[2:]]
@@ -182,7 +197,7 @@ class GateModule:
 
     @cached_property
     def read_of(self) -> dict[Bit, tuple[int, int, int]]:
-        """The memory, its port, and the position in its word of each bit that is read."""
+        """Memory, read port and position within the word, of each bit that a memory drives."""
         return {
             bit: (number, port, k)
             for number, ram in enumerate(self.rams)
@@ -196,8 +211,12 @@ class TopInstance(NamedTuple):
 
     Parameters
     ----------
+    module : str
+        Name of its module.
+    pins : dict of str to (list of Bit)
+        Connected bits of each port.
     rom : str
-        What it holds, the last bit of the last row first, if it is a ROM.
+        Contents of a ROM, the last bit of the last row first; empty for other modules.
     """
 
     module: str
@@ -206,7 +225,7 @@ class TopInstance(NamedTuple):
 
 
 class TopInstances(dict[str, TopInstance]):
-    """The instances in the top by name; Yosys leaves out those that drive nothing that is read."""
+    """Instances in the top by name; an instance that Yosys has removed as unused is refuted."""
 
     def __missing__(self, name: str) -> TopInstance:
         raise refuted("wiring", name, f"Instance {name} must drive what something reads")
@@ -214,7 +233,7 @@ class TopInstances(dict[str, TopInstance]):
 
 @dataclass(frozen=True)
 class GateText:
-    """A whole text: its modules, and of the top the ports, instances and named nets."""
+    """The whole Verilog as gates: modules, and the ports, instances and named nets of the top."""
 
     modules: dict[str, GateModule]
     inputs: dict[str, list[Bit]]
@@ -230,13 +249,13 @@ def read_gates(
     *,
     operators: Operators = NO_OPERATORS,
 ) -> GateText:
-    """Read the text of a fabric.
+    """Convert the Verilog of a fabric to gates.
 
     Parameters
     ----------
     roles : dict of str to Role
-        The modules of which the top has instances, but for the ROM. Of those in `PORTS_ALONE`
-        nothing but the ports matters.
+        Role of each module that the top instantiates, except ROMs. Modules with a role in
+        `PORTS_ALONE` are read as ports only.
     """
     kept = " ".join([*roles, *operators.modules])
     script = SCRIPT.format(top=design.top, rom=design.rom, kept=kept)
@@ -248,7 +267,7 @@ def read_gates(
 
 
 def _converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
-    """Return the JSON that Yosys makes of a text."""
+    """Run Yosys on the Verilog; returns its JSON, possibly from the cache."""
     key = digest("gates", script, text, tools.version("yosys"))
     if kept := cache and cache.get(key):
         return dict(kept)
@@ -266,9 +285,9 @@ def _converted(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
 def _parse(
     found: dict[str, Any], design: Design, roles: Mapping[str, Role], operators: Operators
 ) -> GateText:
-    """Return the JSON of Yosys as values."""
+    """Return the gates from the JSON of Yosys."""
     top, modules = found["modules"][design.top], dict[str, GateModule]()
-    # ROMs of one shape are one module: what they hold is data of their instances.
+    # ROMs of one shape become one module, whose instances hold the contents.
     shapes: dict[str, tuple[str, str]] = {}
     for name, entry in found["modules"].items():
         if entry["attributes"].get("hdlname") == design.rom:
@@ -299,7 +318,7 @@ def _parse(
 
 
 def _ports(ports: dict[str, Any]) -> tuple[dict[str, list[Bit]], dict[str, list[Bit]]]:
-    """Inputs and outputs."""
+    """Return the inputs and the outputs."""
     by = {
         direction: {n: p["bits"] for n, p in ports.items() if p["direction"] == direction}
         for direction in ("input", "output")
@@ -312,7 +331,7 @@ def _number(value: Any) -> int:
 
 
 def as_module(name: str, entry: dict[str, Any], operators: Operators = NO_OPERATORS) -> GateModule:
-    """A module that Yosys wrote, as a value; with operators as gates."""
+    """Return a module from the JSON of Yosys, with operators replaced by symbolic gates."""
     inputs, outputs = _ports(entry["ports"])
     module = GateModule(name, inputs, outputs)
     for net, facts in entry["netnames"].items():
@@ -335,7 +354,8 @@ def as_module(name: str, entry: dict[str, Any], operators: Operators = NO_OPERAT
             _add_operator(module, named, operators.classes)
         elif kind != "$scopeinfo":
             raise ValueError(f"Cell of module {name} must be a gate, not {kind}")
-    # Memories with what addresses and data of writes are while these are enabled.
+    # A multiplexer before a write port that selects by the write enable is bypassed, because its
+    # other input matters only while nothing is written.
     gate_of: dict[Bit, Gate] = {gate.y: gate for gate in module.gates if gate.kind == "MUX"}
 
     def chosen(bit: Bit, enables: set[Bit]) -> Bit:
@@ -357,10 +377,11 @@ def as_module(name: str, entry: dict[str, Any], operators: Operators = NO_OPERAT
 def _add_operator(
     module: GateModule, pins: dict[str, list[Bit]], classes: Sequence[Sequence[int]]
 ) -> None:
-    """Add an operator, which is what it is with the control bits of the run.
+    """Add the gates of an operator.
 
-    Its operands are those of which the first bits of all classes are alike: of one word each, or
-    neutral all of them.
+    The result is a symbolic sum if three conditions hold, otherwise unknown. Both operands are
+    words of which the first bits of all classes are the same symbol, or all neutral. The control
+    bits are those of the operator that the run chooses.
     """
     code, new = pins.get("code", []), count(FRESH + 2 * len(module.gates))
 
@@ -389,7 +410,7 @@ def _add_operator(
 
 
 def _ram(cell: dict[str, Any]) -> Ram:
-    """A memory."""
+    """Return a memory from the JSON of Yosys."""
     number = lambda name: _number(cell["parameters"][name])
     pins, width, bits = cell["connections"], number("WIDTH"), number("ABITS")
     if number("RD_CLK_ENABLE") or number("OFFSET"):
@@ -408,12 +429,14 @@ def _ram(cell: dict[str, Any]) -> Ram:
 
 
 class Cone(NamedTuple):
-    """The bits, and the bits of memories, behind some bits.
+    """The bits that some bits depend on (their cone of influence).
 
     Parameters
     ----------
+    bits : set of int
+        Bits of the module.
     rams : dict of int to (set of int)
-        Of each memory, the positions in its word.
+        Relevant positions within the words of each memory.
     """
 
     bits: set[int]
@@ -421,12 +444,12 @@ class Cone(NamedTuple):
 
 
 def cone(module: GateModule, wanted: Collection[Bit], *, through_flops: bool = True) -> Cone:
-    """Return the bits behind some bits of a module, at once or over time.
+    """Return the cone of influence of some bits.
 
     Parameters
     ----------
     through_flops : bool
-        Whether also over time; else registers and memories are where it ends.
+        True to continue through registers and memories to earlier cycles; False to end there.
     """
     read_of, flop_of = module.read_of, module.flop_of if through_flops else {}
     found, left = Cone(set(), defaultdict(set)), list(wanted)

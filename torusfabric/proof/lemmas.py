@@ -1,4 +1,8 @@
-"""The claims about a fabric, step by step, whatever lies between its nodes."""
+"""The claims about a fabric, and `Steps`, which proves claims in turn with a cache.
+
+These claims hold for every interface. Claims about buses and node ports come from
+`torusfabric.adapters`.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["STRUCTURE", "Steps", "of_modules", "of_words",
            "whole_runs", "wired"]  # fmt: skip
 
-#: The rooms whose text says what the words and numbers are that a text is compared with.
+#: Packages whose code defines the expected words and wires; a change there invalidates the cache.
 ROOMS = (
     "adapters",
     "collective",
@@ -42,17 +46,17 @@ ROOMS = (
     "verilog",
 )
 
-#: How it is proved of a module that all bits of words are treated alike.
+#: Method of the claim that a module treats all bits of a word alike.
 STRUCTURE = "comparison of structure"
 
 
 def wired(name: str, says: str, text: GateText, wires: Wires) -> Claim:
-    """That wires are as they should be."""
+    """Return the claim that wires are as planned."""
     return Claim(name, "comparison", says, partial(compared, text, wires, name))
 
 
 def of_words(fabric: Fabric, text: GateText) -> Claim:
-    """That words stay whole, and come to nodes by arcs of the topology."""
+    """Return the claim that words stay whole, and that each in-port has the word of its arc."""
     says = (
         "each in-port has the word that the neighbour there sends by the opposite out-port, and "
         "the bits of each word that comes to a module are those of one word, in their order"
@@ -62,7 +66,7 @@ def of_words(fabric: Fabric, text: GateText) -> Claim:
 
 
 def of_modules(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """Yield the claims about ROMs, and about bits of words in routers, combiners and endpoints."""
+    """Yield claims about ROMs, selections of routers, and bits of words in modules."""
     says = "ROMs of nodes, and those inside modules, hold what the netlist says, in every row"
     yield Claim("rom", "comparison", says, partial(check_roms, fabric, text))
     says = "each out-port gives the word for which its select bits stand, or keeps its word"
@@ -75,19 +79,19 @@ def of_modules(fabric: Fabric, text: GateText) -> Iterator[Claim]:
 
 
 def _alike(module: GateModule, fabric: Fabric) -> int:
-    """Check that a module treats the bits of each class alike."""
+    """Check that a module treats the bits of each class alike; returns the comparisons."""
     classes = bit_classes(fabric)
     return sum(alike(module, WORDS, fabric.width, positions) for positions in classes)
 
 
 def whole_runs(whole: Whole, progress: Progress) -> Claim:
-    """That all runs end as they should."""
+    """Return the claim that all runs end in the forecast cycle with the expected words."""
     return Claim("whole runs", "symbolic execution to the end", whole.says,
                  partial(whole.prove, progress))  # fmt: skip
 
 
 class Steps:
-    """The steps of a proof, in turn; a claim that is in the cache is not proved again."""
+    """Prover of claims and harnesses; a claim in the cache is not proved again."""
 
     def __init__(
         self, fabric: Fabric, design: Design, cache: Cache | None, progress: Progress
@@ -96,10 +100,10 @@ class Steps:
         self._progress = progress
 
     def known(self, lemma: Claim) -> ModuleProof:
-        """Prove a claim, unless it is in the cache."""
+        """Prove a claim, or take its proof from the cache."""
         self._progress(0, 0, lemma.name)
         program = self._fabric.program
-        # What nodes must have, and where it lies, follows from the schedules.
+        # The expected words and their addresses depend on the schedules, so these are in the key.
         schedules = [form.schedule.digest for form in program.forms]
         key = digest("proved", lemma.name, self._design.text, program.digest, schedules,
                      source_digest(*ROOMS))  # fmt: skip
@@ -112,7 +116,7 @@ class Steps:
         return ModuleProof(lemma.name, lemma.method, says=lemma.says, **known)
 
     def solved(self, todo: Sequence[Harness]) -> Iterator[ModuleProof]:
-        """Prove harnesses by induction."""
+        """Prove harnesses by induction, in parallel; yields the proofs in order."""
         solved = parallel(lambda harness: solve(harness, self._cache), todo)
         for number, (harness, result) in enumerate(zip(todo, solved, strict=True)):
             if result.failed:

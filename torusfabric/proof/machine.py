@@ -1,8 +1,9 @@
-"""The whole fabric as its text says, for many runs at once, with words that stand for any words.
+"""Machine: symbolic execution of all gates of a fabric, cycle by cycle, for many runs at once.
 
-Every instance of the top is carried out as gates, or, where an argument of its own covers it, by
-what is proved of it: links bring words as late as they should. Of each word one bit is carried
-out: `alike` shows that the text treats all bits of a word alike.
+Each module is executed as a gate program over all of its instances and runs. Links are executed as
+delay lines (`units`). Host ports, read trees, buses and streams have proofs of their own and are
+left out; other code drives their nets. Only one bit of each class of bit positions is executed,
+because `alike` proves that the others behave alike.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Machine", "Override"]
 
-#: What drives inputs of the instances of a module in place of the nets: by port, of shape
-#: (bits that matter, instances, runs).
+#: Values that replace the nets at inputs of the instances of a module: by port, of shape (relevant
+#: bits, instances, runs).
 Override = Mapping[str, IntArray]
 
-#: Outputs that words come by from node to node, and from operators.
+#: Outputs that carry words between nodes, and from operators.
 CARRIED = frozenset({"tx", "arrived", "result"})
 
-#: What is not carried out: arguments of their own cover it, and somebody else drives its nets.
+#: Roles that are left out of the execution; they have proofs of their own.
 APART = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
 
 
 @dataclass
 class _Group:
-    """All instances of a module."""
+    """All instances of a module, with its gate program and the net of each port bit."""
 
     names: list[str]
     program: GateProgram
@@ -51,24 +52,25 @@ class _Group:
 
 
 class Machine:
-    """A fabric at work.
+    """Symbolic simulator of a fabric.
 
     Parameters
     ----------
-    classes : list of (list of int)
-        The positions in words that are alike, as `bit_classes` has them; the first bit of each
-        class is carried out.
+    sums : Sums
+        Numbering of words and sums.
 
     Attributes
     ----------
     runs : int
-        How many runs are carried out at once.
+        Number of runs that are executed at once.
+    positions : list of int
+        Executed bit positions of each word, one for each class of `units.bit_classes`.
     nets : ndarray of int, shape (bits, runs)
-        All nets of the top.
+        Symbolic value of each bit of the top.
     numbers : dict of Bit to int
-        The number of each bit of the top among the nets.
+        Row of each bit of the top in `nets`.
     watch : function of (nets) or None
-        Is shown them in every cycle.
+        Observer of the nets, called in every cycle.
     """
 
     def __init__(self, fabric: Fabric, text: GateText, sums: Sums) -> None:
@@ -98,7 +100,7 @@ class Machine:
         self.prepare(1)
 
     def prepare(self, runs: int) -> None:
-        """Get ready to carry out so many runs at once."""
+        """Reset the nets, and set the number of runs."""
         self.runs = runs
         self.nets: IntArray = np.full((len(set(self.numbers.values())), runs), UNKNOWN, np.int32)
         self.nets[0], self.nets[1] = 0, 1
@@ -112,11 +114,11 @@ class Machine:
             self.sums.neutral = np.array(bits)[:, list(operations)]
 
     def _net(self, bit: Bit) -> int:
-        """The number of a bit of the top."""
+        """Return the row of a bit of the top; a new bit gets the next row."""
         return self.numbers.setdefault(bit, len(self.numbers) - 1)
 
     def _add_group(self, module: GateModule, names: list[str]) -> None:
-        """Add the instances of a module; of the words that it gives away few bits matter."""
+        """Add the instances of a module; of words at outputs, only `positions` are executed."""
         width, wanted = self._width, {}
         for port, bits in module.outputs.items():
             every = range(len(bits))
@@ -141,7 +143,7 @@ class Machine:
         )
 
     def _in_order(self) -> list[str]:
-        """The modules, those before others that they give what is no register of theirs."""
+        """Return the modules in an order in which combinational outputs precede their readers."""
         driver = {
             int(net): module
             for module, group in self.groups.items()
@@ -162,7 +164,7 @@ class Machine:
     # States
 
     def unknown(self) -> Snapshot:
-        """A state of which nothing is known."""
+        """Return a state in which all registers and memories are unknown."""
         states = {m: g.program.unknown(len(g.names) * self.runs) for m, g in self.groups.items()}
         return Snapshot(states)
 
@@ -176,22 +178,24 @@ class Machine:
         *,
         only: Collection[str] | None = None,
     ) -> None:
-        """Find the values of all nets in a cycle.
+        """Compute all nets of a cycle.
 
         Parameters
         ----------
+        now : Snapshot
+            State of registers and memories.
         driven : dict of str to ndarray of int, shape (bits, runs) or (bits, 1)
-            What drives inputs of the top, or nets that no instance drives.
+            Values of inputs of the top, and of nets whose drivers are left out.
         overrides : dict of str to Override
-            By module.
+            Values of inputs of instances, by module.
         only : collection of str, optional
-            The modules that are carried out, where all else stays as it was.
+            Modules to execute; all other nets keep their values.
         """
         self._active = [m for m in self._order if only is None or m in only]
         if only is None:
             self._show(driven)
         for module in self._active:
-            # Show outputs that depend on no input.
+            # Registered outputs first, since other modules may read them.
             group = self.groups[module]
             v = self.values[module] = group.program.begin(
                 now.states[module], len(group.names) * self.runs
@@ -206,7 +210,7 @@ class Machine:
             self.watch(self.nets)
 
     def _show(self, driven: Mapping[str, IntArray]) -> None:
-        """Show what drives the top."""
+        """Make all nets unknown, and set those that are driven from outside."""
         nets = self.nets
         nets[3:] = UNKNOWN
         for name, value in driven.items():
@@ -217,7 +221,7 @@ class Machine:
                 nets[list(to)] = np.broadcast_to(value, (len(bits), self.runs))[list(at)]
 
     def _carry_out(self, module: str, now: Snapshot, override: Override) -> None:
-        """Find all bits of the instances of a module, and show its outputs."""
+        """Execute the gates of a module, and set the nets of its outputs."""
         group, given = self.groups[module], {}
         for port, numbers in group.inputs.items():
             shape = len(numbers), len(group.names), self.runs
@@ -239,7 +243,7 @@ class Machine:
             self._drive(numbers, shown)
 
     def forget_words(self) -> None:
-        """Forget what links carry."""
+        """Make the words on links unknown."""
         for group in self.groups.values():
             for port in CARRIED & group.outputs.keys():
                 self.nets[group.outputs[port]] = UNKNOWN
@@ -248,7 +252,7 @@ class Machine:
         self.nets[numbers] = values.reshape(*numbers.shape, -1)
 
     def after(self, now: Snapshot) -> Snapshot:
-        """The state after the next edge; what was not carried out stays.
+        """Return the state after the next edge; modules that were not executed keep their state.
 
         Memories are changed in place.
         """
@@ -259,9 +263,9 @@ class Machine:
         return Snapshot(states)
 
     def shown(self, name: str) -> IntArray:
-        """A net of the top, shape (bits, runs)."""
+        """Return a net of the top, shape (bits, runs)."""
         return self.nets[[self.numbers.get(bit, 2) for bit in self.text.nets[name]]]
 
     def output(self, module: str, port: str) -> IntArray:
-        """An output of all instances of a module, shape (bits that matter, instances, runs)."""
+        """Return an output of all instances of a module, shape (relevant bits, instances, runs)."""
         return self.nets[self.groups[module].outputs[port]]

@@ -1,4 +1,4 @@
-"""Runs of a fabric whose nodes have memories, which are written before and read after."""
+"""Runs of a fabric whose nodes have memories: write messages, run, read the received words."""
 
 from __future__ import annotations
 
@@ -22,28 +22,34 @@ __all__ = ["MemoryRuns"]
 
 
 class MemoryRuns(Runs):
-    """Runs of a fabric whose nodes have memories: written before, and read after.
+    """Symbolic execution of runs with memory accesses.
 
-    They start at any time after all that was written is in the memories, or as early as they may:
-    the cycle after the last write, so that they are held, or that in which they are held no more.
+    =======  =================================================================================
+    variant  start
+    =======  =================================================================================
+    0        at any time after all writes have taken effect
+    1        the earliest start that the fabric executes without delay
+    2        the cycle after the last write; the fabric delays the run by `Access.hold` cycles
+    =======  =================================================================================
+
+    Variant 2 exists only for fabrics that can delay a run.
     """
 
-    # Those that start late, and as early as they begin at once.
     variants: tuple[Variant, ...] = (Variant(0, every=True), Variant(1, every=False))
 
     def __init__(self, access: Access) -> None:
         super().__init__(access)
-        if access.hold:  # those that start as early as they may
+        if access.hold:
             self.variants += (Variant(2, every=False),)
 
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Carry out runs; see `variants`."""
+        """Execute runs in a variant, and compare the words; see `Runs.prove`."""
         cycles = self.prepare(runs)
         access, begin = self.access, spread(rest, len(runs))
         writes, held = access.writes(runs), access.hold * (variant == 2)
-        # The step of writes in the cycle of the start.
+        # Index of the write step in the cycle of the start.
         first = writes.count + (-access.overlap - held if variant else WRITE)
         begin = self.written(begin, writes, first)
         if not variant:
@@ -59,7 +65,7 @@ class MemoryRuns(Runs):
         return of_all(left, len(runs))
 
     def written(self, begin: Snapshot, writes: Steps, count: int) -> Snapshot:
-        """The state after so many steps of writes; all but the nodes is at rest."""
+        """Return the state after `count` steps of writes; only the nodes are executed."""
         machine, access = self.machine, self.access
         machine.settle(begin, self.access.given())
         machine.forget_words()
@@ -69,9 +75,9 @@ class MemoryRuns(Runs):
         return begin
 
     def settled(self, rest: Snapshot, written: Snapshot) -> Snapshot:
-        """The state at rest with the words that memories hold; some memories are of one word.
+        """Return the resting state with the written words in the memories.
 
-        A register is one of them if it holds a word that stays, whatever else is at rest.
+        A register counts as a memory here if it keeps its word while all else is at rest.
         """
         machine = self.machine
         now = with_arrays(
@@ -91,11 +97,11 @@ class MemoryRuns(Runs):
             now = settled
 
     def read(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot) -> None:
-        """Read what is expected from what a run has left, and compare."""
+        """Read the expected words from the final state, and compare them."""
         machine, access = self.machine, self.access
         reads: Steps = access.reads(runs)
         expected = self.expected(runs)
-        # Reads are carried out side by side, with nothing known of those before and after.
+        # Reads are executed side by side, with unknown reads before and after each.
         most = max(1, AT_ONCE // (self.program.topology.nodes * len(runs)))
         for first in range(0, reads.count, most):
             count = min(most, reads.count - first)
@@ -113,7 +119,7 @@ class MemoryRuns(Runs):
                 self.compare_step(runs, cycles, expected, at, columns)
 
     def expected(self, runs: Sequence[Run]) -> list[IntArray]:
-        """Return the words that each run brings to each node, by beats; UNKNOWN for none."""
+        """Return the expected words of each run by beats; `UNKNOWN` for words without delivery."""
         expected = []
         for run in runs:
             words, receives = expected_bits(self.program, run, self.machine.sums)
@@ -129,14 +135,14 @@ class MemoryRuns(Runs):
         at: int,
         columns: slice = slice(None),
     ) -> None:
-        """Compare a beat of each run; which columns are theirs may be said."""
+        """Compare beat `at` of each run; `columns` selects the machine columns of the runs."""
         for k, words in enumerate(expected):
             if at < words.shape[1]:
                 column = range(self.machine.runs)[columns][k]
                 self._compare(runs[k], column, words[:, at], int(cycles[k]), at)
 
     def _compare(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
-        """Compare a beat of all nodes of which any of it is expected."""
+        """Compare the expected words of one beat of one run at all nodes."""
         for module, nodes in self.access.shown.items():
             expected = wanted[nodes].T
             bits = self.machine.output(module, self.access.port)[:, :, k]

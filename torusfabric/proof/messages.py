@@ -1,4 +1,4 @@
-"""The words that a run is to deliver, each standing for any word; no hardware is known here."""
+"""The words that each run must deliver, as symbolic bits. This module knows no hardware."""
 
 from __future__ import annotations
 
@@ -21,7 +21,17 @@ __all__ = ["Locations", "Run", "expected_bits", "in_beats", "sent_words"]
 
 @dataclass(frozen=True)
 class Run:
-    """The choices of a run."""
+    """The choices of a run.
+
+    Parameters
+    ----------
+    length : int
+        Flits per message.
+    root : int
+        Root, as a position within each group.
+    operation : int
+        Number of the operator within the mode.
+    """
 
     mode: int
     length: int
@@ -29,40 +39,47 @@ class Run:
     operation: int = 0
 
     def form(self, program: Program) -> int:
-        """The number of the form in which it is carried out."""
+        """Return the number of the form, that is, of the schedule that this run uses."""
         return program.form_of(self.mode, self.length, self.root)
 
 
 @dataclass(frozen=True)
 class Locations:
-    """The places of words in the memories of nodes; the first axis of arrays is that of nodes.
+    """Addresses of words in the memories of nodes.
 
     Parameters
     ----------
-    memory, address : ndarray of int, shape (nodes, words)
-        The address is -1 where a word lies nowhere.
+    memory : ndarray of int, shape (nodes, words)
+        Number of the memory.
+    address : ndarray of int, shape (nodes, words)
+        Address within the memory; -1 for a word that is not stored.
     """
 
     memory: IntArray
     address: IntArray
 
     def of_beats(self, flits: int, beat: int) -> Locations:
-        """Return the places of beats, by the first word of each."""
+        """Return the locations of beats, each that of the first word of the beat."""
         return Locations(
             *(in_beats(values, flits, beat)[..., 0] for values in (self.memory, self.address))
         )
 
 
 def in_beats(values: IntArray, flits: int, beat: int) -> IntArray:
-    """Numbers of the words of parts of so many flits by beats; -1 behind the end of a part.
+    """Group words into beats; beats never span two parts of a message.
 
     Parameters
     ----------
     values : ndarray of int, shape (nodes, words)
+    flits : int
+        Words per part.
+    beat : int
+        Words per beat.
 
     Returns
     -------
     ndarray of int, shape (nodes, beats, beat)
+        Words of each beat; -1 past the end of a part.
 
     Examples
     --------
@@ -75,19 +92,19 @@ def in_beats(values: IntArray, flits: int, beat: int) -> IntArray:
 
 
 def sent_words(program: Program, run: Run) -> IntArray:
-    """Bits that stand for the words that each node sends, shape (nodes, words)."""
+    """Return the symbolic bits of the words that each node sends, shape (nodes, words)."""
     count = program.part(run.form(program)).layout.send_words(run.length)
     return word(np.arange(program.topology.nodes * count).reshape(-1, count))
 
 
 def expected_bits(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolArray]:
-    """Bits that stand for the words that each node must have in the end.
+    """Return the symbolic bits of the words that each node must hold at the end.
 
     Returns
     -------
     words : ndarray of int, shape (nodes, words)
     receives : ndarray of bool, shape (nodes, words)
-        Which of them it gets from the collective.
+        True for words that the collective delivers to the node.
     """
     part = program.part(run.form(program))
     root = run.root if program.modes[run.mode].any_root else None
@@ -96,7 +113,8 @@ def expected_bits(program: Program, run: Run, sums: Sums) -> tuple[IntArray, Boo
         numbers = np.arange(program.topology.nodes * count).reshape(-1, count)
         words, receives = expected_words(part.layout, numbers, root=root)
         return word(words), receives
-    # With nothing but the numbers of words at the first position, sums are these numbers.
+    # The first node of each group sends word numbers and the others zeros, so that each sum under
+    # ADD is the number of the summed words.
     groups = part.layout.blocks.groups
     numbers = np.zeros((program.topology.nodes, count), np.uint64)
     numbers[groups.members[:, 0]] = np.arange(count)

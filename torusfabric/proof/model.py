@@ -1,14 +1,19 @@
-"""Harnesses with a model beside a module: what surrounds it, what it should do, what it does.
+"""`Model`: builder of a harness that compares a module with registers of a behavioural model.
 
-A model is a few registers that say in other words what the module has to remember: how many runs
-have begun, which word of which packet comes next. The surroundings are free, but for what is
-assumed of them; claims compare the module with the model. All registers of a model are 0 after a
-reset, and a reset may come at any time; the first cycle is one. Where claims look back a few cycles
-and no further, nothing is said of resets.
+The harness is a Verilog module around the module under proof::
 
-All is Verilog. Texts may refer to ports, to registers inside the module, and to what the model
-defines; a name that the model defines is that of the model. As in clocked blocks of SystemVerilog,
-``$past(value)`` is what a value was a cycle ago; it means something where `steady` is 1.
+    free inputs ---+---> module under proof ---> outputs ---+
+    (any values)   |                                        +---> assertions (claims)
+                   +---> model registers -------------------+
+
+Model registers restate the state of the module, such as the number of runs begun or the position in
+a packet. All model registers are 0 after a reset. A model with resets begins with one in its first
+cycle, and a reset may follow at any time. A model without resets suits claims that look back a
+fixed number of cycles.
+
+Expressions are Verilog texts. They may name ports, registers inside the module, and names that the
+model defines, which take precedence. ``$past(value)`` is the value one cycle earlier, as in
+SystemVerilog; it is valid in cycles in which `steady` is 1.
 """
 
 from __future__ import annotations
@@ -24,25 +29,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Model", "by_value", "earlier", "stays", "within"]
 
-#: How what something was a cycle ago begins.
+#: Start of an expression for a value one cycle earlier.
 PAST = "$past("
 
-#: A name in a text, and none of a function or in a number.
+#: A name in an expression; excludes system functions such as $past, and letters in numbers.
 NAME = r"(?<![$'\w])[A-Za-z_]\w*"
 
-#: Cycles that are searched for a counterexample that begins with a reset.
+#: Cycles after a reset that are searched for a counterexample.
 DEPTH = 20
 
-#: Whether there was a cycle before, and whether it was one without a reset.
+#: `past` is 1 from the second cycle on; `steady` is 1 if the previous cycle had no reset.
 STEADY = ["reg past = 0, steady = 0;",
           "always @(posedge clk) begin past <= 1; steady <= !rst; end"]  # fmt: skip
 
-#: Bits of the number of cycles for which there has been anything, at the least.
+#: Least width of the cycle counter `age`.
 AGE_BITS = 4
 
 
 def by_value(values: Iterable[int], chosen: str) -> str:
-    """A constant for each value of an expression, in Verilog.
+    """Return a Verilog expression that selects a constant by the value of an expression.
 
     Examples
     --------
@@ -57,12 +62,12 @@ def by_value(values: Iterable[int], chosen: str) -> str:
 
 
 def within(name: str, number: str, bits: int) -> str:
-    """One of several fields of a vector, in Verilog."""
+    """Return the Verilog for field `number` of a vector of fields of `bits` bits."""
     return f"{name}[({number}) * {bits} +: {bits}]"
 
 
 def earlier(value: str, cycles: int = 1) -> str:
-    """Return the Verilog for a value some cycles ago.
+    """Return the Verilog for a value some cycles earlier.
 
     Examples
     --------
@@ -73,7 +78,7 @@ def earlier(value: str, cycles: int = 1) -> str:
 
 
 def stays(value: str, while_: str) -> str:
-    """That a value is what it was a cycle ago, if something held then, in Verilog.
+    """Return the Verilog condition that a value keeps its previous value if `while_` held then.
 
     Examples
     --------
@@ -84,17 +89,19 @@ def stays(value: str, while_: str) -> str:
 
 
 class Model:
-    """A harness in the making.
+    """Builder of a harness for one module.
 
     Parameters
     ----------
+    design : Design
+        The emitted Verilog.
     name : str
-        The name of the module in the text, but for the prefix of all.
+        Name of the module without the prefix of the design.
     constants : sequence of str
         Inputs that never change.
     resets : bool
-        Whether it begins with a reset, and nothing is claimed while there is one; else claims hold
-        at all times, as soon as there is what they look back to.
+        True for a harness that begins with a reset, whose claims hold outside resets. False for a
+        harness whose claims hold in every cycle that has enough cycles before it to look back to.
     """
 
     def __init__(
@@ -110,9 +117,9 @@ class Model:
         self._driven: dict[str, str] = {}
         self._claims: list[str] = []
         self._pasts: dict[str, str] = {}
-        # How many cycles ago it was what values with names follow from.
+        # Cycles that each defined name looks back.
         self._ages: dict[str, int] = {}
-        # The names in all texts, and those that the model defines.
+        # Names used in expressions, and names that the model defines.
         self._named, self._defined = set[str](), set[str]()
         self._properties, self._resets, self._looks_back = 0, resets, 0
         made = design.structures[self._module]
@@ -123,44 +130,44 @@ class Model:
         self._constants = set(constants)
 
     def has(self, name: str) -> bool:
-        """Return True if the text has a port or a register of a name."""
+        """Return True if the module has a port or a register with this name."""
         return name in self.widths
 
     def width(self, name: str) -> int:
-        """Bits of a port or of a register; 0 where there is none."""
+        """Return the bits of a port or register of the module; 0 if there is none."""
         return self.widths.get(name, 0)
 
     def free(self, name: str, width: int = 1) -> str:
-        """A value that is free in every cycle."""
+        """Define a value that may be different in every cycle; returns its name."""
         return self._define(name, f"(* anyseq *) wire {_range(width)}{name};")
 
     def fixed(self, name: str, width: int = 1) -> str:
-        """A value that is free, but never changes."""
+        """Define a value that is arbitrary but constant over time; returns its name."""
         return self._define(name, f"(* anyconst *) wire {_range(width)}{name};")
 
     def drive(self, port: str, value: str) -> None:
-        """Give an input a value of the model."""
+        """Drive an input of the module with an expression."""
         self._driven[port] = self._held(value)
 
     def wire(self, name: str, value: str, width: int = 1, *, signed: bool = False) -> str:
-        """A name for a value."""
+        """Define a name for an expression; returns the name."""
         value = self._held(value)
         self._ages[name] = self._age(value)
         return self._define(name, f"wire {'signed ' * signed}{_range(width)}{name} = {value};")
 
     def register(self, name: str, following: str, width: int = 1, *, signed: bool = False) -> str:
-        """A register of the model, and what it is next."""
+        """Define a model register with the expression for its next value; returns its name."""
         following = f"always @(posedge clk) {name} <= rst ? 0 : {self._held(following)};"
         return self._define(name, f"reg {'signed ' * signed}{_range(width)}{name};", following)
 
     def _define(self, name: str, *lines: str) -> str:
-        """Add the lines that define a name."""
+        """Append the lines that define a name; returns the name."""
         self._defined.add(name)
         self._lines += lines
         return name
 
     def _held(self, text: str) -> str:
-        """A text with registers in place of what was a cycle ago, from the inside out."""
+        """Return an expression with a register in place of each ``$past(..)``, innermost first."""
         self._named.update(re.findall(NAME, text))
         while (at := text.rfind(PAST)) >= 0:
             first = end = at + len(PAST)
@@ -172,7 +179,7 @@ class Model:
         return text
 
     def _past(self, value: str) -> str:
-        """The register that holds what a value was a cycle ago."""
+        """Return the register that holds a value for one cycle."""
         if value not in self._pasts:
             self._pasts[value] = name = f"past_{len(self._pasts)}"
             self._ages[name] = self._age(value) + 1
@@ -181,26 +188,30 @@ class Model:
         return self._pasts[value]
 
     def _age(self, text: str) -> int:
-        """Return the number of cycles that a value looks back."""
+        """Return the number of cycles that an expression looks back."""
         return max((self._ages.get(name, 0) for name in re.findall(r"\w+", text)), default=0)
 
     def parts(self, name: str, count: int, width: int) -> Iterator[tuple[int, str, str]]:
-        """The fields of a vector: of each its number, what it is now, and what a cycle ago."""
+        """Yield the fields of a vector: number, expression now, and one cycle earlier."""
         for k in range(count):
             now = within(name, str(k), width)
             yield k, now, f"$past({now})"
 
     def word(self, port: str, number: int, width: int, *, ago: int = 0) -> str:
-        """A word of a port, now or some cycles ago."""
+        """Return the Verilog for a word of a port, `ago` cycles earlier."""
         word = port if self.width(port) == 1 else f"{port}[{number * width} +: {width}]"
         return earlier(word, ago)
 
     def assume(self, condition: str) -> None:
-        """Assume something of the surroundings, outside resets."""
+        """Assume a condition on the inputs in all cycles outside resets."""
         self._claims.append(f"if (!rst) assume ({self._held(condition)});")
 
     def claim(self, name: str, condition: str, *, ago: int = 0) -> None:
-        """Claim something of the module, as soon as there is what it looks back to, or longer."""
+        """Assert a condition in every cycle.
+
+        Without resets, the assertion starts in the first cycle that is late enough to look back: at
+        least `ago` cycles, and as many as the condition needs.
+        """
         condition, known = self._held(condition), "past && !rst"
         if not self._resets:
             age = max(self._age(condition), ago)
@@ -209,15 +220,20 @@ class Model:
         self._properties += 1
 
     def claims(self, claims: Mapping[str, str]) -> None:
-        """Claim several things."""
+        """Assert several conditions by name."""
         for name, condition in claims.items():
             self.claim(name, condition)
 
     def harness(self, says: str, *, cycles: int | None = None) -> Harness:
-        """The harness, and what its claims come to in a line.
+        """Return the harness.
 
-        So many cycles of it are assumed in an induction: if it is not said, one, and without resets
-        as many more as claims look back.
+        Parameters
+        ----------
+        says : str
+            The proved statement, in one line.
+        cycles : int, optional
+            Number of cycles in which the induction assumes all assertions. By default one, and
+            without resets one more than the claims look back.
         """
         names = [self._module]
         for parent in names:
@@ -237,13 +253,13 @@ class Model:
         )
 
     def _text(self, pins: list[str]) -> str:
-        """The text of the harness, in which the module has some pins."""
+        """Return the Verilog of the harness; `pins` are the connected ports and registers."""
         free = [n for n in self._inputs if n not in self._constants and n not in self._driven]
-        # A module without registers has neither, but the model has.
+        # The model needs clk and rst even around a module without registers.
         head = [f"input {name}" for name in ("clk", "rst") if name not in self._ports]
         head += [f"input {_range(self.widths[name])}{name}" for name in free]
         rest = [name for name in pins if name not in free]
-        # A name that the text does not have is an error, and no value that is free.
+        # With this directive a misspelt name is an error; otherwise it would be a free wire.
         lines = ["`default_nettype none", f"module harness({', '.join(head)});"]
         lines += [
             f"{'(* anyconst *) ' * (name in self._constants)}wire {_range(self.widths[name])}"
@@ -265,7 +281,7 @@ class Model:
 
 
 def _age(most: int) -> list[str]:
-    """For how many cycles there has been anything, up to the most that matter."""
+    """Return the counter of past cycles, which saturates at or above `most`."""
     bits = max(AGE_BITS, most.bit_length())
     return [f"reg [{bits - 1}:0] age = 0;", "always @(posedge clk) age <= age + !(&age);"]
 

@@ -1,4 +1,8 @@
-"""The proof of a whole fabric: what is proved of it by its top, one after the other."""
+"""The proof of a whole fabric: its steps in order, its assumptions, and its conclusion.
+
+Users call `prove`. Proofs of systems of several fabrics also use `check_provable` and
+`as_far_as_it_holds`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ASSUMPTIONS", "as_far_as_it_holds", "check_provable", "prove"]
 
-#: What is not proved of any fabric.
+#: Assumptions of the proof of every fabric.
 ASSUMPTIONS = (
     "Yosys reads the text as synthesis and simulators do; Yosys, z3 and this prover are right.",
     "Synthesis, place and route, the device and its clock do what the text says.",
@@ -41,20 +45,28 @@ def prove(
     cache: Cache | None = None,
     progress: Progress = lambda *_: None,
 ) -> Proof:
-    """Prove that the text of a fabric does what its collectives ask for, for all data.
+    """Prove that the emitted Verilog of a fabric executes its collectives correctly, for all data.
 
     Parameters
     ----------
+    fabric : Fabric
+        The fabric; its operators must be associative and state a proof.
     design : Design, optional
-        Its text; by default as it is emitted.
+        The Verilog to prove; by default the emitted Verilog of the fabric.
     cache : Cache, optional
-        What was proved before.
-    progress : function of (done, total, what)
+        Store of steps that were proved before.
+    progress : function of (done, total, step), optional
+        Called as each step begins or ends.
+
+    Returns
+    -------
+    Proof
+        The steps that hold, and a counterexample if a step fails.
 
     Raises
     ------
     InputError
-        If it is a fabric of which nothing is proved.
+        If the fabric has an operator that cannot be proved.
     MissingTool
         If Yosys or z3 is not installed.
 
@@ -72,7 +84,7 @@ def prove(
 
 
 def check_provable(fabric: Fabric) -> None:
-    """Raise the errors of `prove` unless it can be proved, by tools that there are."""
+    """Raise the errors of `prove` for a fabric: an operator without a proof, or a missing tool."""
     if fabric.tables:
         fabric.tables.proofs.check_provable(fabric)
     for operator in fabric.operator_unit.operators if fabric.operator_unit else ():
@@ -88,7 +100,7 @@ def check_provable(fabric: Fabric) -> None:
 def as_far_as_it_holds(
     proofs: Iterable[ModuleProof], assumptions: Iterable[str], conclusion: str
 ) -> Proof:
-    """Return the proof, up to the first claim that does not hold."""
+    """Return a proof of the steps before the first failure, and its counterexample."""
     found: list[ModuleProof] = []
     wrong = None
     try:
@@ -101,7 +113,16 @@ def as_far_as_it_holds(
 def _steps(
     fabric: Fabric, design: Design, cache: Cache | None, progress: Progress, *, written: Fabric
 ) -> Iterator[ModuleProof]:
-    """Everything, whole runs last."""
+    """Yield the proofs of all steps; the longest step, whole runs, comes last.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric whose runs are proved. For a fabric with loadable tables, it is the same hardware
+        with constant tables.
+    written : Fabric
+        The fabric as emitted.
+    """
     roles = {fabric.prefix + name: role for name, role in fabric.netlist.roles.items()}
     text = read_gates(design, roles, cache, operators=operators_of(fabric, design))
     steps = Steps(fabric, design, cache, progress)
@@ -116,7 +137,7 @@ def _steps(
 
 
 def _by_induction(fabric: Fabric, design: Design, written: Fabric) -> Iterator[Harness]:
-    """Yield the harnesses for the solver."""
+    """Yield the harnesses that the solver proves."""
     yield from operator_harnesses(fabric, design)
     yield from link_harnesses(fabric, design)
     yield from fabric.interface.harnesses(fabric, design)
@@ -125,7 +146,7 @@ def _by_induction(fabric: Fabric, design: Design, written: Fabric) -> Iterator[H
 
 
 def _assumptions(fabric: Fabric) -> Iterator[str]:
-    """Yield the assumptions."""
+    """Yield the assumptions, those of tables and of the interface included."""
     yield from ASSUMPTIONS
     if fabric.tables:
         yield from fabric.tables.proofs.assumptions(fabric)
@@ -135,7 +156,7 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
 
 
 def _conclusion(fabric: Fabric) -> str:
-    """Return the conclusion, in words."""
+    """Return the conclusion as a sentence."""
     chosen = ", whichever mode, length, root and operator it is with," * fabric.program.any_length
     begins = " from when words written before are there" * (fabric.hold > 0)
     return (

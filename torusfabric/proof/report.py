@@ -1,4 +1,4 @@
-"""The report of a proof: claims, assumptions, and a counterexample."""
+"""The report of a proof: proved steps, assumptions, and a counterexample if a step fails."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ __all__ = ["Counterexample", "ModuleProof", "Proof", "Refuted", "refuted"]
 
 @dataclass(frozen=True)
 class ModuleProof:
-    """The proof of a part of the fabric.
+    """The proof of one step, about one module or about several together.
 
     Parameters
     ----------
     name : str
-        A module of the text, or what several are together.
+        Module of the text, or the name of the step.
+    method : str
+        Method of the proof, such as ``induction over time``.
+    properties : int
+        Number of assertions or comparisons.
     seconds : float
-        What it took when it was done; a proof that is known already takes no time again.
+        Time of the proof when it was first done; a cached proof keeps that time.
     says : str
-        What they say, in a line.
+        The proved statement, in one line.
     """
 
     name: str
@@ -33,12 +37,20 @@ class ModuleProof:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Something that does not hold.
+    """A property that fails.
 
     Parameters
     ----------
+    module : str
+        Module or step of the property.
+    signal : str
+        Signal that is wrong.
+    cycle : int
+        Cycle in which it is wrong; 0 for a property without time.
+    message : str
+        One line about the failure.
     wave : str
-        It as the text of a VCD file; empty where there is none.
+        Waveforms of the failure as the text of a VCD file; empty for none.
     """
 
     module: str
@@ -54,8 +66,14 @@ class Proof:
 
     Parameters
     ----------
+    modules : tuple of ModuleProof
+        The proved steps, in order.
     assumptions : tuple of str
-        What is not proved, in whole sentences.
+        Unproved preconditions, each a sentence.
+    conclusion : str
+        The proved statement about the fabric.
+    counterexample : Counterexample or None
+        The first property that fails.
     """
 
     modules: tuple[ModuleProof, ...]
@@ -69,12 +87,12 @@ class Proof:
         return self.counterexample is None
 
     def require_proved(self, waves: str) -> None:
-        """Raise `WorkFailed` if anything does not hold, with words that say where waves are."""
+        """Raise `WorkFailed` if a property fails; `waves` is appended to the message."""
         if self.counterexample:
             raise WorkFailed(f"{self.counterexample.message}{waves}")
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """Return the proof as plain data, without waveforms."""
         wrong = self.counterexample
         return {
             "proved": self.proved,
@@ -87,12 +105,14 @@ class Proof:
 
 
 class Refuted(Exception):
-    """Something does not hold.
+    """Exception for a property that fails.
 
     Parameters
     ----------
+    counterexample : Counterexample
+        The failure.
     run : object
-        The run in which it does not, if it is one.
+        The run in which the property fails; None for a property of no particular run.
     """
 
     def __init__(self, counterexample: Counterexample, run: object = None) -> None:
@@ -101,5 +121,5 @@ class Refuted(Exception):
 
 
 def refuted(module: str, signal: str, message: str, *, cycle: int = 0) -> Refuted:
-    """The exception of something that does not hold."""
+    """Return the exception for a property that fails, without a run."""
     return Refuted(Counterexample(module, signal, cycle, message))

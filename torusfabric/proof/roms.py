@@ -1,6 +1,6 @@
-"""The contents of ROMs, as the text has them, compared with those of the netlist.
+"""Comparison of ROM contents in the emitted Verilog with those of the netlist.
 
-Why: whole runs compare the rows that some run reads, and no others.
+Why: symbolic runs read only the rows that some run needs. This check covers all rows.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 __all__ = ["check_roms"]
 
 
-#: The rows of a ROM, each as its bits, the highest first.
+#: The rows of a ROM, each as a string of bits, the highest bit first.
 _Rows: TypeAlias = list[str]
 
 
 def _rows_of_numbers(rows: Sequence[int], width: int) -> _Rows:
-    """Return the rows of a ROM that a netlist has."""
+    """Return rows of the netlist as strings of bits."""
     return [f"{row:0{width}b}" for row in rows]
 
 
 def _rows_of_text(bits: str, width: int) -> _Rows:
-    """Return the rows of a ROM that a text has, given all bits, those of the last row first."""
+    """Return rows of the Verilog, given all bits in one string, the last row first."""
     return [bits[end - width : end] for end in range(len(bits), 0, -width)]
 
 
 def _wrong_rows(found: _Rows, wanted: _Rows) -> list[int]:
-    """Return the rows that are wrong; past the end, the last row goes on."""
+    """Return the numbers of rows that differ; past its end, a ROM repeats the last wanted row."""
     every = zip_longest(found, wanted, fillvalue=wanted[-1])
     return [number for number, (row, right) in enumerate(every) if row != right]
 
 
 def _compared(found: _Rows, wanted: _Rows, name: str) -> int:
-    """Return the number of rows; raise `Refuted` unless all are as wanted."""
+    """Return the number of rows, or raise `Refuted` if a row differs."""
     for row in _wrong_rows(found, wanted):
         right = wanted[min(row, len(wanted) - 1)]
         message = f"Row {row} of the ROM {name} must be {right}, not {found[row]}"
@@ -51,9 +51,9 @@ def _compared(found: _Rows, wanted: _Rows, name: str) -> int:
 
 
 def check_roms(fabric: Fabric, text: GateText) -> int:
-    """Check, and count, the rows of all ROMs: those of nodes, and those inside modules.
+    """Check the rows of all ROMs, those of nodes and those inside modules; returns their number.
 
-    Modules of which nothing is read but the ports are left out.
+    Modules that are read as ports only (`gates.PORTS_ALONE`) have no rows to check here.
     """
     count = 0
     for instance in fabric.netlist.having(Role.ROM):
@@ -69,7 +69,10 @@ def check_roms(fabric: Fabric, text: GateText) -> int:
 
 
 def _check_inside(module: GateModule, memories: Sequence[MemoryShape], name: str) -> int:
-    """Check the ROMs inside a module; of several of one shape, the most similar one is meant."""
+    """Check the ROMs inside a module.
+
+    Yosys may rename ROMs, so each is compared with the most similar unused one of its shape.
+    """
     left = [_rows_of_numbers(each.rows, each.width) for each in memories if not each.written]
     count = 0
     for ram in module.rams:

@@ -1,4 +1,7 @@
-"""Routers by themselves: all words that out-ports can select, whether or not any run does."""
+"""Check of the multiplexers of routers, with every selection that a table could contain.
+
+Why: symbolic runs cover only the selections that some run uses.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["check_routers"]
 
 
-#: Values of inputs, by their name and bit.
+#: Values of input bits, by port and position.
 InputBits: TypeAlias = dict[tuple[str, int], int]
 
 
@@ -34,13 +37,13 @@ class _Selection(NamedTuple):
     port : int
         The out-port.
     source : str
-        What the word is, for messages.
-    bits : dict
-        The select bits that stand for it.
+        Text for messages.
+    bits : dict of (str, int) to int
+        Select bits for this word, by port and position.
     word : (str, int) or None
-        The input that has it, and its place there; None for the word that changes nothing.
+        Input port and position of the word; None for the neutral word.
     late : bool
-        True for the word of the cycle before.
+        True for the word that arrived one cycle earlier, and is held in a register.
     """
 
     port: int
@@ -51,11 +54,11 @@ class _Selection(NamedTuple):
 
 
 def check_routers(fabric: Fabric, text: GateText) -> int:
-    """Check, and count, the words of out-ports of all routers."""
+    """Check all selections of all router modules; returns the number of cases."""
     count = 0
     for name, make in fabric.netlist.modules.items():
         module = text.modules.get(fabric.prefix + name)
-        # A part of a fabric may have no such node.
+        # The text of one part of a fabric may lack some router modules.
         if fabric.netlist.roles.get(name) is Role.ROUTER and module is not None:
             router = make()
             assert isinstance(router, Router)
@@ -79,7 +82,7 @@ def _selections(router: Router) -> Iterator[_Selection]:
 
 
 def _bits_of_choice(choice: Choice, number: int) -> InputBits | None:
-    """Return the select bits for an input of a multiplexer; None if the tables never have them."""
+    """Return the select bits for a multiplexer input; None if no table can contain them."""
     found: InputBits = {}
     for bit, value in zip(choice.bits, choice.code(number), strict=True):
         if bit.place is Place.CONSTANT:
@@ -93,11 +96,19 @@ def _bits_of_choice(choice: Choice, number: int) -> InputBits | None:
 
 
 def _check_selections(fabric: Fabric, module: GateModule, selections: list[_Selection]) -> int:
-    """Check that words of out-ports are those for which the select bits stand.
+    """Check that each out-port shows the word for its select bits; returns the number of cases.
 
-    Of the inputs, only those are known on which a word depends, each in one cycle: the select bits
-    and the operator in cycle 1, the word in cycle 2. A word that passes the register behind an
-    in-port comes in cycle 1.
+    All cases are executed side by side, with unknown values for inputs that the word must not
+    depend on:
+
+    =====  =====================================================================
+    cycle  known inputs
+    =====  =====================================================================
+    0      none
+    1      select bits, operator code, and the word if it passes a register first
+    2      the word otherwise
+    3      none; the out-port shows the word
+    =====  =====================================================================
     """
     width, unit = fabric.width, fabric.operator_unit
     codes = dict(zip(unit.codes, unit.operators, strict=True)) if unit else {0: None}

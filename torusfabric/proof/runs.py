@@ -1,10 +1,9 @@
-"""Whole runs of the emitted text, from any state in which it is at rest.
+"""Symbolic execution of whole runs, from the resting state back to the resting state.
 
-What is at rest is the least set of states that has what follows a reset, that stays at rest while
-nobody starts a run, and to which every run returns. From each of them, with each choice of mode,
-length, root and operator, a run is carried out to its end with words that stand for any words;
-everything else that could differ is not known. So it is proved for all data, and for any number of
-runs in any order.
+The *resting state* is the least snapshot that covers the state after a reset, its own successor
+without a start, and the state after every run. Bits that differ between covered states are unknown.
+From the resting state every run is executed to its end, with symbols for the words of messages. A
+run that passes therefore passes for all data, and after any number of earlier runs in any order.
 """
 
 from __future__ import annotations
@@ -28,30 +27,33 @@ if TYPE_CHECKING:
 
 __all__ = ["AT_ONCE", "Meanwhile", "Runs", "Variant", "run_refuted"]
 
-#: Nodes times runs that are carried out at once.
+#: Nodes times runs that are executed at once.
 AT_ONCE = 4096
 
-#: Cycles within which nothing changes any more after a run, and after which words that still move
-#: go round in circles.
+#: Cycles after a run within which the fabric must be stable, and cycles after which words that
+#: still move are taken to circulate.
 RESTING, CIRCLING = 100, 50
 
 
 def run_refuted(
     run: Run, cycle: int, signal: str, message: str, node: int | None = None
 ) -> Refuted:
-    """The exception of a run that is not as it should be."""
+    """Return the exception for a run with a wrong value."""
     at = "" if node is None else f" of node {node}"
     text = f"{signal[:1].upper()}{signal[1:]}{at} {message} (cycle {cycle} of {run})"
     return Refuted(Counterexample("whole runs", signal + at, cycle, text), run)
 
 
 class Variant(NamedTuple):
-    """A way in which runs can come about.
+    """A timing of starts relative to the writes of messages.
 
     Parameters
     ----------
+    number : int
+        Number of the variant.
     every : bool
-        Whether all runs are carried out in it, or those of the shortest and longest messages.
+        True to execute all runs in this variant, False for those with the shortest and longest
+        messages.
     """
 
     number: int
@@ -59,16 +61,16 @@ class Variant(NamedTuple):
 
 
 class Meanwhile(NamedTuple):
-    """The surroundings of a fabric in each cycle of a run, counted from 0; -1 is that of the start.
+    """The environment of a fabric during a run; cycles count from 0, and the start is in cycle -1.
 
     Parameters
     ----------
     driven : function of (cycle) -> dict of str to ndarray
-        What drives nets of the top, besides what a start does.
+        Values of nets of the top, in addition to those of the start.
     overrides : function of (cycle) -> dict of str to Override
-        What drives inputs of instances.
+        Values of inputs of instances.
     look : function of (cycle)
-        Looks at the nets.
+        Observer, called after the nets have settled.
     """
 
     driven: Callable[[int], dict[str, IntArray]] = lambda _: {}
@@ -77,28 +79,41 @@ class Meanwhile(NamedTuple):
 
 
 class Runs(ABC):
-    """Runs of a fabric, several at once."""
+    """Symbolic execution of several runs at once; each interface has a subclass."""
 
     def __init__(self, access: Access) -> None:
         self.machine, self.program = access.machine, access.program
         self.starts, self.access = Starts(access), access
 
-    #: The ways in which runs can come about.
+    #: The variants of starts.
     variants: tuple[Variant, ...] = (Variant(0, every=True),)
 
     @abstractmethod
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Carry out runs from what is at rest, in one of the ways in which they can come about.
+        """Execute runs from the resting state, with the starts of one variant, and check them.
 
-        Words are compared in the end, or runs are carried out for what they leave. Returns what is
-        known of the fabric whichever of the runs it has done; raises `Refuted` if one of them is
-        not as it should be.
+        Parameters
+        ----------
+        rest : Snapshot
+            The resting state.
+        compares : bool
+            True to compare the delivered words; False if only the final state is needed.
+
+        Returns
+        -------
+        Snapshot
+            State that covers the state after each of the runs.
+
+        Raises
+        ------
+        Refuted
+            If a run shows a wrong value.
         """
 
     def prepare(self, runs: Sequence[Run]) -> IntArray:
-        """Get ready for runs; returns the cycles that each takes."""
+        """Prepare the machine for runs; returns the forecast cycles of each."""
         self.machine.prepare(len(runs))
         self.machine.choose([run.operation for run in runs])
         return np.array([self.program.cycles(run.length, mode=run.mode) for run in runs])
@@ -112,9 +127,19 @@ class Runs(ABC):
         *,
         held: int = 0,
     ) -> tuple[Snapshot, Snapshot]:
-        """Go on until all runs are done; the state in the end, and each run's when it was.
+        """Execute runs until all are done, and check busy, done, cycles and error in every cycle.
 
-        Runs begin so many cycles after their start as they are `held`, and count from there.
+        Parameters
+        ----------
+        cycles : ndarray of int, shape (runs,)
+            Forecast cycles of each run.
+        held : int
+            Cycles by which each run is delayed after its start.
+
+        Returns
+        -------
+        tuple of (Snapshot, Snapshot)
+            State after the last run, and the states of the runs each at its own end.
         """
         machine, cycles = self.machine, cycles + held
         given = self.starts.of(runs) | meanwhile.driven(-1)
@@ -123,7 +148,7 @@ class Runs(ABC):
         now = left = machine.after(now)
         for edge in range(int(cycles.max()) + 1):
             under_way: BoolArray = edge < cycles
-            # Whatever the start is meanwhile, it is ignored.
+            # The start input is unknown during a run, because the fabric ignores it.
             ignored = edge < cycles - self.access.follows
             given = self.access.given(start=np.where(ignored, UNKNOWN, 0))
             machine.settle(now, given | meanwhile.driven(edge), meanwhile.overrides(edge))
@@ -150,7 +175,13 @@ class Runs(ABC):
         *,
         there: BoolArray | bool = True,
     ) -> None:
-        """Check a number that the top shows in some runs, or a bit of each block."""
+        """Check an output of the top in the runs `there`.
+
+        Parameters
+        ----------
+        wanted : ndarray of bool, shape (runs,), or int
+            Bit of each run, repeated for each block; or a number for all runs.
+        """
         for k, shown in enumerate(self.machine.shown(self.access.net(signal))):
             bits, name = wanted, signal
             if isinstance(wanted, int):
@@ -162,10 +193,10 @@ class Runs(ABC):
                 raise run_refuted(runs[at], edge, name, message)
 
     def rested(self, now: Snapshot) -> Snapshot:
-        """Return the state once nothing changes any more but in nodes.
+        """Return the state once nothing changes outside the nodes.
 
-        Words on links are forgotten. So are words that routers at rest pass on in circles, which
-        harm nothing: what is known later holds whichever register has them.
+        Words on links become unknown. So do words that circulate in routers at rest; they are
+        harmless, because nothing that is proved later depends on them.
         """
         machine = self.machine
         for cycle in range(RESTING):

@@ -1,4 +1,8 @@
-"""States of a whole fabric, and what is known of several of them at once."""
+"""Snapshots: the symbolic state of a whole fabric, for several runs at once.
+
+The last axis of every register array combines instances and runs: the runs of instance 0, then the
+runs of instance 1, and so on. The functions here copy, compare and merge states.
+"""
 
 from __future__ import annotations
 
@@ -19,24 +23,24 @@ __all__ = ["Snapshot", "arrays", "changed_by", "forgetful", "of_all", "picked",
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The registers and memories of all instances.
+    """Symbolic values of the registers and memories of all instances.
 
     Parameters
     ----------
     states : dict of str to State
-        By module.
+        State of the instances of each module.
     """
 
     states: dict[str, State]
 
 
 def arrays(now: Snapshot) -> Iterator[IntArray]:
-    """All registers, of modules that have any; runs, or instances and runs, are the last axis."""
+    """Yield the registers of each module that has any."""
     yield from (state.flops for state in now.states.values() if len(state.flops))
 
 
 def with_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
-    """A state with other registers."""
+    """Return the state with other registers and the same memories."""
     rest = iter(given)
     states = {
         module: State(next(rest), state.rams) if len(state.flops) else state
@@ -46,12 +50,15 @@ def with_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
 
 
 def with_either(a: Snapshot, b: Snapshot) -> Snapshot:
-    """Return the state that is known if either is the case."""
+    """Return the state that covers a and b: shared constants stay known, all else is unknown."""
     return with_arrays(a, [joined(x, y) for x, y in zip(arrays(a), arrays(b), strict=True)])
 
 
 def with_numbers(now: Snapshot) -> Snapshot:
-    """A state in which what is not known of the registers of modules stands for whatever it is."""
+    """Return the state with a symbol of its own for each unknown register.
+
+    Why: a register that keeps an unknown value can then be distinguished from one that changes.
+    """
     states, count = {}, STANDS
     for module, state in now.states.items():
         numbers = word(count + np.arange(state.flops.size).reshape(state.flops.shape))
@@ -62,12 +69,12 @@ def with_numbers(now: Snapshot) -> Snapshot:
 
 
 def same(a: Snapshot, b: Snapshot) -> bool:
-    """Return True if registers are the same."""
+    """Return True if all registers are equal."""
     return all((x == y).all() for x, y in zip(arrays(a), arrays(b), strict=True))
 
 
 def forgetful(now: Snapshot) -> Snapshot:
-    """A state with nothing known of memories that are written, in place."""
+    """Make the contents of writable memories unknown, in place; returns the state."""
     for state in now.states.values():
         for words in state.rams:
             if words.flags.writeable:
@@ -81,7 +88,14 @@ def changed_by(
     now: Snapshot,
     *others: Snapshot,
 ) -> Snapshot:
-    """A state of which registers, and memories that are written, are made from those of some."""
+    """Return a state computed from several states, array by array.
+
+    Parameters
+    ----------
+    registers, memories : function of ndarrays
+        Compute the registers of a module, or the words of a writable memory, from those of each
+        state.
+    """
     given = zip(*map(arrays, (now, *others)), strict=True)
     found = with_arrays(now, [registers(*values) for values in given])
     for module, state in found.states.items():
@@ -92,7 +106,7 @@ def changed_by(
 
 
 def spread(rest: Snapshot, runs: int) -> Snapshot:
-    """A state of one run as that of many; nothing is known of memories."""
+    """Return the state of one run copied to `runs` runs, with unknown memories."""
 
     def unknown(words: IntArray) -> IntArray:
         return np.full((*words.shape[:2], words.shape[2] * runs), UNKNOWN, np.int32)
@@ -101,13 +115,13 @@ def spread(rest: Snapshot, runs: int) -> Snapshot:
 
 
 def repeated(now: Snapshot, count: int) -> Snapshot:
-    """A state of some runs as that of so many copies of each, which follow one another."""
+    """Return the state with each run copied `count` times; the copies are adjacent."""
     repeat = partial(np.repeat, repeats=count, axis=-1)
     return changed_by(repeat, repeat, now)
 
 
 def picked(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) -> Snapshot:
-    """Return the state now of some runs, and the state before of the others."""
+    """Return, for the runs in `which`, the state `now`, and for the others `before`."""
 
     def pick(new: IntArray, old: IntArray) -> IntArray:
         shape = *new.shape[:-1], -1, runs
@@ -117,9 +131,9 @@ def picked(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) -> Snap
 
 
 def unchanged(now: Snapshot, before: Snapshot) -> Snapshot:
-    """A state of which nothing is known but words that have been there before, and what is no word.
+    """Return `now` with unknown values for new words, and for all memory bits that have changed.
 
-    Of memories only what has not changed is known.
+    Constants and words that were in the same register before stay known.
     """
     return changed_by(
         lambda new, old: np.where((new > 1) & (new != old), UNKNOWN, new),
@@ -130,7 +144,7 @@ def unchanged(now: Snapshot, before: Snapshot) -> Snapshot:
 
 
 def without_moving_words(before: Snapshot, now: Snapshot) -> Snapshot:
-    """Return a state with nothing known of registers whose words have changed."""
+    """Return `now` with unknown values for registers whose words have changed."""
     return with_arrays(
         now,
         [
@@ -141,7 +155,7 @@ def without_moving_words(before: Snapshot, now: Snapshot) -> Snapshot:
 
 
 def of_all(now: Snapshot, runs: int) -> Snapshot:
-    """Return the state of one run as far as it is that of any of many; words are unknown."""
+    """Return a state of one run that covers all runs; words become unknown."""
 
     def known(values: IntArray) -> IntArray:
         by_run = values.reshape(*values.shape[:-1], -1, runs)

@@ -1,9 +1,9 @@
-"""Proofs by induction over time, by Yosys and an SMT solver.
+"""Proof of a harness by k-induction, with Yosys and the SMT solver z3.
 
-A *harness* is a Verilog module `harness` around a module of the fabric. Its assertions have names.
-They are proved for all times in two parts: they hold in the first cycles from any state, and
-wherever they have held for so many cycles they hold in the next. Where any state can be the first,
-and what they look back to is enough, one step from any state says both.
+A *harness* is a Verilog module `harness` around a module of the fabric, with named assertions. The
+proof has two parts. Base: the assertions hold in the first k cycles. Step: in any k + 1 consecutive
+cycles, if the assertions hold in the first k, they hold in the last. If any state can be the first
+one (`depth` 0), a single check from an arbitrary state proves both.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .report import Counterexample
 
 __all__ = ["Harness", "Solved", "solve"]
 
-#: How proofs are done: what was proved in another way is proved anew.
+#: The source of this module; it is in the cache key, so a change of method repeats all proofs.
 OWN_TEXT = Path(__file__).read_text(encoding="utf-8")
 
-#: From Verilog to the input of the solver.
+#: Yosys script that converts a harness from Verilog to SMT-LIB.
 SCRIPT = """\
 read_verilog -sv -formal modules.v
 proc
@@ -52,7 +52,7 @@ check -assert
 write_smt2 -wires harness.smt2
 """
 
-#: The line with which smtbmc names the assertion that fails.
+#: Pattern of the line in which smtbmc names a failed assertion.
 FAILED = r"Assert failed in \S+: (?:\S*?[. ])?(\w+)(?: \(|$)"
 
 
@@ -62,15 +62,23 @@ class Harness:
 
     Parameters
     ----------
+    name : str
+        Name of the module, for messages.
+    text : str
+        SystemVerilog of the harness.
     modules : str
-        The text of the module, and of those inside it.
+        Verilog of the module and of all modules inside it.
+    properties : int
+        Number of assertions.
     cycles : int
-        For which they are assumed, when they are proved for the next.
+        The k of the induction: cycles in which the step assumes the assertions.
+    says : str
+        The proved statement, in one line.
     shown : tuple of str
-        Registers inside that the harness sees as ports, each ``module/register``.
+        Internal registers that become ports for the harness, each as ``module/register``.
     depth : int
-        Cycles from the first that are searched for a counterexample where the proof fails; 0 where
-        any state can be the first.
+        Cycles after reset that are searched for a counterexample if the step fails; 0 if any state
+        can be the first one.
     """
 
     name: str
@@ -84,24 +92,24 @@ class Harness:
 
 
 class Solved(NamedTuple):
-    """The assertion that does not hold, if any, and the seconds of the proof when it was done."""
+    """Result of a harness: the failed assertion, if any, and the seconds of the original proof."""
 
     failed: Counterexample | None
     seconds: float
 
 
 def solve(harness: Harness, cache: Cache | None = None) -> Solved:
-    """Prove, or refute, the assertions of a harness.
+    """Prove or refute the assertions of a harness.
 
     Parameters
     ----------
     cache : Cache, optional
-        What was proved before; only proofs are kept.
+        Store of earlier proofs; refutations are never stored.
 
     Raises
     ------
     MissingTool
-        If Yosys or the solver is not installed.
+        If Yosys or z3 is not installed.
     WorkFailed
         If a tool fails.
     """
@@ -114,7 +122,6 @@ def solve(harness: Harness, cache: Cache | None = None) -> Solved:
     with work_folder("prove") as folder:
         (folder / "harness.sv").write_text(harness.text, encoding="utf-8")
         (folder / "modules.v").write_text(harness.modules, encoding="utf-8")
-        # Write the input of the solver.
         (folder / "script.ys").write_text(_script(harness), encoding="utf-8")
         tools.run("yosys", ["-q", "-s", "script.ys"], folder=folder, log="yosys.log",
                   what=harness.name, makes=["harness.smt2"])  # fmt: skip
@@ -126,7 +133,7 @@ def solve(harness: Harness, cache: Cache | None = None) -> Solved:
 
 
 def _refuted(folder: Path, harness: Harness) -> Counterexample | None:
-    """Return an assertion that does not hold, or cannot be proved, if any."""
+    """Return an assertion that fails, or whose induction step fails; None if all are proved."""
     cycles = harness.cycles
     if not harness.depth:
         at_once = ("--noinit", "-t", f"{cycles - 1}:{cycles}")
@@ -134,7 +141,7 @@ def _refuted(folder: Path, harness: Harness) -> Counterexample | None:
             return None
     if failed := _check(folder, harness, ("-t", str(cycles + 1))):
         return failed
-    # The state in which a step begins need not be reached, unless any state can be the first.
+    # A failed step refutes nothing if its first state is unreachable; then only say "cannot prove".
     unknown = "cannot be proved by induction" if harness.depth else "does not hold"
     failed = _check(folder, harness, ("-i", "-t", str(cycles)), unknown)
     if failed and harness.depth:
@@ -143,7 +150,7 @@ def _refuted(folder: Path, harness: Harness) -> Counterexample | None:
 
 
 def _script(harness: Harness) -> str:
-    """The commands that convert a harness."""
+    """Return the Yosys script for a harness."""
     shown = f"expose {' '.join(harness.shown)}" if harness.shown else ""
     return SCRIPT.format(shown=shown)
 
@@ -151,7 +158,15 @@ def _script(harness: Harness) -> str:
 def _check(
     folder: Path, harness: Harness, how: Iterable[str], what: str = "does not hold"
 ) -> Counterexample | None:
-    """Run the solver; returns the assertion that fails, with what is said of it, or None."""
+    """Run smtbmc; returns the failed assertion, or None.
+
+    Parameters
+    ----------
+    how : iterable of str
+        Options that select the base, the step, or the single check.
+    what : str
+        Verb phrase for the message about a failed assertion.
+    """
     solver = Path(tools.require("z3"))
     environ = dict(os.environ)
     environ["PATH"] = os.pathsep.join((str(solver.parent), environ.get("PATH", "")))

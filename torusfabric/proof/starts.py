@@ -1,4 +1,7 @@
-"""The states in which a fabric is at rest, and what starts, and does not start, a run from them."""
+"""Starts of runs: the resting state, accepted starts, and refused starts.
+
+The *resting state* is a snapshot that covers every state of the fabric between runs.
+"""
 
 from __future__ import annotations
 
@@ -22,30 +25,38 @@ if TYPE_CHECKING:
 
 __all__ = ["Starts", "refused_starts"]
 
-#: Clock edges for which a reset lasts.
+#: Clock edges of a reset.
 RESET = 16
 
-#: Starts that are carried out at once.
+#: Refused starts that are executed at once.
 STARTS = 256
 
-#: The numbers of errors, by what is wrong.
+#: Error numbers of the fabric, by the choice that is out of range.
 MODE, ROOT, LENGTH, OPERATION = 1, 2, 3, 4
 
 
 class Refused(NamedTuple):
-    """A start that is refused: what it asks for, and the errors of which it shows one."""
+    """A start that the fabric refuses.
+
+    Parameters
+    ----------
+    inputs : dict of str to int
+        Values of the sampled inputs.
+    errors : frozenset of int
+        Error numbers, of which the fabric shows one.
+    """
 
     inputs: dict[str, int]
     errors: frozenset[int]
 
 
 def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[Refused]:
-    """All starts that are refused.
+    """Yield all starts that the fabric refuses.
 
     Parameters
     ----------
     bits : dict of str to int
-        The inputs that are sampled with a start, and how wide they are.
+        Width of each input that the fabric samples at the start.
 
     Examples
     --------
@@ -62,7 +73,7 @@ def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[Refused]:
 
 
 def _errors(program: Program, asked: dict[str, int]) -> Iterator[int]:
-    """Yield the errors of a start; a root, or an operator, counts in modes that leave a choice."""
+    """Yield the errors of a start; root and operator count only in modes that leave that choice."""
     number = asked.get("mode", 0)
     if number >= len(program.modes):
         yield MODE
@@ -76,12 +87,12 @@ def _errors(program: Program, asked: dict[str, int]) -> Iterator[int]:
 
 
 class Starts:
-    """The starts of runs of a fabric.
+    """Starts of a fabric.
 
     Attributes
     ----------
     chosen : list of str
-        The inputs that are sampled with the start.
+        Inputs that the fabric samples at the start.
     """
 
     def __init__(self, access: Access) -> None:
@@ -90,11 +101,11 @@ class Starts:
         self.chosen = [name for name in CHOICES if name in nets]
 
     def of(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the values that drive the fabric when runs are started."""
+        """Return the input values at the start of some runs."""
         return self._access.given(start=1) | self.numbers(self._access.asked(runs))
 
     def numbers(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
-        """Return numbers as the bits of those inputs that there are."""
+        """Return numbers as bits of the inputs; inputs that the fabric lacks are dropped."""
         nets = self._machine.text.nets
         values = {self._access.net(name): of_name for name, of_name in values.items()}
         return {
@@ -104,7 +115,10 @@ class Starts:
         }
 
     def rest(self, before: Snapshot | None = None) -> Snapshot:
-        """Return the state after a reset, joined with a state before, while nobody starts a run."""
+        """Return the least resting state that covers the state after a reset, and a given state.
+
+        The state is widened until it covers its own successor without a start.
+        """
         machine = self._machine
         machine.prepare(1)
         now = machine.unknown()
@@ -120,14 +134,14 @@ class Starts:
             now = later
 
     def refuse(self, rest: Snapshot) -> tuple[int, Snapshot]:
-        """Start with what there is not: that is refused, the error says why, and nothing changes.
+        """Execute all refused starts; check that each shows a right error and changes nothing else.
 
         Returns
         -------
         count : int
-            How many starts were carried out.
+            Number of refused starts.
         left : Snapshot
-            What is known of the fabric at rest or after any of them.
+            State that covers the resting state and the state after any refused start.
         """
         if not self._access.refuses:
             return 0, rest
@@ -156,14 +170,14 @@ class Starts:
         start: int = 0,
         asked: Mapping[str, IntArray] = MappingProxyType({}),
     ) -> Snapshot:
-        """The state after the next edge, of so many runs."""
+        """Return the state after the next edge, for `runs` runs."""
         self._machine.prepare(runs)
         now = spread(rest, runs)
         self._machine.settle(now, self._access.given(start=start) | {**asked})
         return self._machine.after(now)
 
     def _check_errors(self, batch: list[Refused]) -> None:
-        """Check that the error that is shown is one of those of a start."""
+        """Check that the shown error is one of the errors of each start."""
         error = self._machine.shown("error")
         weights = 1 << np.arange(ERROR_BITS)[:, None]
         for first in range(0, len(error), ERROR_BITS):  # of each block
@@ -174,7 +188,7 @@ class Starts:
                     raise refuted("whole runs", "error", f"error at rest must be {said}")
 
     def _changed(self, stays: Snapshot, now: Snapshot) -> str | None:
-        """A register, but for those of the error, that does not stay as it would have been."""
+        """Return a register that refused starts change, other than those of the error, if any."""
         for module, state in stays.states.items():
             if not len(state.flops):
                 continue

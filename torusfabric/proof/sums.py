@@ -1,6 +1,7 @@
-"""Sums of words: all operators are commutative and associative.
+"""Symbolic sums: the results of reductions, each identified by the multiset of its summands.
 
-So a sum is known by which words went into it, and how often.
+Why: all operators are commutative and associative, so the multiset determines the result. The same
+code serves every operator; `units` proves separately that each operator module is right.
 """
 
 from __future__ import annotations
@@ -15,20 +16,22 @@ from .symbols import STANDS, UNKNOWN
 
 __all__ = ["Sums"]
 
-#: The bit of the word that changes nothing; it has the number of no other word.
+#: Symbolic bit of a neutral word, which leaves the other operand unchanged.
 NEUTRAL = 2 * STANDS
 
 
 @dataclass
 class Sums:
-    """Numbers of words and of sums of words.
+    """Numbering of words and of sums of words.
 
     Parameters
     ----------
     words : int
-        Words with numbers from 0 on; those of sums follow.
+        Number of words; they have the numbers 0 to `words` - 1. Sums have the numbers from `words`
+        on.
     neutral : ndarray of int, shape (classes, runs), optional
-        The bits, by their class, of the word that changes nothing in each run.
+        Bit of the neutral word for each class of bit positions (see `units.bit_classes`) and each
+        run.
 
     Examples
     --------
@@ -45,7 +48,7 @@ class Sums:
     _known: dict[tuple[int, ...], int] = field(default_factory=dict)
 
     def of(self, words: Sequence[int]) -> int:
-        """The number of a sum of words."""
+        """Return the number of the sum of some words; a single word is its own sum."""
         key = tuple(sorted(words))
         if len(key) == 1:
             return key[0]
@@ -55,21 +58,26 @@ class Sums:
         return self._known[key]
 
     def parts(self, number: int) -> tuple[int, ...]:
-        """The words that went into a sum."""
+        """Return the summands of a word or sum, in order."""
         return (number,) if number < self.words else self._parts[number - self.words]
 
     def added(self, a: int, b: int) -> int:
-        """The sum of two words or sums."""
+        """Return the number of the sum of two words or sums."""
         return self.of(self.parts(a) + self.parts(b))
 
     def marked(self, bits: IntArray, number: int) -> IntArray:
-        """The bits of words of a class, with `NEUTRAL` for words that change nothing in their run.
+        """Return bits of words, with `NEUTRAL` for constants equal to the bit of the neutral word.
 
-        That all bits of such a word are alike follows from the structure of what gives them.
+        Why one bit of a class suffices: `alike` shows that all bits of the class have the same
+        origin. The gates ALIKE that `gates` adds before an operator compare the classes with one
+        another.
 
         Parameters
         ----------
         bits : ndarray of int, shape (words, instances and runs)
+            Bits of one class of positions.
+        number : int
+            Number of the class.
         """
         if self.neutral is None:
             return bits
@@ -77,10 +85,10 @@ class Sums:
         return np.where(bits == neutral, NEUTRAL, bits)
 
     def added_bits(self, a: IntArray, b: IntArray) -> IntArray:
-        """The sums of words, each shown by one of its bits."""
+        """Return the bits of the sums of pairs of words, given one bit of each word."""
         result = np.where(a == NEUTRAL, b, np.where(b == NEUTRAL, a, UNKNOWN)).astype(np.int32)
         there = (a > 1) & (b > 1) & (a % 2 == 0) & (b % 2 == 0)
-        # What registers hold at rest is no word of a message.
+        # Numbers beyond all sums stand for register values at rest, which must not be added.
         there &= np.maximum(a, b) < 2 * (self.words + len(self._parts)) + 2
         pairs = np.stack([a[there], b[there]])
         if pairs.size:

@@ -1,9 +1,18 @@
-"""Bits that are known, that stand for a word of a message, or of which nothing is known.
+"""Symbolic bits, and gates on them.
 
-A bit is a number: 0 and 1 are themselves, an even number from 2 on is the bit of a *word*, whatever
-it is, the odd number after it is its opposite, and `UNKNOWN` may be anything. What gates make of
-them holds for all values of words and of what is not known: where that leaves no single answer, the
-answer is `UNKNOWN`.
+A symbolic bit is one integer of an array:
+
+=========  =====================================================
+value      meaning
+=========  =====================================================
+0, 1       the constant
+2 n + 2    the bit of word n, for all values of that word
+2 n + 3    the inverse of that bit
+-1         `UNKNOWN`: 0 or 1, independently of all other bits
+=========  =====================================================
+
+A gate returns a bit that holds for all values of words and of unknown bits. If no constant and no
+single word describes the result, the gate returns `UNKNOWN`.
 """
 
 from __future__ import annotations
@@ -15,20 +24,20 @@ from ..topology import IntArray
 __all__ = ["STANDS", "UNKNOWN", "both", "either", "joined", "multiplexed", "named", "negated",
            "number_of", "one_word", "parity", "word"]  # fmt: skip
 
-#: A bit of which nothing is known.
+#: A bit that may be 0 or 1.
 UNKNOWN = -1
 
-#: Words from this number on are none of any message.
+#: Word numbers from here on stand for register values, and belong to no message.
 STANDS = 1 << 24
 
 
 def word(number: IntArray) -> IntArray:
-    """The bits that stand for words, given their numbers."""
+    """Return the symbolic bits of words, given the word numbers."""
     return 2 * number + 2
 
 
 def negated(a: IntArray) -> IntArray:
-    """The opposite.
+    """Return NOT a.
 
     Examples
     --------
@@ -40,7 +49,7 @@ def negated(a: IntArray) -> IntArray:
 
 
 def both(a: IntArray, b: IntArray) -> IntArray:
-    """The conjunction.
+    """Return a AND b.
 
     Examples
     --------
@@ -51,12 +60,12 @@ def both(a: IntArray, b: IntArray) -> IntArray:
 
 
 def either(a: IntArray, b: IntArray) -> IntArray:
-    """The disjunction."""
+    """Return a OR b."""
     return _ended_by(1, a, b)
 
 
 def _ended_by(end: int, a: IntArray, b: IntArray) -> IntArray:
-    """What is `end` if either is, and as the other where one is not."""
+    """Return a AND b for `end` = 0, and a OR b for `end` = 1; `end` is the dominating constant."""
     found = np.where(a == 1 - end, b, a)
     open_ = a >> 1 != 0
     if open_.any():
@@ -67,7 +76,7 @@ def _ended_by(end: int, a: IntArray, b: IntArray) -> IntArray:
 
 
 def parity(a: IntArray, b: IntArray) -> IntArray:
-    """Whether two bits differ.
+    """Return a XOR b.
 
     Examples
     --------
@@ -85,7 +94,7 @@ def parity(a: IntArray, b: IntArray) -> IntArray:
 
 
 def multiplexed(s: IntArray, a: IntArray, b: IntArray) -> IntArray:
-    """Where s is 1, b, else a.
+    """Return b if s is 1, otherwise a.
 
     Examples
     --------
@@ -101,12 +110,14 @@ def multiplexed(s: IntArray, a: IntArray, b: IntArray) -> IntArray:
 
 
 def joined(a: IntArray, b: IntArray) -> IntArray:
-    """What is known if either may be the case; of words nothing is."""
+    """Return a if it is a constant and equals b, otherwise `UNKNOWN`, also for equal words."""
     return np.where((a == b) & (a <= 1), a, UNKNOWN)
 
 
 def one_word(bits: IntArray) -> IntArray:
-    """The words of which these are bits, along the first axis: a bit stands for its word.
+    """Return the bit that represents a word, given several of its bits along the first axis.
+
+    The result is `UNKNOWN` if the bits belong to different words.
 
     Examples
     --------
@@ -117,7 +128,7 @@ def one_word(bits: IntArray) -> IntArray:
 
 
 def number_of(bits: IntArray) -> IntArray:
-    """Numbers, given their bits along the first axis; -1 where not all of them are known.
+    """Return numbers, given their bits along the first axis; -1 if a bit is no constant.
 
     Examples
     --------
@@ -129,7 +140,7 @@ def number_of(bits: IntArray) -> IntArray:
 
 
 def named(bit: int) -> str:
-    """A bit in words.
+    """Return a symbolic bit as text, for messages.
 
     Examples
     --------

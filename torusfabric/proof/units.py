@@ -1,8 +1,14 @@
-"""Units: modules that whole runs replace by a few words on their behaviour.
+"""Units: modules that symbolic runs replace by an abstraction, and proofs of the abstractions.
 
-Operators are replaced by symbolic sums, links by a delay. Induction proves both, for all words at
-their real width. Why links: a link may be a memory that is written all around, and stand anywhere
-in it when a run begins.
+=========  ==================================  ==========================================
+unit       abstraction in symbolic runs        proof by induction, for all words
+=========  ==================================  ==========================================
+operator   symbolic sum (`sums`)               result equals the operator's own formula
+link       delay line (`line_module`)          word leaves `registers` cycles later
+=========  ==================================  ==========================================
+
+Why links: a long link is a memory used as a ring, whose write address at the start of a run is
+arbitrary.
 """
 
 from __future__ import annotations
@@ -29,7 +35,7 @@ __all__ = ["bit_classes", "line_module", "link_harnesses", "neutral_bits",
 
 
 def line_module(name: str, width: int, registers: int) -> GateModule:
-    """Links as gates: a word comes out so many cycles later than it went in, `registers`."""
+    """Return a link as gates: a delay line of `registers` registers, each `width` bits wide."""
     bits = np.arange((registers + 1) * width)
     stages: list[list[Any]] = bits.reshape(registers + 1, width).tolist()
     flops = [Flop(q, d) for now, later in pairwise(stages) for d, q in zip(now, later, strict=True)]
@@ -37,7 +43,7 @@ def line_module(name: str, width: int, registers: int) -> GateModule:
 
 
 def registers_of_links(fabric: Fabric) -> dict[str, int]:
-    """By how many cycles words come later out of each module of links than they went in."""
+    """Return the delay in cycles of each link module."""
     found = {}
     for name, role in fabric.netlist.roles.items():
         if role is Role.LINK:
@@ -48,9 +54,11 @@ def registers_of_links(fabric: Fabric) -> dict[str, int]:
 
 
 def bit_classes(fabric: Fabric) -> list[list[int]]:
-    """The positions of bits in words: together those where neutral words have the same bit.
+    """Return the classes of bit positions in a word.
 
-    A neutral word is one that changes nothing; one of signed words has another highest bit.
+    Two positions are in one class if the neutral word of every operator has equal bits there. Most
+    operators have neutral words of equal bits. The neutral words of signed minimum and maximum
+    differ in the highest bit, which is then a class of its own.
     """
     found: dict[tuple[int, ...], list[int]] = {}
     for position in range(fabric.width):
@@ -59,13 +67,13 @@ def bit_classes(fabric: Fabric) -> list[list[int]]:
 
 
 def neutral_bits(fabric: Fabric, position: int) -> tuple[int, ...]:
-    """The bit at a position of the neutral word of each operator."""
+    """Return the bit at a position of the neutral word of each operator."""
     operators = fabric.operator_unit.operators if fabric.operator_unit else ()
     return tuple(operator.identity(fabric.width) >> position & 1 for operator in operators)
 
 
 def operators_of(fabric: Fabric, design: Design) -> Operators:
-    """The operators of a fabric, and how bits are alike for them."""
+    """Return the operator module of a fabric, and the classes of bit positions."""
     modules, unit = [], fabric.operator_unit
     if unit is not None:
         name = fabric.prefix + operator_pair(unit, fabric.width).name
@@ -74,13 +82,13 @@ def operators_of(fabric: Fabric, design: Design) -> Operators:
 
 
 def operator_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
-    """The proof that every operator makes of two words what it should."""
+    """Yield the harness that compares each operator module with the formulas of its operators."""
     unit, width = fabric.operator_unit, fabric.width
     for module in operators_of(fabric, design).modules:
         assert unit is not None
         model = Model(design, module.removeprefix(fabric.prefix), resets=False)
         for code, operator in zip(unit.codes, unit.operators, strict=True):
-            assert operator.proof is not None  # `prove` sees to that
+            assert operator.proof is not None  # checked by `check_provable`
             chosen = f"code == {code}" if unit.bits else "1'b1"
             wanted = operator.proof("a", "b", width)
             model.claim(f"result_is_{operator.label}", f"!({chosen}) || result == {wanted}")
@@ -88,12 +96,12 @@ def operator_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
 
 
 def link_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
-    """The proof that words pass each module of links in its time."""
+    """Yield a harness for each link module: a word leaves after the delay of the link."""
     for name, registers in registers_of_links(fabric).items():
         model = Model(design, name, resets=False)
         if model.has("at"):
             model.claim("at_is_within_the_line", f"at < {registers}", ago=1)
-        # A reset moves a delay line while words are on the way.
+        # A reset changes the ring address while words are in the link: exclude recent resets.
         resets = [earlier("rst", k) for k in range(registers + 1) if model.has("rst")]
         right = " || ".join([*resets, f"arrived == {earlier('sent', registers)}"])
         model.claim("words_come_out_in_time", right, ago=registers + 1)

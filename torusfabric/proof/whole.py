@@ -1,4 +1,4 @@
-"""All runs that a fabric can be asked for, carried out on its text."""
+"""Proof of all runs that a fabric can execute, with waveforms of a run that fails."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["Recorder", "Whole", "all_runs"]
 
 
 def all_runs(fabric: Fabric) -> list[Run]:
-    """Every choice of mode, length, root and operator, the shortest runs first."""
+    """Return every combination of mode, length, root and operator, the shortest runs first."""
     program, found = fabric.program, []
     for number, mode in enumerate(program.modes):
         lengths = range(1, program.flits + 1) if program.any_length else [program.flits]
@@ -39,12 +39,16 @@ def all_runs(fabric: Fabric) -> list[Run]:
 
 
 class Whole:
-    """The runs of a fabric.
+    """Proof of all runs of a fabric.
 
     Parameters
     ----------
+    fabric : Fabric
+        The fabric whose program defines the runs.
+    text : GateText
+        The emitted Verilog as gates.
     runs : function of (Fabric, Machine) -> Runs
-        Makes the way in which runs are carried out; by default what the fabric's interface says.
+        Makes the executor of runs; by default that of the fabric's interface.
     """
 
     def __init__(
@@ -62,7 +66,7 @@ class Whole:
         self._runs: Runs = (runs or fabric.interface.runs)(fabric, machine)
 
     def _batches(self) -> Iterator[tuple[list[Run], int]]:
-        """Runs that are carried out at once, and in which variant."""
+        """Yield batches of runs that are executed at once, each with the number of its variant."""
         size = max(1, AT_ONCE // self._fabric.nodes)
         for variant in self._runs.variants:
             runs = self._all if variant.every else self._extreme
@@ -71,18 +75,18 @@ class Whole:
 
     @property
     def _total(self) -> list[Run]:
-        """The runs of all variants."""
+        """The runs of all variants together."""
         return [r for v in self._runs.variants for r in (self._all if v.every else self._extreme)]
 
     @property
     def _extreme(self) -> list[Run]:
-        """The runs of the shortest and of the longest messages."""
+        """The runs with the shortest and the longest messages."""
         ends = (1, self._fabric.program.flits)
         return [run for run in self._all if run.length in ends]
 
     @property
     def _few(self) -> list[Run]:
-        """Runs that leave nearly all that runs leave: of a few lengths and roots of each mode."""
+        """A sample of runs, with a few lengths and roots of each mode."""
         flits = self._fabric.program.flits
         lengths = {1, 2, flits // 2, flits - 1, flits}
         last = {run.mode: max(r.root for r in self._all if r.mode == run.mode) for run in self._all}
@@ -91,7 +95,7 @@ class Whole:
 
     @property
     def says(self) -> str:
-        """What is proved, in a line."""
+        """The proved statement, in one line."""
         count = f"each of {len(self._all)} runs" if len(self._all) > 1 else "the run"
         return (
             f"{count} (mode, length, root, operator) ends in exactly the forecast cycle, with the "
@@ -99,9 +103,13 @@ class Whole:
         )
 
     def prove(self, progress: Progress) -> int:
-        """Carry out all runs; returns how many things were compared."""
+        """Prove all runs; returns the number of comparisons.
+
+        The resting state is widened until it covers the state after every run: first with a sample
+        of runs, which is fast and finds nearly all of it, then with all runs.
+        """
         rest = self._runs.starts.rest()
-        # What runs leave is at rest too; a few of them show nearly all of it.
+        # Widen the resting state by the sample, without comparison of words.
         few = [(self._few, variant.number) for variant in self._runs.variants if variant.every]
         while not same(reached := self._left(few, rest, compares=False), rest):
             rest = self._runs.starts.rest(reached)
@@ -112,7 +120,7 @@ class Whole:
         return compared + sum(map(self._checks, self._total))
 
     def _with_waves(self, error: Refuted, rest: Snapshot, variant: int) -> Refuted:
-        """A refutation with the waves of its run, from the writes of messages on."""
+        """Execute a failing run again, and return its refutation with waveforms."""
         machine, run = self._runs.machine, error.run
         if not isinstance(run, Run):
             return error
@@ -134,7 +142,7 @@ class Whole:
         *,
         compares: bool = True,
     ) -> Snapshot:
-        """What is at rest, and what runs from it, and starts that are refused, leave."""
+        """Return a state that covers the resting state, refused starts, and the end of each run."""
         done, total = 0, len(self._total)
         _, reached = self._runs.starts.refuse(rest)
         for runs, variant in batches:
@@ -148,7 +156,7 @@ class Whole:
         return reached
 
     def _checks(self, run: Run) -> int:
-        """What is compared in a run: busy and done in every cycle, and every expected word."""
+        """Return the number of comparisons in a run: busy, done, cycle counter, and words."""
         program = self._fabric.program
         _, receives = expected_bits(program, run, self._sums)
         cycles = program.cycles(run.length, mode=run.mode)
@@ -156,16 +164,17 @@ class Whole:
 
 
 class Recorder:
-    """Records the nets of the top.
+    """Recorder of the nets of the top, as VCD.
 
-    Words are strings, ``word 12``, and of each only one bit is known; all else is 0, 1 or x.
+    A net that carries words is a string such as ``word_12``, from the first bit of the word. Other
+    nets have the values 0, 1 and x.
 
     Parameters
     ----------
     number : dict of Bit to int
-        Of each bit of the top, its place among the nets.
+        Index of each bit of the top among the nets.
     width : int
-        Bits of a word, of which the first is shown.
+        Bits of a word.
     """
 
     def __init__(self, text: GateText, number: dict[Bit, int], *, width: int) -> None:
@@ -188,11 +197,11 @@ class Recorder:
                 self._vectors[name] = places
 
     def record(self, nets: IntArray) -> None:
-        """Record a cycle of the first run."""
+        """Record the nets of the first run in one cycle."""
         self._cycles.append(nets[:, 0].copy())
 
     def text(self) -> str:
-        """The text of a VCD file; a cycle takes two units of time, and the last is the fault's."""
+        """Return the VCD file; a cycle takes two time units, and the fault is in the last cycle."""
         stream = io.StringIO()
         with VCDWriter(stream, timescale="1 ns", date="") as writer:
             clock = writer.register_var("fabric", "clk", "wire", size=1)
@@ -209,7 +218,7 @@ class Recorder:
         return stream.getvalue()
 
     def _shown(self, nets: IntArray) -> Iterator[tuple[str, str]]:
-        """What each net shows."""
+        """Yield the name and the value of each recorded net."""
         for name, place in self._words.items():
             yield name, named(int(nets[place])).replace(" ", "_")
         for name, places in self._vectors.items():

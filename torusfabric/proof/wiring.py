@@ -1,4 +1,4 @@
-"""The wires between instances, as the text has them, compared with what they should be."""
+"""Comparison of the wires between instances in the emitted Verilog with the planned wires."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["Wires", "check_arrivals", "check_words", "compared", "control_tree",
            "planned_wires"]  # fmt: skip
 
-#: Instances and ports, with what is wired to them and what should be.
+#: Wires: instance, port, bits wired in the Verilog, and planned bits.
 Wires: TypeAlias = Iterator[tuple[str, str, list[Bit | None], list[Bit]]]
 
 
 def check_words(text: GateText, width: int) -> int:
-    """Check that all bits of a word come from one word, in their order.
+    """Check that the bits of each word come from one word, in order; returns the number of words.
 
-    So it is enough to know of one bit of a word where it comes from; see `arriving_wires`.
+    The origin of a word is then known from the origin of its first bit; see `check_arrivals`.
     """
     driver = {
         bit: (name, port, k)
@@ -43,7 +43,7 @@ def check_words(text: GateText, width: int) -> int:
         for name, instance in text.instances.items()
         for port in sorted(WORDS_IN)
     ]
-    # A core without memories shows what arrives.
+    # A core without memories has the arriving words as its outputs.
     words += [("the top", n, bits) for n, bits in text.outputs.items() if n.startswith("receive_")]
     count = 0
     for name, port, bits in words:
@@ -59,12 +59,12 @@ def check_words(text: GateText, width: int) -> int:
 
 
 def check_arrivals(fabric: Fabric, text: GateText) -> int:
-    """Check, and count, the words that come to nodes by arcs of the topology.
+    """Check that each in-port receives the word of its arc; returns the number of words.
 
-    In-port p of a node takes the word that the neighbour there sends by the opposite out-port; if
-    the arc takes several cycles, the word leaves a link that has the others. Routers and combiners
-    take the words of all in-ports, endpoints those that they store. A core without memories shows
-    all of them.
+    In-port p of a node receives the word that the neighbour behind port p sends through the
+    opposite out-port. On an arc of several cycles the word comes out of a link with the right
+    delay. Routers and combiners receive the words of all in-ports. Endpoints receive the words that
+    they store. A core without memories outputs the words of all in-ports.
     """
     width, count = fabric.width, 0
     in_ports = range(fabric.program.topology.ports)
@@ -75,7 +75,7 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
     ]
     for role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT):
         for instance in fabric.netlist.having(role):
-            # The last nodes of a tree have a router, or a combiner, of which nothing is read.
+            # Yosys removes instances without used outputs, such as routers at the leaves of a tree.
             if instance.name in text.instances:
                 assert instance.node is not None
                 words: Sequence[int] = in_ports
@@ -86,7 +86,7 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
     arriving = _arriving(fabric, text)
     for name, node, bits, words in takers:
         for found, source in zip(bits[::width], words, strict=False):
-            # Sources from the number of ports on are results of the node itself.
+            # Sources beyond the in-ports are results of the node's own operators.
             if source in in_ports:
                 arc, wanted = arriving[node][source]
                 if found != wanted:
@@ -100,7 +100,7 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
 
 
 def _arriving(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None]]]:
-    """Return the arc and the first bit of the word that comes to each node by each in-port."""
+    """Return, for each node and in-port, the name of the arc and the first bit of its word."""
     topology, width, netlist = fabric.program.topology, fabric.width, fabric.netlist
     registers, behind = registers_of_links(fabric), dict[tuple[Bit, int], Bit]()
     for link in netlist.having(Role.LINK):
@@ -124,7 +124,7 @@ def _arriving(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None
 
 
 def compared(text: GateText, wires: Wires, what: str) -> int:
-    """Return how many wires there are; raise `Refuted` unless all are as they should be."""
+    """Compare wires; returns their number, or raises `Refuted` if a bit differs."""
     count = 0
     for name, port, found, wanted in wires:
         count += 1
@@ -139,7 +139,7 @@ def compared(text: GateText, wires: Wires, what: str) -> int:
 
 
 def _named(text: GateText, bit: Bit | None) -> str:
-    """A bit of the top by its name."""
+    """Return the name of a bit of the top, for messages."""
     for name, bits in text.nets.items():
         if bit in bits:
             return f"{name}[{bits.index(bit)}]"
@@ -147,7 +147,7 @@ def _named(text: GateText, bit: Bit | None) -> str:
 
 
 def planned_wires(fabric: Fabric, text: GateText, *roles: Role) -> Wires:
-    """Yield the wires to all instances of some roles, constants too, and those of the netlist."""
+    """Yield the wires to all instances of some roles, as in the Verilog and as in the netlist."""
 
     def planned(parts: Sequence[Part | Fixed]) -> Iterator[Bit]:
         for part in parts:
@@ -164,7 +164,7 @@ def planned_wires(fabric: Fabric, text: GateText, *roles: Role) -> Wires:
 
 
 def control_tree(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
-    """Return, of each bit behind a register of the control tree, the bit before it."""
+    """Return, for each output bit of a control-tree register, the input bit of that register."""
     found: dict[Bit, Bit] = {}
     passed: dict[str, list[tuple[str, int, str, int]]] = {}
     for instance in fabric.netlist.having(Role.CONTROL):
@@ -180,7 +180,10 @@ def control_tree(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
 
 
 def _passed_on(module: GateModule) -> Iterator[tuple[str, int, str, int]]:
-    """Yield bits of outputs, and those of inputs that they show a cycle later without a reset."""
+    """Yield output bits that show an input bit one cycle later: port and bit of both.
+
+    The module is executed for one edge with a different symbol on each input bit.
+    """
     program = GateProgram(module, {name: [*range(len(b))] for name, b in module.outputs.items()})
     places = [(name, k) for name, bits in program.inputs.items() for k in bits if name != "rst"]
     letters = dict(zip(word(np.arange(len(places))).tolist(), places, strict=True))

@@ -1,4 +1,7 @@
-"""The words of runs compared with what their collectives deliver."""
+"""Comparison of the words that nodes hold after a run with the words that the collective delivers.
+
+Simulations compare each run with `compare_run` and add the results up with `totals`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,19 @@ __all__ = ["Comparison", "WrongWord", "compare_run", "totals"]
 
 @dataclass(frozen=True)
 class WrongWord:
-    """A word that is not what it should be; the origin is None for what comes from all nodes."""
+    """A received word that differs from the expected word.
+
+    Parameters
+    ----------
+    node : int
+        Node that holds the word.
+    origin : int or None
+        Node that sent the word; None in a reduction, where the word combines words of all nodes.
+    flit : int
+        Position of the word within the message.
+    expected, got : int
+        The expected word and the word found.
+    """
 
     node: int
     origin: int | None
@@ -37,7 +52,17 @@ class WrongWord:
 
 
 class Comparison(NamedTuple):
-    """The comparison of the words of a run; the first that is wrong, or a text about it."""
+    """Result of the comparison of one run.
+
+    Parameters
+    ----------
+    words_checked : int
+        Words that the collective delivers, in all nodes together.
+    words_wrong : int
+        Checked words that differ from the expected ones.
+    first_wrong : WrongWord or str, optional
+        The first wrong word, or a sentence about it; None if all words are right.
+    """
 
     words_checked: int
     words_wrong: int
@@ -45,7 +70,7 @@ class Comparison(NamedTuple):
 
 
 def totals(compared: Sequence[Comparison]) -> dict[str, Any]:
-    """Return the entries of reports about the words of all runs."""
+    """Return the report entries `words_checked`, `words_wrong` and `first_wrong` over all runs."""
     return {
         "words_checked": sum(found.words_checked for found in compared),
         "words_wrong": sum(found.words_wrong for found in compared),
@@ -54,11 +79,21 @@ def totals(compared: Sequence[Comparison]) -> dict[str, Any]:
 
 
 def compare_run(fabric: Fabric, job: Job, messages: np.ndarray, run: EngineRun) -> Comparison:
-    """Compare every word of a run: how many, how many are wrong, and the first of these."""
+    """Compare every word of a run with the word that the collective delivers.
+
+    Parameters
+    ----------
+    job : Job
+        Choices of the run; None for a choice that the fabric does not leave.
+    messages : ndarray, shape (nodes, send words)
+        Words that the nodes sent.
+    run : EngineRun
+        Result of the engine, with the words that the nodes received.
+    """
     got = run.words
     collective = fabric.program.modes[job.mode or 0].schedule.collective
     if not collective.reducing and isinstance(got, np.ndarray):
-        # Words that are not combined are what they are in as few bits, too.
+        # Words pass through unchanged, so they can be compared in the narrow type of the engine.
         messages = messages.astype(got.dtype, copy=False)
     words, receives = fabric.delivered(messages, **job.inputs)
     got = np.asarray(got, words.dtype)

@@ -1,4 +1,8 @@
-"""Jobs: what is chosen for the runs of a fabric that leaves a choice."""
+"""Jobs: the choices of mode, length, root and operator for each run of a fabric.
+
+`simulate` uses this module to list the default jobs of a fabric, to draw random jobs, to complete
+jobs that leave a choice open, and to check jobs that users give.
+"""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -27,17 +31,18 @@ __all__ = [
     "ready_jobs",
 ]
 
-#: How many roots are tried where any is possible.
+#: Number of roots in the default jobs of a mode with any root.
 FEW_ROOTS = 8
 
-#: How many lengths are tried where any is possible.
+#: Number of message lengths in the default jobs of a program with any length.
 FEW_LENGTHS = 5
 
 
 def default_jobs(program: Program) -> tuple[Job, ...]:
-    """Every mode, operator and a few roots; messages of one flit, of the most, and between.
+    """Return jobs that cover every mode and operator, a few roots, and a few message lengths.
 
-    Of a mode with several forms there are also the lengths where forms begin and end.
+    The lengths are spread evenly from one flit to the maximum. A mode with several forms adds the
+    last length of each form and the first length of the next form.
 
     Examples
     --------
@@ -64,7 +69,7 @@ def default_jobs(program: Program) -> tuple[Job, ...]:
 
 
 def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
-    """Jobs with everything drawn that a fabric leaves a choice of."""
+    """Return `count` jobs in which every choice that the fabric leaves is random."""
     program, generator = fabric.program, np.random.default_rng(seed)
     modes = _modes(program)
     jobs = []
@@ -80,12 +85,12 @@ def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]
 
 
 def jobs_with_drawn(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
-    """The usual jobs of a fabric that leaves a choice, and so many that are drawn.
+    """Return the default jobs of a fabric, followed by `count` random jobs.
 
     Raises
     ------
     InputError
-        If it leaves no choice.
+        If the fabric has one message length and at most one operator.
     """
     if not fabric.program.any_length and len(fabric.program.operators) < 2:
         raise InputError(
@@ -97,16 +102,19 @@ def jobs_with_drawn(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, 
 def given_jobs(
     fabric: Fabric, jobs: object, *, draw: Callable[..., tuple[Job, ...]], seed: int
 ) -> tuple[Job, ...]:
-    """Jobs as users give them, with numbers as numbers, or as drawn if they say how many.
+    """Return the jobs that a user gives as a list, or draw jobs if the user gives a count.
 
     Parameters
     ----------
+    jobs : sequence of Job, or int
+        The jobs, or the number to draw. Numbers in jobs may be text, such as ``"3"``.
     draw : function of (fabric, count, seed) -> tuple of Job
+        Draws `count` jobs.
 
     Raises
     ------
     InputError
-        If they are neither.
+        If `jobs` is neither a count nor a list of jobs.
     """
     if isinstance(jobs, int | str):
         count = natural("Jobs", jobs)
@@ -123,29 +131,32 @@ def given_jobs(
 
 
 def drawn_words(fabric: Fabric, job: Job, *, seed: int) -> np.ndarray:
-    """Return random messages of a run, an array of shape (nodes, send words)."""
+    """Return random messages for a run, an array of shape (nodes, send words)."""
     layout = fabric.program.part(fabric.program.form_of(job.mode, job.length)).layout
     return random_messages(layout, job.length or fabric.flits, width=fabric.width, seed=seed)
 
 
 def _modes(program: Program) -> list[int | None]:
-    """The modes, or None for the only one."""
+    """Return the mode numbers, or a single None for a program with one mode."""
     return [*range(len(program.modes))] if len(program.modes) > 1 else [None]
 
 
 def _operations(program: Program, mode: int) -> list[int | None]:
-    """The operators of a mode by their numbers; None where there is no choice."""
+    """Return the operator numbers of a mode, or a single None if it has at most one."""
     count = len(program.modes[mode].operators)
     return [*range(count)] if count > 1 else [None]
 
 
 def is_barrier(fabric: Fabric, job: Job) -> bool:
-    """Return True if a job is a barrier, the mode after all others, which leaves nothing open."""
+    """Return True if a job is the barrier, whose mode number follows those of all collectives.
+
+    A barrier takes no length, root or operator.
+    """
     return bool(fabric.program.barrier) and job.mode == len(fabric.program.modes)
 
 
 def completed(fabric: Fabric, job: Job) -> Job:
-    """A job with everything chosen: what it leaves open is as in a run without a job.
+    """Return a job with every choice filled in; an open choice gets its value of `longest_job`.
 
     Examples
     --------
@@ -160,18 +171,19 @@ def completed(fabric: Fabric, job: Job) -> Job:
 
 
 def ready_jobs(fabric: Fabric, jobs: Sequence[Job]) -> tuple[Job, ...]:
-    """Jobs with everything chosen, that a fabric can carry out; raises as `check_jobs` does."""
+    """Check jobs as `check_jobs` does, and return them with every choice filled in."""
     check_jobs(fabric, jobs)
     return tuple(completed(fabric, job) for job in jobs)
 
 
 def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
-    """Check that a fabric can carry out jobs.
+    """Raise an error unless a fabric can run all of these jobs.
 
     Raises
     ------
     InputError
-        If there are none, or one chooses what the fabric leaves no choice of, or is not made for.
+        If there are no jobs; if a job makes a choice that the fabric does not leave; or if a choice
+        is out of the range that the fabric was built for.
     """
     if not jobs:
         raise InputError("Jobs must be at least one, not none")

@@ -1,4 +1,8 @@
-"""The reports of simulations."""
+"""Reports of simulations.
+
+`simulate` returns a `SimulationReport`. Adapters with node ports define reports of their own, which
+extend `Subject`.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ __all__ = [
 
 
 def choice_of(program: Program, job: Job) -> dict[str, Any]:
-    """Return the entries of a report about the choices of a run."""
+    """Return the report entries for the choices of a run; open choices have their defaults."""
     number = job.mode or 0
     mode = program.modes[number]
     collective = mode.schedule.collective
@@ -46,14 +50,18 @@ def choice_of(program: Program, job: Job) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class JobChoice:
-    """The choices of a run, where a fabric leaves any.
+    """Choices of one run of a fabric.
 
     Parameters
     ----------
+    collective : str
+        Name of the collective of the mode.
     length : int
-        Flits of a message.
+        Flits per message.
+    root : int or None
+        Root, as a position within each group; None for a collective without a root.
     operation : int or None
-        The number of the operator that combines words.
+        Number of the operator that combines words; None for a collective that combines none.
     """
 
     mode: int
@@ -65,7 +73,18 @@ class JobChoice:
 
 @dataclass(frozen=True)
 class JobReport(JobChoice):
-    """The result of one run of a fabric that leaves a choice."""
+    """Choices and result of one run.
+
+    Parameters
+    ----------
+    cycles : int
+        Measured clock edges from the start pulse to done; -1 if they differ from the cycle counter
+        of the fabric.
+    predicted_cycles : int
+        Planned clock edges.
+    words_checked, words_wrong : int
+        Words compared in the run, and how many of them differ.
+    """
 
     cycles: int
     predicted_cycles: int
@@ -86,21 +105,28 @@ class JobReport(JobChoice):
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a simulation, its engine, and its result.
+    """The simulated fabric, the engine, and the totals over all runs.
 
     Parameters
     ----------
+    topology, collective, algorithm : str
+        Names; several collectives and algorithms are separated by commas.
+    engine : str
+        Name of the engine.
     operator : str or None
-        How a reduction combines words; of several operators, their names.
+        Names of the operators, separated by commas; None without a reduction.
     switching : str
-        Whether the rounds are steps of one hop, or hold circuits.
+        ``store-and-forward`` or ``circuit``.
+    nodes, width, flits : int
+        Number of nodes, bits per word, and flits in the longest message.
     rounds, bound : int
-        Rounds of the schedule, and a number that no schedule goes below; of several collectives,
-        their sums.
+        Rounds of the schedule, and the lower bound on rounds; summed over the modes.
     cycles, predicted_cycles : int
-        Clock edges from the start pulse to done: measured and planned; of several runs, their sums.
+        Clock edges from the start pulse to done, measured and planned, summed over the runs. In a
+        `SimulationReport` whose runs are all alike, they are those of one run; `cycles` is -1 if
+        two measurements of alike runs differ.
     words_checked, words_wrong : int
-        Of all runs.
+        Words compared, and how many of them differ; summed over all runs.
     seconds : float
         Wall time.
     """
@@ -124,7 +150,7 @@ class Subject:
 
 
 def facts_of(program: Program) -> dict[str, Any]:
-    """Return the entries of a `Subject` that are known before a run, but for the width."""
+    """Return the entries of a `Subject` that follow from the program alone, without the width."""
     schedules = [mode.schedule for mode in program.modes]
     return {
         "topology": str(program.topology),
@@ -141,30 +167,33 @@ def facts_of(program: Program) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SimulationReport(Subject):
-    """The reports of simulations.
+    """Report of a simulation; see `Subject` for the inherited entries.
 
     Parameters
     ----------
+    router_classes : int
+        Number of different router modules.
     origins : Origins
-        How origins are known, and what that costs.
+        Method by which a node learns the origin of a word, and its cost.
     cycle_costs : tuple of CycleCost
-        What the planned cycles of a run of the longest messages are made of, for each collective.
-    roots : tuple of int
-        The roots that were tried, where the fabric lets it be chosen.
-    jobs : tuple of JobReport
-        Each run, where the fabric lets the length or the operator be chosen.
+        Breakdown of the planned cycles of a run with the longest messages, one entry for each mode.
     repeat : int
-        Collectives run one after another (for each root).
+        Number of times that the list of jobs was run.
     throughput, throughput_bound : float or None
-        Words that a node receives in a cycle of a run, and could receive at most; None of several
-        collectives.
+        Words that a node receives per cycle of a run, and the upper bound; None for several modes.
+    roots : tuple of int
+        Roots that were used, if the fabric leaves a choice of root.
+    jobs : tuple of JobReport
+        Report of each run, if the fabric leaves a choice of length or operator.
     port_words, direct_words : int
-        Words that were written and read through the host port, and words that were put into the
-        memories of nodes and taken from there.
+        Words written and read through the host port, and words copied directly into and out of the
+        memories of the simulated nodes.
+    first_wrong : WrongWord or None
+        The first word that differs.
     clocks : int
-        Clock cycles simulated, loading and reading included.
+        Simulated clock cycles, loading and reading included.
     node_cycles_per_second : int
-        From start to done.
+        Nodes times clock edges from start to done, per second of processor time.
     """
 
     router_classes: int
@@ -188,7 +217,7 @@ class SimulationReport(Subject):
         return not self.words_wrong and self.cycles == self.predicted_cycles and exact
 
     def _repr_html_(self) -> str:
-        """Return the HTML for a notebook."""
+        """Return the report as an HTML table for notebooks."""
         return facts_table(
             f"{self.topology} {self.collective}, {self.algorithm}: "
             f"{'passed' if self.passed else 'failed'}",
@@ -204,7 +233,7 @@ class SimulationReport(Subject):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The report as plain data."""
+        """Return the report as plain data."""
         plain = asdict(self)
         del plain["cycle_costs"]
         plain |= {"origins": self.origins.to_json(), "passed": self.passed}
@@ -217,14 +246,16 @@ class SimulationReport(Subject):
 
 
 def throughput(fabric: Fabric, cycles: int, flits: int) -> float:
-    """Words from elsewhere that a node receives in a cycle, over all nodes and so many cycles.
+    """Return the mean number of words that a node receives from other nodes per cycle.
 
-    Of a reduction, the results.
+    A result of a reduction counts as a received word.
 
     Parameters
     ----------
-    cycles, flits : int
-        Those of the runs, and of the messages of each, added up.
+    cycles : int
+        Clock cycles of the runs, added up.
+    flits : int
+        Flits per message of the runs, added up.
     """
     layout, nodes = fabric.program.layout, int(fabric.nodes)
     collective, receivers = layout.blocks.collective, layout.receivers
@@ -242,9 +273,10 @@ def throughput(fabric: Fabric, cycles: int, flits: int) -> float:
 
 
 def throughput_bound(fabric: Fabric) -> float:
-    """The most that any hardware could reach, in the fewest cycles that messages take (`limit`).
+    """Return the largest throughput that any hardware could reach.
 
-    A node receives no more words in a cycle than the ports at which the model lets it receive.
+    The bound divides the received words by the fewest cycles that the messages take (`limit`). It
+    is also capped by the number of ports at which the model lets a node receive in one cycle.
     """
     schedule, flits = fabric.program.schedule, int(fabric.flits)
     cycles = limit(schedule.topology, schedule.collective, flits)

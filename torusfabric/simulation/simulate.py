@@ -1,4 +1,4 @@
-"""Simulation of a whole fabric with random data, every word compared."""
+"""Simulation of a whole fabric with random data, with a check of every word and cycle count."""
 
 from __future__ import annotations
 
@@ -41,43 +41,44 @@ def simulate(
     engine: Engine | str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Any:
-    """Run a fabric, and compare every word at every node.
+    """Run a fabric with random messages and compare every received word at every node.
 
-    Through the host port go 1,000 words a run each way, at random, and those at the corners;
-    engines put the others into the memories of nodes, and take them from there. An engine may be
-    told to move all of them through the port. Through ports of nodes all words go.
+    In each direction a run moves 1,000 randomly chosen words through the host port, and with them
+    the first and the last word of the first and of the last node. The engine copies all other words
+    directly into and out of the memories of the nodes. An engine built with `through_port` moves
+    all words through the host port. A fabric with node ports moves all words through those.
 
     Parameters
     ----------
     seed : int
-        Of the random payloads.
+        Seed of the random payloads.
     jobs : sequence of Job or int, optional
-        One run for each of these, one after another without a reset; for a fabric that leaves a
-        choice. By default every operator, a few roots, spread over the nodes, and messages of one
-        flit, of the most flits and of some numbers between; a number adds so many that are drawn.
-        Other fabrics run once.
+        Jobs to run one after another without a reset, for a fabric that leaves a choice. By default
+        they cover every operator, a few roots, and a few lengths from one flit to the maximum. A
+        number adds that many random jobs to the default ones. Other fabrics run once.
     repeat : int
-        How often to do so, each time with fresh data and without a reset.
+        Number of times that the list of jobs is run, each time with fresh data and without a reset.
     stall : float, optional
-        The probability that a port of a node rests in a cycle, 0 to 0.95 (default 0), where nodes
-        have ports of their own. Runs then follow one another as fast as they can.
+        Probability that a node port is idle in a cycle, 0 to 0.95 (default 0). Only for fabrics
+        with node ports. Their runs follow one another as fast as possible.
     engine : Engine or str, optional
-        By default Amaranth's simulator. By name ``amaranth``, ``compiled``, or ``auto`` for what
-        takes the least time.
+        An engine, or one of the names ``amaranth``, ``compiled`` and ``auto`` (the engine with the
+        shortest estimated time). By default Amaranth's simulator.
     progress : function of (done, total), optional
+        Called from time to time with the number of words moved so far and the total.
 
     Returns
     -------
     SimulationReport
-        The report; where nodes have ports of their own, that of their adapter.
+        For a fabric with node ports, the report class of its adapter.
 
     Raises
     ------
     InputError
-        If a job chooses what the fabric leaves no choice of, or what it is not made for; or the
-        stall is out of range, or no port of the fabric can rest.
+        If a job makes a choice that the fabric does not leave or is not built for; if the stall is
+        out of range; or if a stall is given for a fabric without ports that can be idle.
     WorkFailed
-        If the fabric does not come to an end.
+        If a run does not finish.
 
     Examples
     --------
@@ -114,13 +115,13 @@ def simulate(
 
 
 def _repeated(jobs: tuple[Job, ...], repeat: int) -> tuple[Job, ...]:
-    """Jobs, all of them so often as `repeat` says."""
+    """Return the list of jobs, concatenated `repeat` times."""
     require_results("repeat", len(jobs) * repeat)
     return jobs * repeat
 
 
 def _engine(fabric: Fabric, engine: Engine | str | None, *, repeat: int) -> Engine | None:
-    """An engine that is given, or that of a name, made for so many runs."""
+    """Return the given engine, or the engine of a given name, built for `repeat` runs."""
     if isinstance(engine, str):
         return choose_engine(fabric, engine, repeat=repeat).engine
     if engine is not None and not isinstance(engine, Engine):
@@ -135,16 +136,18 @@ def report_of_runs(
     runs: Sequence[EngineRun],
     **others: Any,
 ) -> SimulationReport:
-    """Compare every word of some runs, and the cycles.
+    """Compare the words and cycles of finished runs, and return the report.
 
     Parameters
     ----------
     jobs : sequence of Job
-        What each run chose, everything said.
-    batches : sequence of ndarray
-        What nodes sent in each.
+        Job of each run, every choice filled in.
+    batches : sequence of ndarray, shape (nodes, send words)
+        Words that the nodes sent in each run.
+    runs : sequence of EngineRun
+        Result of each run.
     **others
-        ``engine``, ``repeat`` and ``seconds`` of the report.
+        The entries ``engine``, ``repeat`` and ``seconds`` of the report.
     """
     compared = [compare_run(fabric, *done) for done in zip(jobs, batches, runs, strict=True)]
     reports: tuple[JobReport, ...] = ()
@@ -186,18 +189,18 @@ def report_of_runs(
 
 
 def _differing_runs(program: Program) -> bool:
-    """Return True if runs are reported one by one, as their lengths or operators may differ."""
+    """Return True if runs may differ in length or operator, so that each is reported."""
     return not {"length", "operation"}.isdisjoint(RunChoices.of(program).inputs)
 
 
 def predictions_of(program: Program) -> dict[str, Any]:
-    """Return the entries of a report that are known without a simulation, such as cycles.
+    """Return the entries of a simulation report that need no simulation, such as cycles.
 
     Returns
     -------
     dict
-        The entries of `SimulationReport.to_json` that say what is simulated, but for the width, and
-        ``cycles``; with ``jobs`` where the runs of the fabric differ.
+        The entries of `SimulationReport.to_json` that describe the simulated fabric, without the
+        width; ``cycles``; and ``jobs``, which is empty if all runs are alike.
 
     Examples
     --------

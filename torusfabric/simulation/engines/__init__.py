@@ -1,4 +1,4 @@
-"""Engines: ways to run a fabric cycle by cycle; each is imported when it is first used."""
+"""Engines: simulators that run a fabric cycle by cycle; each is imported at its first use."""
 
 from typing import TYPE_CHECKING
 

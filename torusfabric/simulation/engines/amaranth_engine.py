@@ -1,5 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""The reference engine: Amaranth's own simulator."""
+"""The reference engine, which runs the fabric in Amaranth's own simulator.
+
+Gated clocks save time: a node receives clock edges only if it runs, or is being written or read.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +36,12 @@ __all__ = ["AmaranthEngine", "Bench", "Clock", "Testbench", "wide_values"]
 
 _Result = TypeVar("_Result")
 
-#: What drives a design.
+#: A coroutine that drives a design.
 Testbench: TypeAlias = Callable[[SimulatorContext], Coroutine[Any, Any, None]]
 
 
 class Clock:
-    """The clock of a design; where it is gated, one for each node, at rest unless asked for."""
+    """The clock of a design; a gated design has a clock for each node and one for common parts."""
 
     def __init__(self, ctx: SimulatorContext, design: Assembly) -> None:
         self._ctx = ctx
@@ -46,7 +49,7 @@ class Clock:
         self._all = Cat(*self._of.values())
 
     async def tick(self, *nodes: int) -> None:
-        """Pass one edge of the common part and of these nodes (of all nodes, without any)."""
+        """Simulate one edge of the common part and of the given nodes (by default all nodes)."""
         if not self._of:
             await self._ctx.tick()
             return
@@ -56,16 +59,16 @@ class Clock:
 
 
 class Bench:
-    """A design in Amaranth's simulator: its clock, its memories, and accesses that pass edges."""
+    """A design in Amaranth's simulator, with its clock and memories; it runs accesses."""
 
     def __init__(self, ctx: SimulatorContext, design: Assembly, fabric: Fabric) -> None:
         self._ctx, self._design, self.clock = ctx, design, Clock(ctx, design)
         self.cells = AmaranthCells(ctx, design, fabric)
-        # The edges for which a node is concerned by what it is given.
+        # A node needs clock edges for this many cycles after the host addresses it.
         self._window = 1 + max(fabric.read_latency, fabric.write_latency)
 
     async def carry_out(self, access: Access[_Result]) -> _Result:
-        """Let all edges of an access pass; returns what comes of it."""
+        """Run an access as `edges.carry_out` does, in a coroutine."""
         try:
             edges = next(access)
             while True:
@@ -75,10 +78,10 @@ class Bench:
             return result
 
     async def _play(self, edges: Edges) -> Passed:
-        """Let edges pass."""
+        """Simulate the requested clock edges."""
         ctx, began = self._ctx, time.process_time()
         columns = {name: np.asarray(each).tolist() for name, each in edges.inputs.items()}
-        # Set together, for each setting is a step of the simulator.
+        # One assignment for all inputs, because each assignment costs a simulator step.
         inputs = Cat(getattr(self._design, name) for name in columns)
         widths = [len(getattr(self._design, name)) for name in columns]
         places = np.cumsum([0, *widths])[:-1].tolist()
@@ -105,7 +108,7 @@ class Bench:
 
 
 class AmaranthCells(Cells):
-    """The words of the memories of endpoints in Amaranth's simulator."""
+    """The memories of endpoints in Amaranth's simulator."""
 
     def __init__(self, ctx: SimulatorContext, design: Assembly, fabric: Fabric) -> None:
         super().__init__(fabric)
@@ -122,9 +125,9 @@ class AmaranthCells(Cells):
     def put(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
-        """Put words into memories, in all copies of these."""
+        """Write words into memories, into every copy."""
         ones = (1 << self._width) - 1
-        # The words of several memories may be those of one.
+        # Several memories may share a row of one bank; collect all bits of a row, then write once.
         rows: dict[tuple[int, str, int], tuple[int, int]] = {}
         for node, number, place, word in zip(
             nodes.tolist(), memory.tolist(), address.tolist(), words.tolist(), strict=True
@@ -137,7 +140,7 @@ class AmaranthCells(Cells):
             self._ctx.set(row, self._ctx.get(row) & ~mask | value)
 
     def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
-        """Take words from memories."""
+        """Return words of memories, each from the first copy."""
         words, ones = [], (1 << self._width) - 1
         for node, number, place in zip(
             nodes.tolist(), memory.tolist(), address.tolist(), strict=True
@@ -147,23 +150,23 @@ class AmaranthCells(Cells):
         return np.array(words, np.uint64 if self._width <= 64 else object)
 
     def _row(self, node: int, name: str, place: int) -> Value:
-        """A word of a bank."""
+        """Return the row of a bank at an address."""
         cell = self._leaves[node].cells[name]
         assert not isinstance(cell, tuple)
         return cell if isinstance(cell, Signal) else cell[place]
 
 
 class AmaranthEngine(Engine):
-    """Runs the whole fabric in Amaranth's simulator.
+    """Engine that runs the whole fabric in Amaranth's simulator.
 
     Parameters
     ----------
     wave, through_port, repeat
-        As of `Engine`; waves are of every signal.
+        See `Engine`; the waveforms contain every signal.
     gated : bool
-        Whether to leave the clocks of nodes still while they neither run nor are written or read,
-        which changes nothing but the time it takes. Never done where ports of nodes are driven, or
-        while waves are written.
+        True to stop the clock of each node that neither runs nor is written or read. Gating affects
+        only the simulation time. The engine ignores it if node ports are driven or waveforms
+        written.
     """
 
     name = "amaranth"
@@ -182,7 +185,7 @@ class AmaranthEngine(Engine):
 
     @cached_property
     def design(self) -> Assembly:
-        """The design that is simulated."""
+        """The simulated design."""
         return Assembly(self.fabric.netlist, gated=self._gated)
 
     def run_all(
@@ -200,11 +203,11 @@ class AmaranthEngine(Engine):
         return runs
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
-        """Drive ports of nodes; see `Engine.run_traffic`."""
+        """Drive the node ports; see `Engine.run_traffic`."""
         return traffic.simulate(self.design, self.simulate, progress)
 
     def simulate(self, testbench: Testbench, *beside: Testbench) -> None:
-        """Run a testbench of one's own on the design, and others as long as it runs."""
+        """Run a testbench on the design until it ends, with others in the background."""
         with wide_values(), recording(self._wave, self.fabric, "bench.top.fabric") as vcd:
             named = None if vcd is None else WithWaveLines(self.design, self.fabric)
             simulator = Simulator(named or self.design)
@@ -215,7 +218,7 @@ class AmaranthEngine(Engine):
                 simulator.add_testbench(begun, background=number > 0)
             with contextlib.ExitStack() as stack:
                 if vcd:
-                    # Opened here, for Amaranth does not close it where it cannot be written.
+                    # Opened here: Amaranth would not close the file after a write error.
                     file = stack.enter_context(open(vcd, "w", encoding="utf-8"))
                     stack.enter_context(simulator.write_vcd(file))
                 simulator.run()
@@ -223,9 +226,9 @@ class AmaranthEngine(Engine):
 
 @contextlib.contextmanager
 def wide_values() -> Iterator[None]:
-    """Let values have any number of digits, which are written into the code of the simulation.
+    """Lift Python's limit on integer digits, because the simulator's code contains literals.
 
-    Python has a limit, that of 14,285 bits: the out-ports of a router on seven axes have more.
+    The limit corresponds to 14,285 bits. The out-ports of a router on seven axes have more.
     """
     if not hasattr(sys, "set_int_max_str_digits"):  # before 3.10.7
         yield
@@ -239,7 +242,10 @@ def wide_values() -> Iterator[None]:
 
 
 def _after_reset(testbench: Testbench, reset: Signal) -> Testbench:
-    """A testbench that begins with a reset, which changes nothing here: waves show it."""
+    """Return a testbench that holds the reset for one cycle first.
+
+    The reset changes no register here. It makes the waveforms equal to those of the other engine.
+    """
 
     async def reset_first(ctx: SimulatorContext) -> None:
         ctx.set(reset, 1)
@@ -251,12 +257,12 @@ def _after_reset(testbench: Testbench, reset: Signal) -> Testbench:
 
 
 class WithWaveLines(Elaboratable):
-    """A design, and beside it the lines of the whole and of each node by their names in waves.
+    """A design with an extra scope for each node that holds the named signals of waveforms.
 
     Parameters
     ----------
     design : Assembly
-        With one clock for all.
+        A design with one clock for all nodes.
 
     Attributes
     ----------
@@ -285,6 +291,6 @@ class WithWaveLines(Elaboratable):
             for _, name, part in lines:
                 named.append(Signal(part.width, name=name))
                 nets.append(self._design.net(part.net)[part.start : part.start + part.width])
-            # What is named first keeps its name where a net has the same.
+            # Of two signals with one name, the first keeps the name: here the wave line.
             scope.d.comb += Cat(*named).eq(Cat(*nets))
         return m

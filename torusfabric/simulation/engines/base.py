@@ -1,4 +1,8 @@
-"""The protocol of engines, which run a fabric by its host port or by ports of nodes."""
+"""The base class of engines, and the types that engines share with their callers.
+
+An engine simulates a fabric. Adapters describe the values at the ports of the fabric as a generator
+of clock edges (see `edges`), so all engines drive the ports alike.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -21,30 +25,31 @@ __all__ = [
     "node_cycles",
 ]
 
-#: Cycles after the predicted end before a run is given up.
+#: Cycles past the predicted end after which a run is abandoned.
 PATIENCE = 16
 
-#: Words of a run that go through the host port each way, beside those at the corners.
+#: Random words of a run that pass through the host port in each direction; the others are copied
+#: directly.
 SAMPLE = 1000
 
-#: The words of each node's send memory.
+#: The words in the send memory of each node.
 Messages: TypeAlias = Sequence[Sequence[int]] | np.ndarray
 
-#: Called now and then with the words, or beats, that have passed so far, and with all.
+#: A function of (words or beats moved so far, total), called from time to time.
 Progress: TypeAlias = Callable[[int, int], Any]
 
 
 class Job(NamedTuple):
-    """The choices of a run, where a fabric leaves any.
+    """The choices of one run; None takes the default, and is required where there is no choice.
 
     Parameters
     ----------
-    mode : int, optional
-        Which of several collectives.
     length : int, optional
-        Flits of a message.
+        Flits per message.
+    root : int, optional
+        Root, as a position within each group.
     operation : int, optional
-        The number of an operator.
+        Number of the operator within the mode.
 
     Examples
     --------
@@ -59,28 +64,29 @@ class Job(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, int]:
-        """The inputs of the fabric that are sampled with the start, by name."""
+        """The chosen values by the fabric input that samples them at the start."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 class EngineRun(NamedTuple):
-    """The result of a run.
+    """Result of one run.
 
     Parameters
     ----------
     words : list of list of int, or ndarray
-        What each node has received, in the order of the host's addresses.
+        Words that each node received, in the order of host addresses.
     cycles : int
-        What the fabric's own counter says.
+        Cycles counted by the fabric itself.
     edges : int
-        Clock edges from the start pulse to done, as counted from outside.
+        Clock edges from the start pulse to done, counted by the engine.
     clocks : int
-        Clock cycles simulated in all, loading and reading included.
+        Simulated clock cycles, loading and reading included.
     seconds : float
-        Of processor time, from start to done.
-    through_port, direct : int
-        How many words were written and read through the host port, and how many were put into the
-        memories of nodes and taken from there.
+        Processor time from start to done.
+    through_port : int
+        Words written and read through the host port.
+    direct : int
+        Words copied directly into and out of the memories of nodes.
     """
 
     words: Messages
@@ -93,17 +99,17 @@ class EngineRun(NamedTuple):
 
 
 class Engine(ABC):
-    """A way to run a fabric.
+    """A simulator for one fabric.
 
     Parameters
     ----------
     wave : str or Path, optional
-        File that the waves of every run are written to; see `torusfabric.simulation.engines.waves`.
+        File for the waveforms of every run; see `torusfabric.simulation.engines.waves`.
     through_port : bool
-        Whether all words go through the host port, as they do where waves are written. Otherwise a
-        sample does; see `torusfabric.adapters.host`.
+        True to move all words through the host port, which is always done if waveforms are written.
+        Otherwise a sample of the words passes through the port; see `torusfabric.adapters.host`.
     repeat : int
-        About how many collectives it is made for: what is built for few is built quickly.
+        Approximate number of collectives to run. A small number shortens the build.
 
     Raises
     ------
@@ -113,7 +119,7 @@ class Engine(ABC):
 
     name: str
 
-    #: Seconds it took to get ready for the first run.
+    #: Seconds of preparation before the first run.
     build_seconds = 0.0
 
     def __init__(
@@ -138,7 +144,7 @@ class Engine(ABC):
         job: Job | None = None,
         progress: Progress | None = None,
     ) -> EngineRun:
-        """Run a collective; see `run_many`."""
+        """Run one collective; see `run_many`."""
         jobs = () if job is None else [job]
         return self.run_many([messages], jobs=jobs, progress=progress)[0]
 
@@ -149,25 +155,26 @@ class Engine(ABC):
         jobs: Sequence[Job] = (),
         progress: Progress | None = None,
     ) -> list[EngineRun]:
-        """Run several collectives one after another, without a reset between them.
+        """Run several collectives one after another without a reset between them.
 
-        In each, a message is written into every node; after the run, every node is read.
+        Each run writes a message into every node, starts the fabric, and reads every node after
+        done.
 
         Parameters
         ----------
         batches : iterable of (sequence of (sequence of int))
-            Of each collective, the words of each node's send memory: parts of as many flits as its
-            job says.
+            For each run, the words in the send memory of each node. A message for one receiver has
+            as many flits as the job of the run chooses.
         jobs : sequence of Job
-            What is chosen for each, for a fabric that leaves a choice; by default as `longest_job`
-            says.
+            Job of each run, for a fabric that leaves a choice; by default `longest_job`.
+        progress : function of (done, total), optional
 
         Raises
         ------
         InputError
-            If the fabric has no host port, or messages are not as many, or as long, as they must.
+            If the fabric has no host port, or if the number or the length of messages is wrong.
         WorkFailed
-            If the fabric does not come to an end.
+            If a run does not finish.
         """
         if not self.fabric.shared_port:
             raise InputError(f"Top must be host for runs by a host port, not {self.fabric.top}")
@@ -179,7 +186,7 @@ class Engine(ABC):
     def run_all(
         self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
-        """Run several collectives, with a job for each; see `run_many`."""
+        """Run several collectives, one for each job; engines implement this. See `run_many`."""
 
     def runs(
         self,
@@ -188,32 +195,36 @@ class Engine(ABC):
         cells: Any,
         progress: Progress | None,
     ) -> Any:
-        """Return the clock edges of runs by the host port; see `Interface.access`."""
+        """Return the clock edges of runs through the host port; see `Interface.access`."""
         access = self.fabric.interface.access
         return access(self.fabric, batches, jobs, cells=cells,
                       through_port=self._through_port, progress=progress)  # fmt: skip
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
-        """Send all words of some traffic, and receive until nothing comes any more.
+        """Send all words of `traffic` through the node ports, and receive until the fabric is idle.
 
         Returns
         -------
         object
-            The log of the traffic.
+            Log of the traffic; its class depends on the adapter.
 
         Raises
         ------
         InputError
-            If the engine drives no ports of nodes.
+            If the engine cannot drive node ports.
         WorkFailed
-            If the fabric comes to rest before all has passed, or a word that waits changes.
+            If the fabric becomes idle before all words have passed, or if a word changes while it
+            waits for its handshake.
         """
         del traffic, progress
         raise InputError(f"Engine for ports of nodes must be amaranth or compiled, not {self.name}")
 
 
 def longest_job(fabric: Fabric, mode: int = 0) -> Job:
-    """The job of a mode if nothing is chosen: the longest messages, and the first of the rest."""
+    """Return the default job of a mode: the longest messages, root 0 and operator 0.
+
+    A choice that the fabric does not leave is None.
+    """
     program = fabric.program
     of_mode = program.modes[program.mode_number(mode)]
     return Job(
@@ -225,12 +236,12 @@ def longest_job(fabric: Fabric, mode: int = 0) -> Job:
 
 
 def node_cycles(fabric: Fabric, repeat: int) -> int:
-    """Return the cycles times nodes of some collectives, those of the host port included."""
+    """Return the nodes times cycles of `repeat` collectives, host-port cycles included."""
     through_port = min(words_moved(fabric), 2 * SAMPLE)
     return repeat * fabric.nodes * (fabric.predicted_cycles + through_port)
 
 
 def words_moved(fabric: Fabric) -> int:
-    """Words that are written and read in a run, of the mode with most."""
+    """Return the words written and read in a run of the mode that moves the most words."""
     words = max(layout.send_words + layout.recv_words for layout in fabric.layouts)
     return fabric.nodes * fabric.beat * words

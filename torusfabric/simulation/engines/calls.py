@@ -1,4 +1,4 @@
-"""Calls of libraries in C: their structures, and words as they have them."""
+"""Helpers for calls into C libraries: structure fields, and words as 32-bit chunks."""
 
 import ctypes
 from typing import Any
@@ -11,13 +11,19 @@ __all__ = ["fields", "from_chunks", "to_chunks"]
 
 
 def fields(names: str) -> list[tuple[str, Any]]:
-    """The fields of a structure of C: numbers of 64 bits, and where a star follows, addresses."""
+    """Return the fields of a C structure whose members are all 64 bits wide.
+
+    Parameters
+    ----------
+    names : str
+        Field names separated by spaces; a trailing ``*`` marks an address.
+    """
     kinds = {True: ctypes.c_void_p, False: ctypes.c_uint64}
     return [(name.rstrip("*"), kinds[name.endswith("*")]) for name in names.split()]
 
 
 def to_chunks(words: Messages, width: int) -> np.ndarray:
-    """Words as chunks of 32 bits, the lowest first.
+    """Convert words to 32-bit chunks, the lowest first.
 
     Parameters
     ----------
@@ -38,11 +44,13 @@ def to_chunks(words: Messages, width: int) -> np.ndarray:
 
 
 def from_chunks(chunks: np.ndarray, width: int) -> np.ndarray:
-    """Chunks of 32 bits as words: uint64, or Python integers if they are wider.
+    """Convert 32-bit chunks to words: uint64, or Python integers if they are wider.
 
     Parameters
     ----------
     chunks : ndarray of uint32, shape (.., chunks)
+    width : int
+        Bits of a word.
 
     Returns
     -------

@@ -1,4 +1,7 @@
-"""The words of the memories of nodes, which engines put there, and take from there."""
+"""Direct access to the memories of simulated nodes, without simulated clock cycles.
+
+Why: a host port moves one word per cycle, which would dominate the simulation of a large fabric.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,19 @@ __all__ = ["Cells", "as_words"]
 
 
 class Cells(ABC):
-    """The words of memories as a simulator holds them.
+    """The words in the memories of all nodes, as an engine holds them.
 
     Attributes
     ----------
-    exists, reached : ndarray of bool, shape (nodes, memories)
-        Whether a node has a memory, and whether its words can be reached. Where rows have several
-        flits, each of them counts as a memory; see `torusfabric.rtl.core.store.StoreModule`.
+    exists : ndarray of bool, shape (nodes, memories)
+        True if the node has the memory.
+    reached : ndarray of bool, shape (nodes, memories)
+        True if the engine can access the words of the memory directly.
+
+    Notes
+    -----
+    A memory whose rows hold several flits counts once for each flit of a row; see
+    `torusfabric.rtl.core.store.StoreModule`.
     """
 
     def __init__(self, fabric: Fabric) -> None:
@@ -35,13 +44,13 @@ class Cells(ABC):
     def put(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
-        """Put words into memories, in all copies of these; all arrays have one dimension."""
+        """Write words into memories, into every copy; all arrays have one dimension."""
 
     @abstractmethod
     def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
-        """Take words from memories."""
+        """Return words of memories; all arrays have one dimension."""
 
 
 def as_words(fabric: Fabric, words: Messages | Sequence[int]) -> NDArray[Any]:
-    """Words as an array: of uint64, or of Python integers if they are wider."""
+    """Return words as an array of uint64, or of Python integers if they are wider."""
     return np.asarray(words, np.uint64 if fabric.width <= 64 else object)

@@ -1,4 +1,9 @@
-"""Choosing an engine: by what the user says, or by the size of the work."""
+"""Choice of an engine: by name, or by the estimated time.
+
+Constants measured on a common machine estimate the time of Amaranth's simulator and the time to
+build the compiled engine. ``auto`` takes the compiled engine if its build is the shorter of the
+two.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +19,7 @@ __all__ = ["ENGINES", "Choice", "choose_engine", "estimate"]
 
 
 def _make(engine: str, *given: Any, **options: Any) -> Engine:
-    """Make an engine of a class of this package, which is imported for it."""
+    """Make an engine, given the name of its class in this package; imports the class first."""
     made: Engine = getattr(import_module(__package__), engine)(*given, **options)
     return made
 
@@ -25,31 +30,37 @@ ENGINES: dict[str, Callable[..., Engine]] = {
     "compiled": partial(_make, "CompiledEngine"),
 }
 
-#: Seconds that Amaranth's simulator takes for a node, for a word through the host port, and for a
-#: node in a cycle of a run, of nodes with one input each; they grow with so many powers of the
-#: inputs. For a word that does not go through the port, and for a node and a cycle where ports of
-#: nodes are driven. And seconds that building takes at first, for each module, and for each node.
+#: Time of Amaranth's simulator, each as (seconds for modules with one input per node, exponent of
+#: the number of inputs per node): per node, per word through the host port, per node and cycle.
 PER_NODE, PER_WORD, PER_NODE_CYCLE = (9e-5, 2), (2e-5, 1), (3e-7, 2)
+
+#: Seconds of Amaranth's simulator per directly copied word, and per node and cycle if node ports
+#: are driven.
 PER_DIRECT_WORD, PER_DRIVEN_CYCLE = 2e-5, 1e-3
+
+#: Seconds to build the compiled engine: a constant, a term per module, and a term per node.
 BUILD, PER_MODULE, PER_BUILT_NODE = 1.0, 0.03, 3e-4
 
 
 class Choice(NamedTuple):
-    """An engine, and why this one."""
+    """The chosen engine and the reason for the choice."""
 
     engine: Engine
     reason: str
 
 
 def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
-    """Seconds that Amaranth's simulator, and building the compiled engine, would take.
-
-    They are those of a common machine.
+    """Estimate the seconds of Amaranth's simulator, and the seconds to build the compiled engine.
 
     Parameters
     ----------
     repeat : int
         Number of collectives.
+
+    Returns
+    -------
+    tuple of (float, float)
+        Simulation time and build time, on a common machine.
     """
     build = BUILD + len(fabric.netlist.modules) * PER_MODULE + fabric.nodes * PER_BUILT_NODE
     if fabric.interface.kernel:
@@ -67,7 +78,7 @@ def estimate(fabric: Fabric, repeat: int = 1) -> tuple[float, float]:
 
 
 def _pick(fabric: Fabric, name: str, repeat: int) -> tuple[str, str]:
-    """The name of an engine, and why this one."""
+    """Return the name of the chosen engine and the reason for the choice."""
     if name != "auto":
         if name not in ENGINES:
             raise no_such("Engine", name, ["auto", *ENGINES])
@@ -92,23 +103,25 @@ def choose_engine(
     through_port: bool = False,
     repeat: int = 1,
 ) -> Choice:
-    """Make an engine for a fabric.
+    """Choose and make an engine for a fabric.
 
     Parameters
     ----------
     name : str
-        Of an engine, or ``auto``: Amaranth's simulator where that takes less time than building,
-        else the compiled engine if there is a C++ compiler. Nodes with clocks of their own need
-        Amaranth's simulator.
+        Name of an engine, or ``auto``: Amaranth's simulator if it would take less time than the
+        build of the compiled engine, otherwise the compiled engine if there is a C++ compiler.
+        Nodes with clocks of their own need Amaranth's simulator.
+    wave : str, optional
+        File for the waveforms.
     through_port : bool
-        Whether all words go through the host port.
+        True to move all words through the host port.
     repeat : int
         Number of collectives.
 
     Raises
     ------
     InputError
-        If there is no such engine, or it cannot write such a file.
+        If the name of the engine or the ending of the waveform file is unknown.
     MissingTool
         If the engine needs a tool that is not installed.
     """

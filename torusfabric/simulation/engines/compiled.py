@@ -1,7 +1,9 @@
-"""The compiled engine: the modules as C++ loops over all nodes, built once however large the torus.
+"""The compiled engine: the modules of a fabric as C++ loops over all nodes.
 
-Only what has changed is worked out, and what many nodes have alike once, which makes no difference
-to any word or cycle.
+A module is compiled once, however large the torus. Each cycle runs only the loops whose inputs have
+changed, and nodes that always hold equal values share one word. Both savings leave every word and
+cycle as in the reference engine. The steps of a build are in `model`, the run of a model in
+`session`.
 """
 
 import contextlib
@@ -24,15 +26,15 @@ __all__ = ["CompiledEngine"]
 
 
 class CompiledEngine(Engine):
-    """Runs the whole fabric as compiled C++.
+    """Engine that runs the whole fabric as compiled C++.
 
     Parameters
     ----------
     wave, through_port, repeat
-        As of `Engine`; waves are of all nets between instances.
+        See `Engine`; the waveforms contain all nets between instances.
     threads : int, optional
-        Threads among which instances are shared in cycles with much to do; by default one for each
-        processor that nothing else uses, up to eight.
+        Threads that share the instances in cycles with much work; by default the number of idle
+        processors, up to eight.
 
     Raises
     ------
@@ -76,13 +78,13 @@ class CompiledEngine(Engine):
             return carry_out(access, session.play)
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
-        """Drive ports of nodes; see `Engine.run_traffic`."""
+        """Drive the node ports; see `Engine.run_traffic`."""
         with self._session() as session:
             return traffic.run_compiled(session, progress)
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[Session]:
-        """A session whose waves are written, if they are asked for."""
+        """Open a session, with a waveform file if one is requested."""
         with (
             recording(self._wave, self.fabric, "fabric") as vcd,
             open(vcd, "w", encoding="utf-8") if vcd else contextlib.nullcontext() as file,

@@ -1,4 +1,4 @@
-"""The words of the memories of nodes, as the compiled engine holds them."""
+"""Direct access to the memories of nodes in the compiled engine."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["CompiledCells"]
 
 
 class CompiledCells(Cells):
-    """The words of the memories of endpoints in a compiled model."""
+    """The memories of endpoints in a compiled model."""
 
     def __init__(self, session: Session, fabric: Fabric) -> None:
         super().__init__(fabric)
         self._session = session
-        #: Of each module and memory, where its words are: one list of parts for each copy.
+        #: By module and memory: one list of bit ranges for each copy of the memory.
         self._copies: dict[tuple[int, int], list[list[_Bits]]] = {}
         self._member = np.full(fabric.nodes, -1)
         self._instance = np.zeros(fabric.nodes, np.int64)
@@ -46,7 +46,7 @@ class CompiledCells(Cells):
     def put(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
-        """Put words into memories, in all copies of these."""
+        """Write words into memories, into every copy."""
         for copies, at in self._groups(nodes, memory):
             for parts in copies:
                 for part in parts:
@@ -54,7 +54,7 @@ class CompiledCells(Cells):
         self._session.refresh()
 
     def take(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
-        """Take words from memories."""
+        """Return words of memories, each from the first copy."""
         words = as_words(self._fabric, np.zeros(len(nodes), np.uint8))
         for copies, at in self._groups(nodes, memory):
             instance, there = self._instance[nodes[at]], address[at]
@@ -67,7 +67,7 @@ class CompiledCells(Cells):
     def _groups(
         self, nodes: IntArray, memory: IntArray
     ) -> Iterator[tuple[list[list[_Bits]], IntArray]]:
-        """Words by their module and memory."""
+        """Yield the copies of each addressed memory, and the indices of the words in it."""
         member = self._member[nodes]
         key = member * (int(memory.max(initial=0)) + 1) + memory
         for number in np.flatnonzero(np.bincount(key)).tolist():
@@ -76,14 +76,14 @@ class CompiledCells(Cells):
 
 
 class _Bits(NamedTuple):
-    """Bits of a word: in a column of a memory, or in a register, which has one word.
+    """A bit range of the words of a bank, within a column of a memory or within a register.
 
     Parameters
     ----------
     words : ndarray, shape (depth, instances)
-        The words that have them.
+        Native words that contain the bits; a register has depth 1.
     low, at : int
-        The lowest bit there, and in the word.
+        The lowest bit within the native word, and within the word of the bank.
     width : int
         Number of bits.
     """
@@ -94,7 +94,7 @@ class _Bits(NamedTuple):
     width: int
 
     def put(self, instance: IntArray, address: IntArray, words: NDArray[Any]) -> None:
-        """Put the bits of words there."""
+        """Write this bit range of some words."""
         ones, kind = (1 << self.width) - 1, self.words.dtype.type
         of = int if words.dtype == object else words.dtype.type
         bits = (words >> of(self.at) & of(ones)).astype(kind)
@@ -103,7 +103,7 @@ class _Bits(NamedTuple):
         self.words[where] = (self.words[where] & keep) | (bits << kind(self.low))
 
     def take(self, instance: IntArray, address: IntArray, kind: Any) -> NDArray[Any]:
-        """Return the bits of words from there."""
+        """Return this bit range of some words, at its position within the word."""
         bits = self.words.reshape(-1).take(address * self.words.shape[1] + instance)
         bits = bits.astype(np.uint64)
         if self.width < 8 * self.words.itemsize:
@@ -115,7 +115,7 @@ class _Bits(NamedTuple):
 
 
 def _bits_of(session: Session, member: Member, bank: CellBits, width: int) -> list[_Bits]:
-    """Return the places of the bits of a word of a bank; none if they cannot be reached."""
+    """Return the bit ranges of a word of a bank; none if the bank is out of reach."""
     connections, layout, module = session.model.connections, session.model.layout, member.module
     for store in module.stores.values():
         if (store.name, store.width, store.depth) == (bank.name, bank.width, bank.depth):
@@ -134,7 +134,7 @@ def _bits_of(session: Session, member: Member, bank: CellBits, width: int) -> li
         if run.cell not in module.pieces_of:
             return []
         for k, low, size in module.split(run):
-            # Each instance has a word of its own, as of all registers of banks.
+            # The layout gives every instance a word of its own for registers of banks.
             words = layout.words(session.now, member.first_piece + k)[None]
             found.append(_Bits(words, low, at, size))
             at += size

@@ -1,8 +1,15 @@
-"""The connections of instances: the origin of each bit of an input of each instance.
+"""Connections of all instances: the origin of each input bit in each instance.
 
-Modules are those of the netlist as they are elaborated, and two that are data: ROMs, and the inputs
-of the whole. Their registers, and what they show at once, are pieces of native words, numbered
-among all; instances of a module are rows.
+The modules are the elaborated modules of the netlist and two kinds of data modules: ROMs, and the
+external inputs of the fabric. All pieces of all modules are numbered in one sequence. An instance
+is a row, so the instances of a module form one array for each piece.
+
+A *part* (`Sub`) of an input is a bit range that is driven by one piece in every instance. Different
+instances may have different drivers::
+
+    input of router       bits 0..31   (part 0)           bits 32..63  (part 1)
+    instance 0            piece 7 of instance 12          piece 7 of instance 3
+    instance 1            piece 7 of instance 13          constant 0
 """
 
 import re
@@ -20,20 +27,27 @@ from .kernels import Text
 
 __all__ = ["INPUTS", "RESET", "Connections", "Member", "Rom", "Sub"]
 
-#: The pseudo-module of the inputs of the whole.
+#: Name of the data module that holds the external inputs of the fabric.
 INPUTS = "inputs"
 
-#: The reset of all modules, which is an input of the whole.
+#: The external input that resets all modules.
 RESET = "rst"
 
 
 class Data:
-    """A module that is data: its ports show pieces that no logic works out.
+    """A module without logic: its output ports show pieces whose values come from elsewhere.
+
+    Parameters
+    ----------
+    cell : int
+        Number that all pieces have as their cell.
+    ports : dict of str to int
+        Output ports and their widths.
 
     Attributes
     ----------
     inputs : dict of str to (int, int)
-        As of `Elaborated`.
+        The first bit and the number of bits of each input, as in `Elaborated`.
     pieces : list of Piece
     """
 
@@ -50,12 +64,12 @@ class Data:
             self.pieces += [Piece(cell, low, size, 0) for low, size in cuts]
 
     def shown(self, port: str) -> list[tuple[int, int, int]]:
-        """The pieces of a port, as of `Elaborated`."""
+        """Return the pieces of a port: piece, lowest bit, and width, as in `Elaborated`."""
         return self._shown[port]
 
 
 class Rom(Data):
-    """The ROMs of one width whose addresses have as many bits; contents are those of instances."""
+    """All ROMs of one data width and one address width; each instance has contents of its own."""
 
     def __init__(self, width: int, address: int) -> None:
         super().__init__(f"{ROM} {width} {address}", 0, {"data": width})
@@ -64,17 +78,19 @@ class Rom(Data):
 
 
 class Sub(NamedTuple):
-    """Part of an input that comes from one piece in each instance, or is constant there.
+    """A part of an input: in each instance its bits come from one piece, or are constant.
 
     Parameters
     ----------
-    source : ndarray of int
-        The piece by its number among all, or -1 for a constant.
-    instance : ndarray of int
-        The instance of the module of the piece.
-    shift : ndarray of int
-        The lowest bit there.
-    value : ndarray of uint64
+    low, width : int
+        The lowest bit within the input, and the number of bits.
+    source : ndarray of int, shape (instances,)
+        Number of the driving piece; -1 for a constant.
+    instance : ndarray of int, shape (instances,)
+        Instance of the driving module.
+    shift : ndarray of int, shape (instances,)
+        The lowest bit within the driving piece.
+    value : ndarray of uint64, shape (instances,)
         The constant.
     """
 
@@ -88,18 +104,25 @@ class Sub(NamedTuple):
 
 @dataclass
 class Member:
-    """A module with its instances.
+    """A module with all of its instances.
 
     Parameters
     ----------
+    module : Elaborated or Data
     arrays : list of (int, Array)
-        They, and the number of the first instance of each among all of the module.
+        Arrays of instances, each with the number of its first instance.
     count : int
-        How many instances there are.
+        Number of instances.
+    first_piece : int
+        Number of the first piece of the module among all pieces.
+    parts : dict of str to (list of int)
+        For each input, the indices of its parts in `subs`, the lowest first.
+    subs : list of Sub
+        Parts of all inputs.
     roms : ndarray of int, shape (instances,), or None
-        Of ROMs, the number of the contents of each.
+        For a ROM, the index in `contents` for each instance.
     contents : list of (tuple of int)
-        These contents.
+        Different contents of the ROM instances.
     """
 
     module: Any
@@ -112,32 +135,32 @@ class Member:
     contents: list[tuple[int, ...]] = field(default_factory=list)
 
     def add(self, array: Array) -> None:
-        """Add instances."""
+        """Append an array of instances."""
         self.arrays.append((self.count, array))
         self.count += len(array)
 
     @property
     def nodes(self) -> np.ndarray:
-        """The node of each instance, of a module whose instances belong to nodes."""
+        """The node of each instance, for a module whose instances belong to nodes."""
         return np.concatenate([array.nodes for _, array in self.arrays if array.nodes is not None])
 
     def name(self, number: int) -> str:
-        """The name of an instance."""
+        """Return the name of an instance."""
         first, array = next(each for each in reversed(self.arrays) if each[0] <= number)
         return array.name.format(array.index[number - first])
 
 
 class Column(NamedTuple):
-    """Part of an input in the instances of an array.
+    """A bit range of an input, over the instances of one array.
 
     Parameters
     ----------
     shape : ndarray of int
-        The number of what drives it, with its lowest bit there and its width.
+        For each instance, the number of the triple (driver, lowest bit, width) in `_shapes`.
     row : ndarray of int
-        The instance of the module that drives it.
+        For each instance, the instance of the driving module.
     value : int or ndarray of int
-        The constant, where nothing does.
+        The constant, for a range without a driver.
     """
 
     shape: np.ndarray
@@ -146,14 +169,18 @@ class Column(NamedTuple):
 
 
 class Family(NamedTuple):
-    """The drivers of nets of one name, by their numbers; a net that is there once has the number 0.
+    """Drivers of the nets that share a name pattern such as ``sent_{}``, by the number in the name.
+
+    A net with a name of its own is a family with the single number 0.
 
     Parameters
     ----------
     drivers : list of (str, str)
-        Modules, each with a port.
-    which, row : ndarray of int
-        Of each number, that of the driver, and of its instance.
+        Driving modules, each with its port.
+    which : ndarray of int
+        For each net number, the index in `drivers`; -1 for a missing net.
+    row : ndarray of int
+        For each net number, the instance of the driving module.
     """
 
     drivers: list[tuple[str, str]]
@@ -162,7 +189,7 @@ class Family(NamedTuple):
 
 
 class Connections:
-    """All instances of a netlist, and how they are connected.
+    """All instances of a netlist and the origin of each of their input bits.
 
     Parameters
     ----------
@@ -171,10 +198,12 @@ class Connections:
 
     Attributes
     ----------
-    pieces : list of (member, number of the piece in its module)
-        In the order of their numbers among all.
-    memories : list of (member, store, number of column)
-        In the order of their numbers.
+    members : dict of str to Member
+        Modules with their instances.
+    pieces : list of (Member, int)
+        Module and index within the module, for each piece number.
+    memories : list of (Member, Store, int)
+        Module, memory and index of the column, for each column number.
     """
 
     def __init__(self, netlist: Netlist, word: int) -> None:
@@ -194,7 +223,7 @@ class Connections:
         self._texts: dict[int, Text] = {}
 
     def _gather(self, word: int) -> None:
-        """Find the modules, and the instances of each."""
+        """Collect the modules, the instances of each, and the drivers of all nets."""
         self.members[INPUTS] = Member(Data(INPUTS, -2, self.netlist.inputs | {RESET: 1}), count=1)
         for array in self.netlist.arrays:
             name = array.module
@@ -222,14 +251,14 @@ class Connections:
             member.roms, member.contents = np.concatenate(found), [*known]
 
     def _drive(self, name: str, first: int, array: Array) -> None:
-        """Note what the instances of an array drive."""
+        """Register the nets that the instances of an array drive."""
         for port, (net, _) in array.outputs.items():
             self._add_driver(
                 net, (name, port), array.index if "{}" in net else np.array([0]), first
             )
 
     def _add_driver(self, net: str, driver: tuple[str, str], index: IntArray, first: int) -> None:
-        """Note that a port of instances, from one on, drives the nets of some numbers."""
+        """Register a port as the driver of nets `index`; `first` is the first driving row."""
         size = 1 + int(index.max())
         family = self._families.get(net, Family([], np.zeros(0, int), np.zeros(0, int)))
         which, row = (
@@ -240,7 +269,7 @@ class Connections:
         self._families[net] = Family([*family.drivers, driver], which, row)
 
     def _family(self, net: str) -> tuple[Family, int]:
-        """Return the drivers of a net, and its number; the name may be that of one of many."""
+        """Return the family of a net and the number of the net within the family."""
         if "{}" in net and net not in self._families:
             self._families[net] = self._named_alike(net)
         if net in self._families:
@@ -253,7 +282,7 @@ class Connections:
         raise KeyError(net)
 
     def _named_alike(self, net: str) -> Family:
-        """Return the drivers of nets that are there once each, and are named alike but a number."""
+        """Return a family of nets with names of their own that match a pattern with ``{}``."""
         pattern = re.compile(re.escape(net).replace(r"\{\}", r"(\d+)"))
         every = [found for found in map(pattern.fullmatch, self._families) if found]
         family = Family([], *np.full((2, 1 + max(int(found[1]) for found in every)), -1))
@@ -264,7 +293,7 @@ class Connections:
         return family
 
     def _number(self) -> None:
-        """Number all pieces, once it is known what modules show."""
+        """Number all pieces and columns, after every connected output has added its pieces."""
         for family in self._families.values():
             for name, port in family.drivers:
                 self.members[name].module.shown(port)
@@ -282,16 +311,23 @@ class Connections:
                     self.memories.append((member, store, column))
 
     def piece(self, number: int) -> Piece:
-        """A piece by its number among all."""
+        """Return a piece, given its number."""
         member, k = self.pieces[number]
         return member.module.pieces[k]
 
     def memory(self, member: Member, cell: int, column: int) -> int:
-        """The number of a column of a memory of a module."""
+        """Return the number of a column of a memory."""
         return self._memory[id(member), cell, column]
 
     def resolved(self, part: Part | Fixed) -> list[tuple[Any, int, int, int]]:
-        """Parts of a source: driver or None, its lowest bit or value, width, instance."""
+        """Return the drivers of a net or constant, the lowest bits first.
+
+        Returns
+        -------
+        list of (driver, int, int, int)
+            Module and port of the driver, lowest bit, width, and instance; for a constant the
+            driver is None and its value stands for the lowest bit.
+        """
         if isinstance(part, Fixed):
             return [(None, part.value & (1 << part.width) - 1, part.width, 0)]
         if part.net in self.netlist.wired:
@@ -313,7 +349,10 @@ class Connections:
     def parts_of(
         self, driver: tuple[str, str], start: int, width: int
     ) -> Iterator[tuple[int | None, int, int]]:
-        """Bits of what a module shows as (piece among all or None, low bit or value, width)."""
+        """Yield the pieces behind bits of an output: piece number, lowest bit, and width.
+
+        A constant has None for the piece and its value for the lowest bit.
+        """
         name, port = driver
         member, place = self.members[name], 0
         for number, low, size in member.module.shown(port):
@@ -326,9 +365,10 @@ class Connections:
             place += size
 
     def _connect_port(self, member: Member, port: str, width: int) -> None:
-        """Find where each bit of an input comes from, in each instance."""
+        """Find the origin of each bit of an input in each instance, and cut it into parts."""
         missing: Source = Slice(RESET, None, 0, 1) if port == RESET else Fixed(0, width)
-        # Bits of the port in some instances: where they are, and where they come from.
+        # Each entry: lowest bit, width, piece or None, lowest bit in the piece, instances, and the
+        # driving rows or constants.
         found: list[tuple[int, int, int | None, int, IntArray, Any]] = []
         for first, array in member.arrays:
             columns = [column for part in array.inputs.get(port, (missing,))
@@ -368,7 +408,7 @@ class Connections:
             member.subs.append(sub)
 
     def _columns(self, part: Source, count: int) -> list[Column]:
-        """Return the origins of bits of an input, in each of some instances."""
+        """Return the columns of one source of an input, over `count` instances."""
         none = np.zeros(count, int)
         if isinstance(part, Fixed):
             return [self._column(None, 0, part.width, none, part.value)]
@@ -395,17 +435,17 @@ class Connections:
         return [Column(shape, row, 0)]
 
     def _shape(self, driver: tuple[str, str] | None, low: int, size: int) -> int:
-        """The number of a driver with the bits of it."""
+        """Return the number of a driver together with its lowest bit and width."""
         return self._shapes.setdefault((driver, low, size), len(self._shapes))
 
     def _column(
         self, driver: tuple[str, str] | None, low: int, size: int, row: IntArray, value: Any
     ) -> Column:
-        """Return the column of bits that have one driver in all instances."""
+        """Return the column of bits that have the same driver in every instance."""
         return Column(np.full_like(row, self._shape(driver, low, size)), row, value)
 
     def text(self, number: int) -> Text:
-        """Return the text of a piece alone."""
+        """Return the C++ lines for the next value of one piece."""
         if number not in self._texts:
             member, k = self.pieces[number]
             made = self._texts[number] = self.new_text(member)
@@ -416,7 +456,7 @@ class Connections:
         return self._texts[number]
 
     def new_text(self, member: Member) -> Text:
-        """An empty text of a module."""
+        """Return an empty `Text` for a module, which knows how its inputs are cut into parts."""
 
         def parts(port: str) -> list[tuple[int, int, int]]:
             return [(k, member.subs[k].low, member.subs[k].width) for k in member.parts[port]]

@@ -1,4 +1,4 @@
-// Threads that carry out blocks of work side by side, from a queue that all of them take from.
+// A thread pool: threads take numbered blocks of work from one counter.
 
 #ifndef TORUSFABRIC_CREW_H
 #define TORUSFABRIC_CREW_H
@@ -11,8 +11,8 @@
 
 namespace {
 
-// Whoever calls works, too, and takes what nobody else has begun: it waits for no thread that does
-// not run, but for what is under way.
+// The calling thread works, too, and takes every block that no other thread has begun. It therefore
+// waits only for blocks in progress, never for a thread that has no processor.
 class Crew {
 public:
     explicit Crew(uint64_t threads) {
@@ -28,11 +28,11 @@ public:
 
     bool alone() const { return others_.empty(); }
 
-    // Do a number of blocks, in any order; returns when all are done.
+    // Execute `count` blocks in any order; returns when all are done.
     void run(uint64_t count, const std::function<void(uint64_t)> &block) {
         block_ = &block;
         left_ = count;
-        // The count of those not begun, and in the upper half which turn it is.
+        // Lower half: blocks not begun. Upper half: turn number, against late compare-exchanges.
         todo_ = (uint64_t)++turn_ << 32 | count;
         while (take())
             ;
@@ -41,7 +41,7 @@ public:
     }
 
 private:
-    // Do one block, if there is one that nobody has begun.
+    // Execute one block that no thread has begun; returns false if there is none.
     bool take() {
         uint64_t todo = todo_;
         while ((uint32_t)todo)

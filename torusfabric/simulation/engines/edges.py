@@ -1,7 +1,8 @@
-"""Clock edges: an adapter says which ones, an engine lets them pass and says what it has seen.
+"""The protocol between an adapter, which drives ports, and an engine, which simulates clock edges.
 
-What is done at ports is a generator of `Edges`, which is answered with `Passed`, so that all
-engines drive ports alike.
+An adapter writes its work as a generator. The generator yields `Edges`: the number of clock edges
+and the input values at each edge. The engine simulates them and sends back `Passed`: the number of
+edges that passed and the requested output values. The adapter contains no code for one engine.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ _Result = TypeVar("_Result")
 
 
 class Edges(NamedTuple):
-    """Clock edges that an engine lets pass.
+    """A request to simulate clock edges.
 
     Parameters
     ----------
     most : int
-        Number of edges, unless they end before.
+        Largest number of edges.
     inputs : mapping of str to (sequence of int)
-        Values of inputs of the whole, a value an edge; the last value stays.
+        Values of inputs of the fabric, one per edge. The last value remains for all later edges.
     shows : sequence of str
-        Outputs whose values before each edge are wanted.
+        Outputs to sample before each edge.
     busy : str
-        An output; edges end as soon as it is low.
+        An output; the request ends early when this output is low. Empty for none.
     report : function of int, optional
-        Called now and then with the number of edges that have passed.
+        Called from time to time with the number of edges that have passed.
     """
 
     most: int
@@ -48,7 +49,7 @@ class Passed(NamedTuple):
     edges : int
         Number of edges that have passed.
     shown : dict of str to ndarray, shape (edges,)
-        Values of the outputs that were asked for.
+        Samples of each requested output.
     seconds : float
         Processor time.
     """
@@ -58,12 +59,12 @@ class Passed(NamedTuple):
     seconds: float
 
 
-#: What is done at a port, and what comes of it.
+#: The work of an adapter at ports; its return value is the result of the work.
 Access: TypeAlias = Generator[Edges, Passed, _Result]
 
 
 def carry_out(access: Access[_Result], play: Callable[[Edges], Passed]) -> _Result:
-    """Let all edges of an access pass, by a function; returns what comes of the access."""
+    """Run an access: answer each of its requests with `play`, and return its result."""
     try:
         edges = next(access)
         while True:

@@ -1,7 +1,14 @@
-"""Modules as registers and memories, and the words that follow: what the compiled engine steps.
+"""Modules as the compiled engine steps them: registers cut into pieces, memories cut into columns.
 
-A module is taken from Amaranth's own elaboration. Its registers are cut into pieces of at most 64
-bits, where words meet or bits come from different origins, so that each piece is a native word.
+Amaranth elaborates each module into cells. A register is cut into *pieces* of at most 64 bits, at
+flit boundaries and at bits whose values come from different origins. Each piece is one native word
+of the C++ model. A memory is cut into *columns*, one for each write enable. An output whose value
+comes from logic becomes a piece as well, a *combinational* piece.
+
+::
+
+    register  |  bits 0..31  | bits 32..63  | bits 64..67 |
+    pieces    |   piece 0    |   piece 1    |   piece 2   |    (flits of 32 bits)
 """
 
 from __future__ import annotations
@@ -30,12 +37,22 @@ __all__ = [
     "runs_of",
 ]
 
-#: Bits of a value, each of a cell and a bit of its output, as Amaranth numbers them.
+#: Bits of a value by Amaranth's numbers: 0 and 1 are constants, others are cell << 16 | output bit.
 Nets = Sequence[int]
 
 
 class Run(NamedTuple):
-    """Adjacent bits of the output of a cell; of a constant cell is None, and `low` its value."""
+    """Adjacent output bits of one cell.
+
+    Parameters
+    ----------
+    cell : int or None
+        Number of the cell; None for a constant.
+    low : int
+        The lowest bit; for a constant, its value.
+    width : int
+        Number of bits.
+    """
 
     cell: int | None
     low: int
@@ -43,16 +60,18 @@ class Run(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Bits of a register, or of what a module shows that no register holds.
+    """A part of a register, or of an output that combinational logic drives.
 
     Parameters
     ----------
     cell : int
-        The cell of the register, or -1.
+        Cell of the register; -1 for a combinational piece.
+    low, width : int
+        The lowest bit within the register, and the number of bits.
     init : int
-        What it holds at first.
+        Value after reset.
     nets : tuple of int
-        What shows, if it is none of a register.
+        Bits of the value of a combinational piece.
     """
 
     cell: int
@@ -63,7 +82,7 @@ class Piece(NamedTuple):
 
 
 class Column(NamedTuple):
-    """Bits of all words of a memory."""
+    """A bit range that is cut out of every word of a memory."""
 
     low: int
     width: int
@@ -71,7 +90,21 @@ class Column(NamedTuple):
 
 @dataclass
 class Store:
-    """A memory of a module."""
+    """A memory of a module.
+
+    Parameters
+    ----------
+    cell : int
+        Cell of the memory.
+    width, depth : int
+        Bits of a word, and number of words.
+    init : tuple of int
+        Initial words.
+    columns : list of Column
+        Bit ranges that share a write enable.
+    writers : list of int
+        Cells of the write ports.
+    """
 
     cell: int
     name: str
@@ -83,7 +116,7 @@ class Store:
 
 
 def runs_of(nets: Nets) -> Iterator[Run]:
-    """Bits as runs of bits that are adjacent in a cell."""
+    """Yield the longest runs of adjacent bits; adjacent constant bits are one run."""
     at = 0
     while at < len(nets):
         first, end = nets[at], at + 1
@@ -101,7 +134,22 @@ def runs_of(nets: Nets) -> Iterator[Run]:
 
 
 def cut(width: int, cuts: set[int], word: int) -> list[tuple[int, int]]:
-    """Return the parts of some bits, cut between words, and so that each is a native word."""
+    """Cut a range of bits into parts of at most 64 bits.
+
+    Parameters
+    ----------
+    width : int
+        Number of bits.
+    cuts : set of int
+        Positions at which a part must begin.
+    word : int
+        Bits of a flit; a range of several whole flits is also cut at each flit.
+
+    Returns
+    -------
+    list of (int, int)
+        The lowest bit and the width of each part.
+    """
     if word >= 8 and width > word and width % word == 0:
         cuts = cuts | {*range(0, width, word)}
     ends = sorted({at for at in cuts if 0 < at < width} | {width})
@@ -115,29 +163,34 @@ def cut(width: int, cuts: set[int], word: int) -> list[tuple[int, int]]:
 
 
 class Elaborated:
-    """A module of a netlist, elaborated.
+    """A module of a netlist after elaboration.
 
     Parameters
     ----------
+    leaf : Leaf
+        The module.
     word : int
         Bits of a flit.
 
     Attributes
     ----------
     inputs : dict of str to (int, int)
-        The first bit, and the number of bits, of each input among the outputs of cell 0.
+        The first bit and the number of bits of each input, among the outputs of cell 0.
     outputs : dict of str to tuple of int
-        The bits of each output.
+        Bits of each output.
     pieces : list of Piece
-        Of registers; later also what shows and is none.
+        Pieces of registers, followed by the combinational pieces that `shown` adds.
+    pieces_of : dict of int to (list of int)
+        Numbers of the pieces of each register, by its cell.
     stores : dict of int to Store
-        The memories, by their cells.
+        Memories by their cells.
     banks : dict of int to (list of CellBits)
-        Where an endpoint has the words of each memory.
+        For each memory number of an endpoint, the bits of cells that hold its words, one entry per
+        copy.
     signals : dict of str to tuple of int
-        The bits of registers that are banks, by their names.
+        Bits of each register that is a bank, by its name.
     bank_cells : set of int
-        The cells of these registers.
+        Cells of the registers that are banks.
     """
 
     def __init__(self, name: str, leaf: Leaf, word: int) -> None:
@@ -147,7 +200,7 @@ class Elaborated:
         for path, member, value in leaf.signature.flatten(leaf):
             ports = inputs if member.flow is wiring.In else outputs
             ports["__".join(map(str, path))] = value
-            # Bound inputs let a module be as it is inside a fabric, without modules for synthesis.
+            # With bound inputs a module elaborates as inside a fabric, without synthesis wrappers.
             if ports is inputs and len(path) == 1:
                 leaf.bind(str(path[0]), [value])
         netlist = make_netlist(leaf, inputs, outputs)
@@ -159,7 +212,7 @@ class Elaborated:
         self.signals = {signal.name: nets for signal, nets in netlist.signals.items()
                         if signal.name in names}  # fmt: skip
         self.bank_cells = {net >> 16 for nets in self.signals.values() for net in nets}
-        # A memory has a column for all bits that are written by the same enable.
+        # Cut each memory where the write enable changes.
         stores = {
             number: Store(number, cell.name, cell.width, cell.depth, cell.init)
             for number, cell in enumerate(self.cells)
@@ -178,7 +231,7 @@ class Elaborated:
         self._cut_registers()
 
     def _cut_registers(self) -> None:
-        """Cut registers, and what memories show a cycle later, into pieces."""
+        """Cut registers, and the output registers of memories, into pieces."""
         for number, cell in enumerate(self.cells):
             if isinstance(cell, nir.FlipFlop):
                 found = cut(len(cell.data), self._origins(cell.data), self._word)
@@ -198,7 +251,7 @@ class Elaborated:
         return len(self.pieces) - 1
 
     def _origins(self, nets: Nets) -> set[int]:
-        """Return the places at which the origin of bits changes."""
+        """Return the positions at which the origin of bits changes."""
         cuts, at = set(), 0
         for run in runs_of(nets):
             cuts.add(at)
@@ -214,13 +267,20 @@ class Elaborated:
         return cuts
 
     def shown(self, port: str) -> list[tuple[int | None, int, int]]:
-        """An output as parts, lowest first: a piece or None, its lowest bit or value, and width."""
+        """Return an output as parts, the lowest first; adds combinational pieces at the first call.
+
+        Returns
+        -------
+        list of (int or None, int, int)
+            Piece, lowest bit within the piece, and width; for a constant None, its value, and
+            width.
+        """
         if port not in self._shown:
             self._shown[port] = [*self._parts(self.outputs[port])]
         return self._shown[port]
 
     def _parts(self, nets: Nets) -> Iterator[tuple[int | None, int, int]]:
-        """Bits as parts of pieces; what is none of a register becomes a piece."""
+        """Yield bits as parts of pieces; bits that no register drives become new pieces."""
         at, nets = 0, self.simple(nets)
         for run in runs_of(nets):
             if run.cell is None:
@@ -236,7 +296,7 @@ class Elaborated:
             at += run.width
 
     def split(self, run: Run) -> Iterator[tuple[int, int, int]]:
-        """A run of bits of a register as pieces, each with its lowest bit and number of bits."""
+        """Yield the pieces of a run of register bits: piece, lowest bit within it, and width."""
         assert run.cell is not None
         for number in self.pieces_of[run.cell]:
             piece = self.pieces[number]
@@ -246,7 +306,7 @@ class Elaborated:
                 yield number, low - piece.low, high - low
 
     def simple(self, nets: Nets) -> tuple[int, ...]:
-        """Bits, with assignments that always apply left out."""
+        """Return bits with unconditional assignments replaced by the assigned bits."""
         found = []
         for net in nets:
             while net > 1 and isinstance(cell := self.cells[net >> 16], nir.AssignmentList):
@@ -262,7 +322,7 @@ class Elaborated:
         return tuple(found)
 
     def data(self, piece: Piece) -> Nets:
-        """Return the bits that a piece of a register becomes."""
+        """Return the bits that a piece of a register takes at the next clock edge."""
         cell = self.cells[piece.cell]
         if not isinstance(cell, nir.FlipFlop):
             raise WorkFailed(f"Module {self.name} must hold piece {piece} in a register")
@@ -270,10 +330,10 @@ class Elaborated:
 
 
 def _ends(nets: Nets) -> set[int]:
-    """Return the places at which runs of bits begin."""
+    """Return the positions at which runs of bits begin."""
     found, at = set(), 0
     for run in runs_of(nets):
         found.add(at)
         at += run.width
-    # Runs of one and the same bit, as of enables, are one.
+    # A repeated bit, such as an enable for many bits, counts as one run.
     return {at for at in found if at == 0 or nets[at] != nets[at - 1]}

@@ -1,7 +1,7 @@
-"""Expressions of C++ for words of few bits, and lines that work them out, each once.
+"""C++ expressions for words of at most 64 bits, and the lines that compute each expression once.
 
-Words have up to as many bits as a native word has, and none beyond these; more bits are several
-words, the lowest first. What is known beforehand is a number, and takes no line.
+A word holds no bits above its width. A wider value is a list of native words, the lowest first. A
+value known at build time is a Python integer and needs no line.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ __all__ = ["NATIVE", "Lines", "Native", "Part", "Word", "literal", "mask", "size
 #: Bits of a native word.
 NATIVE = 64
 
-#: An expression of C++, or a number where it is one.
+#: A C++ expression, or an integer if the value is known at build time.
 Word: TypeAlias = str | int
 
 
 class Part(NamedTuple):
-    """A word among others side by side: its lowest bit there, and its bits."""
+    """A word within a concatenation: its lowest bit there, its width, and its value."""
 
     at: int
     width: int
@@ -25,40 +25,41 @@ class Part(NamedTuple):
 
 
 class Native(NamedTuple):
-    """An expression of a native word, and its bits."""
+    """A C++ expression of a native word, and its width in bits."""
 
     text: str
     width: int
 
 
 def mask(width: int) -> int:
-    """A number with so many ones."""
+    """Return a number of `width` ones."""
     return (1 << width) - 1
 
 
 def size_of(width: int) -> int:
-    """Bytes of a word of so many bits."""
+    """Return the bytes of the smallest native word with at least `width` bits."""
     return next(size for size in (1, 2, 4, 8) if width <= 8 * size)
 
 
 def type_of(width: int) -> str:
-    """The type of a variable of so many bits: the narrower, the more of them a vector has."""
+    """Return the narrowest C++ type for `width` bits; a vector holds more narrow values."""
     return f"u{8 * size_of(width)}"
 
 
 def literal(value: int, width: int) -> str:
-    """A number of so many bits in C++."""
+    """Return a C++ literal of `width` bits."""
     return f"{value:#x}u" if width <= 32 else f"{value:#x}ull"
 
 
 class Lines:
-    """Lines that work out words.
+    """C++ lines that compute words, without common subexpressions.
 
     Attributes
     ----------
     lines : list of str
+        Declarations of variables, in order.
     known : dict of object to Word
-        What has been worked out, by what it is.
+        Computed words by their keys: an expression with its width, a run of bits, or a shift stage.
     """
 
     def __init__(self) -> None:
@@ -66,7 +67,7 @@ class Lines:
         self.known: dict[object, Word] = {}
 
     def variable(self, text: str, width: int) -> str:
-        """A name for an expression."""
+        """Return the variable that holds an expression; adds a line for a new expression."""
         key = text, width
         if key not in self.known:
             name = f"v{len(self.lines)}"
@@ -75,13 +76,13 @@ class Lines:
         return str(self.known[key])
 
     def _total(self, text: str) -> str:
-        """A name for a sum of more bits than a native word has."""
+        """Return the name of a new 128-bit variable."""
         name = f"t{len(self.lines)}"
         self.lines.append(f"const u128 {name} = {text};")
         return name
 
     def joined(self, parts: Sequence[Part], width: int) -> Word:
-        """Words side by side."""
+        """Return the concatenation of words."""
         fixed = sum(word << at for at, _, word in parts if isinstance(word, int))
         others = [(at, word) for at, _, word in parts if not isinstance(word, int)]
         if not others:
@@ -95,7 +96,7 @@ class Lines:
         return self.variable(" | ".join(pieces), width)
 
     def cut(self, word: Word, low: int, width: int, of: int) -> Word:
-        """Bits of a word of so many bits."""
+        """Return `width` bits, from bit `low` on, of a word of `of` bits."""
         if isinstance(word, int):
             return word >> low & mask(width)
         if low == 0 and width == of:
@@ -106,7 +107,7 @@ class Lines:
         return self.variable(f"({type_of(width)}){text}", width)
 
     def window(self, parts: Sequence[Part], low: int, width: int) -> Word:
-        """Bits of words side by side."""
+        """Return `width` bits, from bit `low` on, of a concatenation of words."""
         found = []
         for at, size, word in parts:
             start, end = max(at, low), min(at + size, low + width)
@@ -116,13 +117,13 @@ class Lines:
         return self.joined(found, width)
 
     def wrapped(self, text: str, width: int) -> Word:
-        """A value without the bits beyond its width."""
+        """Return a value reduced modulo 2^width."""
         if width == 8 * size_of(width):
             return self.variable(text, width)
         return self.variable(f"({text}) & {literal(mask(width), width)}", width)
 
     def choice(self, condition: Word, yes: Word, no: Word, width: int) -> Word:
-        """One of two words."""
+        """Return `yes` if the condition is 1, otherwise `no`."""
         if isinstance(condition, int):
             return yes if condition else no
         if yes == no:
@@ -131,7 +132,7 @@ class Lines:
         return self.variable(f"{condition} ? {yes} : {no}", width)
 
     def binary(self, name: str, a: Word, b: Word, width: int) -> Word:
-        """A word of the operator ``&``, ``|`` or ``^``."""
+        """Return the result of the operator ``&``, ``|`` or ``^``, simplified for constants."""
         ones = mask(width)
         if isinstance(a, int):
             a, b = b, a
@@ -147,15 +148,15 @@ class Lines:
         other = literal(b, width) if isinstance(b, int) else b
         return self.variable(f"{a} {name} {other}", width)
 
-    # Of any number of bits: native words, the lowest first.
+    # Operations on values of any width: lists of native words, the lowest first.
 
     def equal(self, one: Sequence[Native], other: Sequence[Native]) -> Word:
-        """A bit that is high if all words are the same."""
+        """Return 1 if two values are equal."""
         words = zip(one, other, strict=True)
         return self.variable(" & ".join(f"(u32)({a} == {b})" for (a, _), (b, _) in words), 1)
 
     def reduced(self, name: str, words: Sequence[Native]) -> Word:
-        """A bit that is high if all bits are, an odd number, or any, by Amaranth's operator."""
+        """Return the AND (``r&``), parity (``r^``) or OR (``r|``, ``b``) of all bits of a value."""
         if name == "r&":
             tests = (f"(u32)({word} == {literal(mask(size), size)})" for word, size in words)
             return self.variable(" & ".join(tests), 1)
@@ -167,7 +168,7 @@ class Lines:
     def below(
         self, one: Sequence[Native], other: Sequence[Native], *, signed: bool, or_equal: bool
     ) -> Word:
-        """A bit that is high if a number is less than another, or, if `or_equal`, the same."""
+        """Return 1 if `one` is less than `other`, or, with `or_equal`, equal to it."""
         text = "1u" if or_equal else "0u"
         words = [*zip(one, other, strict=True)]
         for k, ((a, size), (b, _)) in enumerate(words, 1):
@@ -182,7 +183,7 @@ class Lines:
         return text
 
     def sum(self, name: str, one: Sequence[Native], other: Sequence[Native]) -> list[Part]:
-        """A sum or a difference; of several words, with their carries."""
+        """Return the sum or difference of two values of equal width, carries included."""
         if len(other) == 1:
             width = other[0].width
             text = f"({type_of(width)}){one[0].text} {name} {other[0].text}"
@@ -197,10 +198,10 @@ class Lines:
         return parts
 
     def product(self, one: Sequence[Native], other: Sequence[Native]) -> list[Part]:
-        """A product of as many words as each has; of several, with their carries."""
+        """Return the product of two values, truncated to their width."""
         if len(one) == 1:
             width = one[0].width
-            # What is narrower would become an int, which overflows.
+            # A narrower operand would be promoted to int, whose overflow is undefined.
             text = f"({type_of(max(width, 32))}){one[0].text} * {other[0].text}"
             return [Part(0, width, self.wrapped(text, width))]
         count = len(one)

@@ -1,8 +1,11 @@
-"""The lines of a fabric that waves show, and GTKWave's save files of them.
+"""Wave lines: the signals of a fabric that waveforms show, and GTKWave save files with them.
 
-Every engine writes a VCD file in its own way, but all of them show the same lines: inside a scope
-``node_K`` for each node, what leaves and enters by each of its ports, and beside these scopes, what
-concerns the whole. A save file has a group for the whole, and a closed group for each node.
+All engines show the same lines, although each writes VCD in its own way::
+
+    SCOPE                    signals of the whole fabric
+    SCOPE.node_K             words at the ports of node K, and other outputs of the node
+
+A save file has one open group for the whole fabric, and one closed group for each node.
 """
 
 import io
@@ -22,16 +25,16 @@ __all__ = ["WaveLine", "gtkwave_text", "wave_lines"]
 
 
 class WaveLine(NamedTuple):
-    """A line that waves show, named as in the file.
+    """A signal in a waveform file.
 
     Parameters
     ----------
     node : int or None
-        Whose it is; None for what concerns the whole.
+        Node of the signal; None for a signal of the whole fabric.
     name : str
-        In the scope of its node.
+        Name within the scope of the node.
     part : Part
-        The bits of a net that it shows.
+        Bits of a net that the signal shows.
     """
 
     node: int | None
@@ -40,18 +43,18 @@ class WaveLine(NamedTuple):
 
     @property
     def scope(self) -> str:
-        """The scope of its node; empty for the whole."""
+        """The VCD scope of the node; empty for the whole fabric."""
         return "" if self.node is None else f"node_{self.node}"
 
 
 def wave_lines(fabric: Fabric) -> list[WaveLine]:
-    """Return the lines of a fabric: those of the whole, then node by node.
+    """Return the wave lines of a fabric: first those of the whole fabric, then node by node.
 
     Returns
     -------
     list of WaveLine
-        The inputs of the whole come first. Of each node: its out-ports, its in-ports, and what
-        else it gives.
+        The external inputs come first. Each node has its out-ports and in-ports, port by port, and
+        then its other outputs.
     """
     netlist = fabric.netlist
     whole = dict.fromkeys([*netlist.inputs, *netlist.nets])
@@ -65,7 +68,7 @@ def wave_lines(fabric: Fabric) -> list[WaveLine]:
             whole.pop(net, None)
         if instance.role is Role.ROUTER:
             sent = netlist.words(outputs.pop("tx"), fabric.width)
-            # Routers are given only the words that they pass on.
+            # A router has inputs only for words that it forwards, so in-ports come from the core.
             came = [next(each.parts(1)) for each in fabric.core.build.arriving(np.array([node]))]
             ports.setdefault(node, []).extend(
                 WaveLine(node, f"{kind}_{name}", part)
@@ -84,25 +87,25 @@ def wave_lines(fabric: Fabric) -> list[WaveLine]:
 
 
 def gtkwave_text(wave: Path, scope: str, topology: Topology, lines: Sequence[WaveLine]) -> str:
-    """The save file for a file of waves, to be written beside it with the ending ``.gtkw``.
+    """Return the text of the GTKWave save file for a waveform file.
 
     Parameters
     ----------
     wave : Path
-        Where the waves will be for GTKWave.
+        The waveform file, as GTKWave will find it.
     scope : str
-        The scope of the whole in the waves, in which are those of nodes.
+        VCD scope of the fabric, which contains the scopes of nodes.
     topology : Topology
-        For the names of nodes.
+        Source of the node names.
     lines : sequence of WaveLine
-        What to show, in this order.
+        Signals to show, in order.
     """
     text, prefix = io.StringIO(), f"{scope}."
     from vcd.gtkw import GTKWSave  # here, since few runs write waves
 
     save = GTKWSave(text)
-    # Absolute both: GTKWave finds them too where they have been moved together.
-    # Bytes that are no UTF-8 stay what they are, so that GTKWave finds the file.
+    # With absolute names GTKWave also finds both files after they were moved together. Invalid
+    # UTF-8 bytes in the name are kept, or else GTKWave would look for another file.
     path = visible(str(wave), keep="".join(map(chr, range(0xDC80, 0xDD00))))
     save.dumpfile(path)
     save.savefile(str(Path(path).with_suffix(".gtkw")))
@@ -116,7 +119,7 @@ def gtkwave_text(wave: Path, scope: str, topology: Topology, lines: Sequence[Wav
             for line in shown:
                 full = f"{prefix}{line.scope}{'.' * bool(line.scope)}{line.name}"
                 bits = f"[{line.part.width - 1}:0]" if line.part.width > 1 else ""
-                # A port as ``out +0`` or ``in +0``; otherwise the name by itself.
+                # Ports are shown as ``out +0`` or ``in +0``, other signals by name.
                 way, _, port = line.name.partition("_")
                 at_port = node is not None and port in topology.port_names
                 save.trace(full + bits, alias=f"{way} {port}" if at_port else line.name)

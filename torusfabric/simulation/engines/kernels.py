@@ -1,4 +1,8 @@
-"""The C++ of what pieces of registers become, of all instances of a module in a loop."""
+"""C++ lines for the next values of pieces, for one instance inside a loop over all instances.
+
+`Text` translates the cells that Amaranth's elaboration yields into expressions of native words.
+`loops` adds the loop and the declarations around these lines.
+"""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,12 +17,16 @@ __all__ = ["Leaf", "Text"]
 
 
 class Leaf(NamedTuple):
-    """A read of a loop: a piece of the module itself, part of an input, or a column of a memory.
+    """A value that a loop reads from the arena or from a memory.
 
     Parameters
     ----------
     origin : str
-        ``piece``, ``input`` or ``memory``.
+        ``piece`` (a piece of the module itself), ``input`` (a part of an input) or ``memory``.
+    number : int
+        Index of the piece, index of the input part, or cell of the memory.
+    part : int
+        Index of the column, for a memory; otherwise 0.
     """
 
     origin: str
@@ -27,17 +35,17 @@ class Leaf(NamedTuple):
 
 
 class Text(Lines):
-    """Lines of a loop, and what they read.
+    """C++ lines for pieces of one module, and the leaves that they read.
 
     Parameters
     ----------
     parts : function of str -> list of (number, low, width)
-        The parts of an input that come from one place in each instance.
+        Parts of an input.
 
     Attributes
     ----------
     leaves : dict of Leaf to int
-        What is read, with the number of bits.
+        Width of each leaf that the lines read.
     """
 
     def __init__(
@@ -48,10 +56,10 @@ class Text(Lines):
         self.leaves: dict[Leaf, int] = {}
         self._ports = sorted((first, width, port) for port, (first, width) in module.inputs.items())
 
-    # Values: any number of bits up to those of a native word.
+    # Values of at most 64 bits.
 
     def value(self, nets: Nets) -> Word:
-        """The value of bits."""
+        """Return the value of at most 64 bits."""
         assert len(nets) <= NATIVE
         at, parts = 0, []
         for run in runs_of(nets):
@@ -60,7 +68,7 @@ class Text(Lines):
         return self.joined(parts, len(nets))
 
     def load(self, leaf: Leaf, width: int) -> str:
-        """Return the name of a leaf that is read."""
+        """Return the variable that holds a leaf, and note that the lines read the leaf."""
         self.leaves.setdefault(leaf, width)
         return f"{leaf.origin}_{leaf.number}_{leaf.part}"
 
@@ -119,11 +127,14 @@ class Text(Lines):
     # Memories.
 
     def stored(self, store: Store, low: int, width: int, address: Nets) -> Word:
-        """Bits of the word of a memory at an address."""
+        """Return `width` bits, from bit `low` on, of the memory word at an address.
+
+        The result is 0 for an address past the end of the memory.
+        """
         where = there = self.value(address)
         inside: Word = 1
         if store.depth <= mask(len(address)):
-            # A word is read in any case, so that a loop has no branch.
+            # Word 0 is read for an address past the end, so that the loop needs no branch.
             inside = self.variable(f"{where} < {store.depth}u", 1)
             there = self.choice(inside, where, 0, len(address))
         words: list[Part] = []
@@ -137,7 +148,7 @@ class Text(Lines):
         return self.joined(words, width)
 
     def cell_of(self, store: Store, number: int, address: Word) -> str:
-        """Return the place of a column of a word."""
+        """Return the C++ expression of a memory cell: a column of the word at an address."""
         leaf = Leaf("memory", store.cell, number)
         self.leaves.setdefault(leaf, store.columns[number].width)
         name = f"memory_{store.cell}_{number}"
@@ -148,7 +159,7 @@ class Text(Lines):
         )
 
     def becomes(self, number: int) -> Word:
-        """Return the next value of a piece, or, without a register, its value."""
+        """Return the next value of a piece of a register, or the value of a combinational piece."""
         module = self._module
         piece = module.pieces[number]
         if piece.cell < 0:
@@ -214,7 +225,7 @@ class Text(Lines):
         return self.variable("(u32)(" + " | ".join(f"({text})" for text in found) + ")", 1)
 
     def _first(self, cell: nir.PriorityMatch) -> list[Word]:
-        """Return for each bit a bit that is high if it is the first one that is set."""
+        """Return one bit for each input: 1 for the first input that is 1, if enabled."""
         left, found = self.value((cell.en,)), list[Word]()
         for net in cell.inputs:
             word = self.value((net,))
@@ -245,9 +256,9 @@ class Text(Lines):
         if name[1:] in ("<", ">", "<=", ">="):
             return self._compared(name, *inputs)
         if name in ("+", "-", "*"):
-            # Bits of a sum, a difference, or a product; those above them do not matter.
+            # Bits above the requested ones cannot affect these, so the operands are truncated.
             words = [self._words(nets[: run.low + run.width]) for nets in inputs]
-            if len(words) == 1:  # the negative
+            if len(words) == 1:  # negation is 0 minus the operand
                 words.insert(0, [Native("0", width) for _, width in words[0]])
             parts = self.product(*words) if name == "*" else self.sum(name, *words)
             return self.window(parts, run.low, run.width)
@@ -263,26 +274,30 @@ class Text(Lines):
         return literal(word, len(nets)) if isinstance(word, int) else word
 
     def _words(self, nets: Nets) -> list[Native]:
-        """Native words of any number of bits."""
+        """Return a value of any width as native words, the lowest first."""
         parts = (nets[at : at + NATIVE] for at in range(0, len(nets), NATIVE))
         return [Native(self._text(part), len(part)) for part in parts]
 
     def _compared(self, name: str, one: Nets, other: Nets) -> Word:
-        """Return a bit that is high if a number is less or greater than another, or the same."""
+        """Return the result of an ordering operator; its name begins with ``s`` if it is signed."""
         if name[1] == ">":
             one, other = other, one
         words = self._words(one), self._words(other)
         return self.below(*words, signed=name[0] == "s", or_equal=name.endswith("="))
 
     def _shifted(self, run: Run, value: Nets, amount: Nets, unit: int, beyond: int = 0) -> Word:
-        """Bits of a value that has moved down by so many units, one bit of their number at a time.
+        """Return a value shifted by a variable amount: a barrel shifter, one stage per amount bit.
 
         Parameters
         ----------
+        run : Run
+            Requested bits of the result.
+        value, amount : sequence of int
+            Bits of the value and of the shift amount.
         unit : int
-            Bits of a unit; negative where the value moves up.
+            Bits per step of the amount; negative for a shift to the left.
         beyond : int
-            The bit above the value.
+            The bit that fills in from above.
         """
         width = len(value)
 
@@ -301,10 +316,10 @@ class Text(Lines):
 
         return at(len(amount) - 1, run.low, run.width)
 
-    # What is written.
+    # Writes.
 
     def write(self, store: Store) -> list[str]:
-        """Statements that write into a memory, and note in `any` whether they do."""
+        """Return the statements that write a memory and set `any` if they do."""
         found = []
         for writer in store.writers:
             port = self._module.cells[writer]

@@ -1,10 +1,13 @@
-"""The places of the words of all instances: one for all that always hold the same.
+"""Memory layout of all pieces: one word for all instances that always hold the same value.
 
-Of each piece of a register, the instances of a module that always hold the same have one word
-together, however many they are: what control gives to all nodes alike is worked out once. Which
-these are is found as states of automata are minimized: pieces begin alike where they begin with the
-same value, and are told apart until all that are alike depend on what is alike. Pieces that differ
-lie side by side, in the order of nodes, so that a loop over them is one over adjacent words.
+Many instances compute the same values, for example the control signals of all nodes. Such instances
+share a word, which is computed once. They are found like the equivalent states of an automaton:
+pieces start in one class if their initial values are equal, and a class is split until all of its
+members depend on members of the same classes. The words of a piece lie side by side in the order of
+instances, so that a loop over them reads adjacent words::
+
+    piece 0   | class of nodes 0, 2, 4, 6 | class of nodes 1, 3 | node 5 | node 7 |   (slots 0..3)
+    piece 1   | all nodes |                                                          (slot 0)
 """
 
 from collections import defaultdict
@@ -22,7 +25,7 @@ __all__ = ["Layout"]
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:
-    """Numbers that look drawn at random, equal for what is equal."""
+    """Return a 64-bit hash of each value."""
     values = values.astype(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         values = (values ^ values >> np.uint64(shift)) * np.uint64(factor)
@@ -30,23 +33,23 @@ def _mixed(values: np.ndarray) -> np.ndarray:
 
 
 class Layout:
-    """The place of each piece of each instance.
+    """Addresses of the words of all pieces in the arena.
 
     Attributes
     ----------
     slot : list of (ndarray of int, shape (instances,))
-        Of each piece, which of its words each instance has.
+        For each piece, the slot of each instance, that is, the index of its word.
     first : list of (ndarray of int, shape (words,))
-        Of each piece, the first instance that has each of its words.
+        For each piece, the first instance of each slot.
     base, size : list of int
-        Of each piece, where its words begin, and the bytes of a word.
+        For each piece, the byte offset of slot 0, and the bytes per word.
     end : int
-        The bytes of all.
+        Bytes of all pieces.
     """
 
     def __init__(self, connections: Connections) -> None:
         self.connections = connections
-        # The pieces behind an input of a module, -1 for a constant.
+        # By module and input part: the driving pieces, with -1 for a constant.
         self._behind: dict[tuple[int, int], set[int]] = {}
         self.slot: list[np.ndarray] = []
         self.first: list[np.ndarray] = []
@@ -56,7 +59,7 @@ class Layout:
         self._lay_out(self._refine())
 
     def _refine(self) -> list[np.ndarray]:
-        """Return the classes of instances that hold the same, piece by piece."""
+        """Return, for each piece, the class of each instance: equal classes hold equal values."""
         classes = self._begun_alike()
         counts = [len(np.unique(each)) for each in classes]
         leaves: dict[int, list[Leaf]] = {}
@@ -86,7 +89,7 @@ class Layout:
         return classes
 
     def _begun_alike(self) -> list[np.ndarray]:
-        """Return the classes of instances that begin alike, piece by piece."""
+        """Return the initial classes: instances whose initial values are equal, piece by piece."""
         classes: list[np.ndarray] = []
         for number, (member, k) in enumerate(self.connections.pieces):
             module, total = member.module, member.count
@@ -98,14 +101,14 @@ class Layout:
                     leaf.origin == "memory" and module.stores[leaf.number].writers
                     for leaf in self.connections.text(number).leaves
                 )
-                # The registers of a bank may be written from outside, in each instance apart.
+                # `Cells` writes the registers of banks, so each instance needs a word of its own.
                 if held or module.pieces[k].cell in module.bank_cells:
                     own = np.arange(total)
             classes.append(own | number << 32)
         return classes
 
     def sources(self, number: int) -> Iterable[tuple[set[int], Leaf]]:
-        """The leaves of a piece, each with the pieces behind it; constants behind -1."""
+        """Yield the leaves of a piece, each with the pieces that drive it (-1 for a constant)."""
         member, _ = self.connections.pieces[number]
         for leaf in self.connections.text(number).leaves:
             if leaf.origin == "piece":
@@ -115,11 +118,11 @@ class Layout:
                 if key not in self._behind:
                     found = {*np.unique(member.subs[leaf.number].source).tolist()}
                     self._behind[key] = found
-                # Constants count at first.
+                # The piece is its own source, so that `_refine` visits it again after a split.
                 yield self._behind[key] | {number}, leaf
 
     def _class_of(self, member: Member, leaf: Leaf, classes: list[np.ndarray]) -> np.ndarray:
-        """Return numbers that are equal where a leaf shows the same."""
+        """Return numbers that are equal for two instances if a leaf has equal values there."""
         if leaf.origin == "piece":
             return classes[member.first_piece + leaf.number].astype(np.uint64)
         sub = member.subs[leaf.number]
@@ -132,7 +135,7 @@ class Layout:
         return found
 
     def _lay_out(self, classes_of: list[np.ndarray]) -> None:
-        """Give each piece its words, one for all instances that hold the same."""
+        """Assign addresses: one word for each class of each piece."""
         for number, classes in enumerate(classes_of):
             _, first, found = np.unique(classes, return_index=True, return_inverse=True)
             order = np.argsort(first)
@@ -146,12 +149,12 @@ class Layout:
             self.end = -(-(self.end + size * len(order)) // 64) * 64
 
     def words(self, arena: np.ndarray, number: int) -> np.ndarray:
-        """The words of a piece in an arena."""
+        """Return the words of a piece as an array that shares memory with the arena."""
         size, base = self.size[number], self.base[number]
         end = base + size * len(self.first[number])
         return arena[base:end].view(f"u{size}")
 
     def addresses(self, number: int, instances: IntArray) -> IntArray:
-        """Return the places of a piece of some instances."""
+        """Return the byte offsets of a piece in some instances."""
         found: IntArray = self.base[number] + self.size[number] * self.slot[number][instances]
         return found

@@ -1,7 +1,12 @@
-"""The loops that step all instances: their text, and the data that goes with it.
+"""The loops that compute all pieces of all instances: function texts, and the data for each loop.
 
-The text depends on a module and on which of its words are alike, not on how many instances there
-are or where they lie; see `model`.
+A function text depends on the module and on the classes of equal words. It does not depend on the
+number of instances or on their addresses; see `model`. A clock edge runs the loops in three
+groups::
+
+    loops[0 : combinational]            combinational pieces and gather loops, in dependency order
+    loops[combinational : registered]   next values of registers
+    loops[registered :]                 writes into memories
 """
 
 from collections import defaultdict
@@ -23,18 +28,21 @@ __all__ = ["Loops"]
 
 
 class Loops:
-    """The loops of a netlist that is laid out; raises as `build_model` does.
+    """The loops of a netlist.
 
     Attributes
     ----------
     loops : list of Loop
-        First what follows from registers at once, in order: what is shown, and words from here and
-        there that loops read, gathered side by side. Then what registers become, and the writes
-        into memories.
+        All loops, in the three groups of the module docstring.
     combinational, registered : int
-        Where registers, and where writes begin in this list.
+        Index of the first register loop, and of the first loop that writes a memory.
     functions : list of str
-        The text of each function.
+        Text of each different function.
+
+    Raises
+    ------
+    WorkFailed
+        If a combinational piece depends on itself.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -51,8 +59,8 @@ class Loops:
             if piece.cell == -1:
                 waiting.append(number)
                 continue
-            # Registers that depend on the same change at the same time. Of what a module has once,
-            # all are together: to work it out costs less than to look.
+            # Registers with equal sources share a loop, because they need recomputing together.
+            # Single-word pieces of a module share one loop: a test costs more than their words.
             reads = {p for pieces, _ in self.layout.sources(number) for p in pieces}
             alike = frozenset(reads - {number, -1} if len(self.layout.first[number]) > 1 else ())
             groups[id(member), self.layout.slot[number].tobytes(), alike].append(number)
@@ -67,11 +75,11 @@ class Loops:
 
     @property
     def bytes(self) -> int:
-        """The size of the arena."""
+        """Bytes of the arena, with padding for 64-bit reads at its end."""
         return self._reads.end + 64
 
     def initial(self) -> np.ndarray:
-        """All words as they are at first."""
+        """Return the initial arena: all pieces after reset, and all constants."""
         arena = np.zeros(self.bytes, np.uint8)
         for number in range(len(self._connections.pieces)):
             self.layout.words(arena, number)[:] = self._connections.piece(number).init
@@ -80,7 +88,10 @@ class Loops:
         return arena
 
     def _levels(self, waiting: list[int]) -> Iterable[tuple[np.ndarray, list[int]]]:
-        """Yield combinational words level by level, each level behind those that it reads."""
+        """Yield instances and piece numbers of combinational loops, level by level.
+
+        A word has a level above the levels of all combinational words that it reads.
+        """
         levels = {number: np.zeros(len(self.layout.first[number]), int) for number in waiting}
         changed = True
         while changed:
@@ -103,7 +114,7 @@ class Loops:
                         yield self.layout.first[number][adjacent], [number]
 
     def _level(self, number: int, levels: dict[int, IntArray]) -> IntArray:
-        """Return for each word of a piece a level above those of all that it follows from."""
+        """Return the level of each word of a combinational piece, given the levels so far."""
         member, rows = self._connections.pieces[number][0], self.layout.first[number]
         found = np.zeros(len(rows), int)
         for behind, leaf in self.layout.sources(number):
@@ -117,7 +128,7 @@ class Loops:
         return found
 
     def _loop(self, numbers: list[int], rows: np.ndarray) -> Loop:
-        """The loop of some pieces over some instances."""
+        """Return the loop that computes pieces for the instances `rows`."""
         member = self._connections.pieces[numbers[0]][0]
         text, frame, ends = self._connections.new_text(member), Frame(), []
         for number in numbers:
@@ -139,7 +150,7 @@ class Loops:
         return self.layout.base[number] + self.layout.size[number] * int(slots[0])
 
     def _row(self, member: Member, k: int, rows: IntArray, text: Text, frame: Frame) -> str:
-        """The row of a ROM."""
+        """Return the expression of a ROM row; declares the contents of all instances."""
         assert member.roms is not None
         piece = member.module.pieces[k]
         words: list[int] = []
@@ -157,7 +168,7 @@ class Loops:
         return f"rows{k}[start{k}[k] + {row}]"
 
     def _writes(self, member: Member, store: Store) -> Loop:
-        """The loop that writes into a memory."""
+        """Return the loop that writes a memory."""
         text, frame, rows = self._connections.new_text(member), Frame(), np.arange(member.count)
         ends = text.write(store)
         reads = self._add_reads(member, text, rows, frame)
@@ -166,7 +177,7 @@ class Loops:
         return Loop(function, len(rows), [], reads, frame.data, memory=number)
 
     def _add_reads(self, member: Member, text: Text, rows: IntArray, frame: Frame) -> set[int]:
-        """Declare what a loop reads; returns the pieces and memories behind."""
+        """Declare all leaves that a text reads, and return the numbers of their spans."""
         reads: set[int] = set()
         loads = []
         for leaf, width in text.leaves.items():

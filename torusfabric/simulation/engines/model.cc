@@ -1,8 +1,11 @@
 // Runs a compiled model, clock edge by clock edge.
 //
-// A clock edge runs the loops of which something that they read has changed; whatever else there is
-// stays as it is. So what waits costs nothing. Where there is much to do, threads share it by blocks
-// of instances: first what registers become, then what is written, then that it takes effect.
+// A clock edge runs only the loops with changed inputs (dirty loops), so idle modules cost nothing.
+// In a cycle with much work, threads share the loops by blocks of instances, in three phases:
+//
+//     1. register loops       now -> next
+//     2. write loops          now -> memories
+//     3. commit               next -> now; readers of changed spans become dirty
 
 #include "crew.h"
 #include "model.h"
@@ -13,7 +16,7 @@
 
 namespace {
 
-// Words that a loop works out, and the loops that read them: readers[first] .. readers[last - 1].
+// Words that a loop computes, and the loops that read them: readers[first] .. readers[last - 1].
 struct Span {
     u64 offset, bytes;
     u64 first, last;
@@ -26,16 +29,16 @@ struct Loop {
     u64 first, last;  // its spans
 };
 
-// Bits of a word among all, and of a value outside that has 32 bits a chunk.
+// A connection between bits of a word in the arena and bits of a port value in 32-bit chunks.
 struct Tap {
     u64 offset, size, shift, width, at;
     u32 *value;
-    u64 span;  // of an input
+    u64 span;  // the span to mark when an input changes
 };
 
 struct Design {
     char *now, *next;
-    // First those whose words follow at once, then those of registers, then those that write.
+    // Combinational loops, then register loops, then write loops.
     const Loop *loops;
     u64 at_once, registered, loop_count;
     const Span *spans;
@@ -43,32 +46,32 @@ struct Design {
     const Tap *inputs;
     u64 input_count;
     u32 *reset;
-    u64 threads, many, block;  // they share cycles with so many words by so many instances
-    // Is told of the time before an edge, and after it; returns whether to go no further.
+    u64 threads, many, block;  // threads share cycles with >= many words, block instances each
+    // Records waveforms before and after an edge; returns 1 to stop.
     int (*record)(u64 clocks, int high);
 };
 
-// A value outside.
+// A port value: chunks of 32 bits.
 struct Value {
     u32 *place;
     u64 chunks;
 };
 
-// Clock edges: what inputs are at each, as rows of chunks, of which the last one stays; and what
-// outputs show before each, as rows, too.
+// A request for clock edges. Each edge takes one row of input chunks, and the last row remains for
+// later edges. Each edge stores one row of output chunks, sampled before the edge.
 struct Task {
-    u64 rows;  // those that are left
+    u64 rows;  // input rows left
     const Value *inputs;
     u64 input_count;
     const u32 *given;
     const Value *outputs;
     u64 output_count;
     u32 *shown;
-    const u32 *busy;  // where there is one, edges end as soon as it is 0
+    const u32 *busy;  // if not null, the task ends when this value is 0
 };
 
-// Let some more edges pass; returns how many have. A machine has tick() for a clock edge, and
-// failed() says whether to go no further.
+// Simulate up to `count` edges of a task; returns how many have passed. A machine has tick() for a
+// clock edge, and failed(), which is true if it must stop.
 template <class Machine>
 u64 play(Machine &machine, Task &task, u64 count) {
     for (u64 edge = 0; edge < count; edge++) {
@@ -88,7 +91,7 @@ u64 play(Machine &machine, Task &task, u64 count) {
     return count;
 }
 
-// Bits of a value that has 32 bits a chunk.
+// Returns bits of a value in 32-bit chunks.
 inline u64 bits_of(const u32 *value, u64 at, u64 width) {
     u64 word = 0;
     for (u64 k = 0; k < width;) {
@@ -109,7 +112,7 @@ inline void put_bits(u32 *value, u64 at, u64 width, u64 word) {
     }
 }
 
-// Some instances of a loop.
+// A range of instances of a loop.
 struct Block {
     u64 loop, first, end;
 };
@@ -122,7 +125,7 @@ public:
         changed_.assign(design.loops[design.loop_count - 1].last, 0);
     }
 
-    // An edge with the reset held, as a design that has just been switched on needs it.
+    // Simulate one edge with the reset asserted.
     void begin() {
         *design_.reset = 1;
         evaluate();
@@ -137,7 +140,7 @@ public:
         return edges;
     }
 
-    // Work out everything anew, after memories have been changed.
+    // Run all loops in the next cycle; needed after memories were written from outside.
     void refresh() { dirty_.assign(design_.loop_count, 1); }
 
     void watch(const Tap *taps, u64 count) {
@@ -152,14 +155,14 @@ public:
         finish();
     }
 
-    // Work out all that follows from inputs and registers at once.
+    // Compute all combinational words from inputs and registers.
     void evaluate() {
         take_inputs();
         settle();
         record(0);
     }
 
-    // Let the clock edge take effect.
+    // Simulate the clock edge.
     void finish() {
         take_dirty(design_.at_once, design_.registered, evaluated_);
         take_dirty(design_.registered, design_.loop_count, writing_);
@@ -183,7 +186,7 @@ public:
     }
 
 private:
-    // The loops that something has changed for, which are done now.
+    // Take the dirty loops of a range, and clear their marks.
     void take_dirty(u64 first, u64 end, std::vector<u64> &found) {
         found.clear();
         for (u64 k = first; k < end; k++)
@@ -193,7 +196,7 @@ private:
             }
     }
 
-    // Do something for all instances of loops, by several threads where that pays.
+    // Apply a function to all instances of loops, with several threads if there is much work.
     template <class Do>
     void share(const std::vector<u64> &loops, const Do &some) {
         u64 words = 0;
@@ -293,7 +296,7 @@ private:
     const Design &design_;
     u64 clocks_ = 0;
     bool failed_ = false;
-    std::vector<u8> dirty_, wrote_, changed_;  // of loops, of loops, of spans
+    std::vector<u8> dirty_, wrote_, changed_;  // per loop, per loop, per span
     std::vector<u64> evaluated_, writing_, one_;
     std::vector<Block> blocks_;
     std::unique_ptr<Crew> crew_;
@@ -310,7 +313,7 @@ EXPORT u64 model_play(void *model, Task *task, u64 count) {
 
 EXPORT void model_refresh(void *model) { static_cast<Model *>(model)->refresh(); }
 
-// Let taps show what they show from now on.
+// Copy these taps to their values after every change from now on.
 EXPORT void model_watch(void *model, const Tap *taps, uint64_t count) {
     static_cast<Model *>(model)->watch(taps, count);
 }

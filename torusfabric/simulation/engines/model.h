@@ -1,4 +1,4 @@
-// What loops over instances are given, and what they need.
+// The interface of loop functions, and their helpers.
 
 #ifndef TORUSFABRIC_MODEL_H
 #define TORUSFABRIC_MODEL_H
@@ -16,14 +16,14 @@ typedef unsigned __int128 u128;
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-// All words as they are, and as they become; offsets and addresses; the first instance, and the end.
+// The arena before and after the clock edge; the data of the loop; the first instance, and the end.
 #define LOOP_ARGUMENTS \
     const char *__restrict now, char *__restrict next, const u64 *T, size_t first, size_t end
 
-// Returns whether anything was written into a memory.
+// A loop function; returns 1 if it has written into a memory.
 typedef int (*Function)(LOOP_ARGUMENTS);
 
-// Eight bytes from any address.
+// Returns the eight bytes at an address without alignment.
 inline u64 any_word(const char *address) {
     u64 word;
     std::memcpy(&word, address, sizeof word);

@@ -1,8 +1,8 @@
-"""Compiled models: a netlist as vectors, and the library whose loops step them.
+"""Build of a compiled model: from a netlist to a layout, loops, and two shared libraries.
 
-The text of a loop depends on a module and on which of its words are alike, not on how many
-instances there are or where they lie: those are data, so that another size of a torus finds its
-library built.
+One library executes tasks and is the same for all models. The other holds the loop functions of the
+netlist. Their text does not depend on the number of instances or on addresses, which are passed as
+data. A torus of another size with equal modules therefore reuses the library of an earlier build.
 """
 
 from functools import partial
@@ -19,11 +19,11 @@ __all__ = ["Model", "build_model"]
 
 HERE = Path(__file__).parent
 
-#: Fewer cycles of nodes than these take less time than the compiler would to make them quick, and
-#: fewer than those less than it would to make vectors.
+#: Node cycles below which compiler optimization costs more time than it saves, and node cycles
+#: below which vectorization does.
 FEW_NODE_CYCLES, SOME_NODE_CYCLES = 2e6, 1e7
 
-#: Loops over fewer instances than these are no quicker for being vectors.
+#: Mean instances per loop below which vectorization gains nothing.
 FEW_INSTANCES = 16
 
 
@@ -33,9 +33,9 @@ class Model(NamedTuple):
     Parameters
     ----------
     library : path
-        The shared library that carries out tasks.
+        Shared library that executes tasks.
     loops : path
-        The shared library with the loops of this netlist, or others alike.
+        Shared library with the loop functions.
     """
 
     library: Path
@@ -49,30 +49,30 @@ class Model(NamedTuple):
 def build_model(
     netlist: Netlist, *, word: int, node_cycles: float, source: Path = HERE / "model.cc"
 ) -> Model:
-    """Build the loops of a netlist.
+    """Build the model of a netlist.
 
     Parameters
     ----------
     word : int
         Bits of a flit.
     node_cycles : float
-        How many cycles of nodes it is to step, about: few are stepped before a compiler that tries
-        hard has come to an end.
+        Approximate nodes times cycles to simulate. A small number selects a lower optimization
+        level.
     source : path
-        The C++ file of the library; another one includes ``model.cc`` and has further functions.
+        C++ file of the task library. A replacement includes ``model.cc`` and adds functions.
 
     Raises
     ------
     WorkFailed
-        If instances read from each other in a circle without a register.
+        If instances form a combinational loop.
     """
-    # The library that carries out tasks is built beside, if it has not been before.
+    # The task library is compiled in parallel with the work below, unless it is in the cache.
     with processes.beside(partial(_build, "model.so", {source.name: source.read_text()},
                                   ("-O2", "-pthread"))) as library:  # fmt: skip
         connections = Connections(netlist, word)
         layout = Layout(connections)
         stepped = Loops(layout)
-        # For this machine, since libraries are built where they run.
+        # -march=native is safe, because a library runs on the machine that builds it.
         tuned: tuple[str, ...] = ("-O2", "-ftree-vectorize", "-funswitch-loops", "-march=native")
         short = sum(loop.count for loop in stepped.loops) < FEW_INSTANCES * len(stepped.loops)
         if node_cycles < FEW_NODE_CYCLES:
@@ -89,7 +89,7 @@ def build_model(
 
 
 def _build(name: str, sources: dict[str, str], flags: tuple[str, ...]) -> Path:
-    """Build a shared library."""
+    """Compile a shared library, or take it from the cache."""
     included = {"model.h", "crew.h", "model.cc"} - sources.keys()
     return cxx.build(
         name,

@@ -1,7 +1,8 @@
-"""The words that loops read, side by side: scattered words are gathered first.
+"""Reads of loops: declarations of the words that a loop reads, and *gather* loops.
 
-A loop over adjacent words is one that a compiler makes vectors of. What several loops read of the
-same words is gathered once, and only if some of these have changed.
+A compiler vectorizes a loop over adjacent words. If the words that a loop reads are scattered, a
+gather loop first copies them side by side. Loops that read the same scattered words share one
+gather loop, which runs only if one of these words has changed.
 """
 
 import re
@@ -17,19 +18,20 @@ from .layout import Layout
 
 __all__ = ["Frame", "Loop", "Reads", "Span"]
 
-#: What names are made for: those of a function are numbered anew, so that modules share functions.
+#: Names that depend on the module. They are renumbered within each function, so that equal
+#: functions of different modules become one.
 NAME = re.compile(r"\b(?:x?(?:piece|input|memory)_\d+_\d+|(?:[otv]|start|depth|rows)\d+)\b")
 
 
 class Span(NamedTuple):
-    """Words that a loop works out.
+    """Adjacent words of the arena that a loop computes.
 
     Parameters
     ----------
     number : int
-        What they are: a piece by its number among all, or what is gathered, with numbers beyond.
+        Number of the piece; gathered words have numbers beyond those of all pieces.
     start, size : int
-        Where they begin, and the bytes of a word.
+        Byte offset of the first word, and bytes per word.
     """
 
     number: int
@@ -39,14 +41,22 @@ class Span(NamedTuple):
 
 @dataclass
 class Loop:
-    """A unit of stepping: pieces of a module, gathered words, or writes into a memory.
+    """A unit of execution: a loop that computes pieces, gathers words, or writes a memory.
 
     Parameters
     ----------
+    function : int
+        Index of the C++ function.
+    count : int
+        Number of instances.
+    spans : list of Span
+        Words that the loop computes; none for a loop that writes a memory.
     reads : set of int
-        The numbers of what it reads, of memories ``-1 - number``.
+        Numbers of the spans that the loop reads; memory k has the number ``-1 - k``.
     data : list
-        What goes with the text: offsets, arrays, or memories.
+        Values for the declarations: byte offsets, arrays, or ``("memory", number)``.
+    memory : int
+        Number of the written memory; -1 for none.
     """
 
     function: int
@@ -58,14 +68,17 @@ class Loop:
 
 
 class Frame:
-    """The declarations before a loop, and the data that goes with them.
+    """The declarations at the head of a loop function, and the data that they refer to.
+
+    Why: the function text holds only indices into the data, so that it is the same for any number
+    of instances.
 
     Attributes
     ----------
     heads : list of str
-        The declarations, in C++.
+        Declarations in C++.
     data : list
-        As of a `Loop`.
+        Values of the data, as in `Loop`.
     """
 
     def __init__(self) -> None:
@@ -73,16 +86,16 @@ class Frame:
         self.data: list[Any] = []
 
     def add(self, declaration: str, value: Any) -> None:
-        """Declare something, with ``$`` where the value of the data stands."""
+        """Add a declaration; ``$`` stands for the value, which is passed as data."""
         self.heads.append(declaration.replace("$", f"T[{len(self.data)}]"))
         self.data.append(value)
 
     def add_pointer(self, kind: str, name: str, value: Any, base: str = "") -> None:
-        """Declare a pointer to data, or to what lies at an offset from a base."""
+        """Declare a pointer to data, or to the byte offset `value` from a base pointer."""
         self.add(f"{kind} *__restrict {name} = ({kind} *)({base}$);", value)
 
     def text(self, lines: list[str], outcome: str, count: int) -> str:
-        """A loop as a function; of a single instance it is none."""
+        """Return the function text of a loop; for a single instance the body has no loop."""
         loop = "const size_t k = 0; {" if count == 1 else "for (size_t k = first; k < end; k++) {"
         return "\n".join([
             "(LOOP_ARGUMENTS) {",
@@ -97,21 +110,21 @@ class Frame:
 
 
 class Reads:
-    """The words that loops read, and the loops that gather scattered ones.
+    """The declarations of reads, the gather loops, and the constants of a model.
 
     Parameters
     ----------
     loops : list of Loop
-        Where what is gathered is appended, before whatever reads it.
+        List to which gather loops are appended, each before the loops that read its words.
 
     Attributes
     ----------
     functions : list of str
-        The text of each function.
+        Text of each different function.
     end : int
-        How many bytes there are of pieces, constants, and what is gathered.
+        Bytes of the arena so far: pieces, constants, and gathered words.
     constants : dict of (int, int) to int
-        Where each constant of so many bytes lies.
+        Byte offset of each constant, by its value and its bytes.
     """
 
     def __init__(self, layout: Layout, loops: list[Loop]) -> None:
@@ -123,7 +136,7 @@ class Reads:
         self._gathered: dict[tuple[Any, ...], Span] = {}
 
     def function(self, text: str) -> int:
-        """The number of a function of this text, whatever its names."""
+        """Return the index of a function; functions that differ only in names share an index."""
         names: dict[str, str] = {}
         text = NAME.sub(lambda found: names.setdefault(found[0], f"n{len(names)}"), text)
         if text not in self._functions:
@@ -132,7 +145,7 @@ class Reads:
         return self._functions[text]
 
     def _constant(self, value: int, size: int) -> int:
-        """Return the place of a constant."""
+        """Return the byte offset of a constant."""
         key = value, size
         if key not in self.constants:
             at = -(-self.end // size) * size
@@ -141,9 +154,22 @@ class Reads:
         return self.constants[key]
 
     def read(self, name: str, sub: Sub, frame: Frame) -> tuple[str, set[int]]:
-        """Declare how a leaf is read.
+        """Declare the read of a leaf.
 
-        Returns the statement in the loop, if there is one, and the numbers of what is read.
+        Parameters
+        ----------
+        name : str
+            Variable for the value.
+        sub : Sub
+            Origin of the leaf in each instance of the loop.
+        frame : Frame
+            Receives the declarations.
+
+        Returns
+        -------
+        tuple of (str, set of int)
+            The statement inside the loop (empty if all instances read one word), and the numbers of
+            the spans that it reads.
         """
         _, width, source, instance, shift, value = sub
         numbers = {*np.unique(source).tolist()}
@@ -173,9 +199,16 @@ class Reads:
     def _gather(
         self, at: IntArray, shift: IntArray, form: tuple[int, int, int], behind: set[int]
     ) -> Span:
-        """Gather bits side by side, of words anywhere, each with its lowest bit.
+        """Add a gather loop for bits at any byte offsets.
 
-        The form is how many bits, of words of how many, and the bytes of these.
+        Parameters
+        ----------
+        at, shift : ndarray of int, shape (instances,)
+            Byte offset of each word, and the lowest bit within it.
+        form : tuple of (int, int, int)
+            Number of gathered bits, bits per source word, and bytes per source word.
+        behind : set of int
+            Numbers of the spans that hold the source words.
         """
         width, of, size = form
         key = at.tobytes(), shift.tobytes(), form
@@ -201,5 +234,5 @@ class Reads:
 
 
 def _cut(low: int, width: int, of: int) -> str:
-    """Bits of a word of so many."""
+    """Return the C++ suffix that selects bits `low` to `low + width` of a word of `of` bits."""
     return (f" >> {low}" if low else "") + (f" & {mask(width):#x}ull" if low + width < of else "")

@@ -1,4 +1,9 @@
-"""The words of a compiled model from their initial state on, and what drives them."""
+"""A session: the state of a compiled model after reset, and the calls that simulate clock edges.
+
+The state is the *arena*, a byte array with all pieces, and the columns of all memories. The C++
+library in ``model.cc`` works on both. Values at the ports of the fabric are passed as chunks of 32
+bits, the lowest first. A *tap* connects bits of the arena to such a value.
+"""
 
 from __future__ import annotations
 
@@ -27,21 +32,24 @@ from .waves import WaveRecorder
 
 __all__ = ["Session"]
 
-#: Words that are worked out in a cycle from which on threads share them.
+#: Words to compute in a cycle from which on threads share the work.
 MANY = 1 << 16
 
-#: Instances of a loop that a thread works out at a time.
+#: Instances of a loop that a thread computes at a time.
 BLOCK = 1 << 13
 
-#: Bytes of words times edges in the first turn, and seconds after which a turn is long.
+#: Bytes of the arena times edges in the first turn, and seconds after which turns become shorter.
 FIRST_TURN, TURN = 1 << 28, 0.1
 
-#: More threads than this wait for each other more than they do.
+#: Largest default number of threads; more spend most of their time waiting for each other.
 MOST_THREADS = 8
 
 
 def _threads() -> int:
-    """Threads for the processors that nothing else uses: to wait for one that does costs more."""
+    """Return the number of idle processors, from 1 to `MOST_THREADS`.
+
+    Why: a thread without a processor of its own delays all others at the end of each cycle.
+    """
     if not hasattr(os, "sched_getaffinity"):
         return min(os.cpu_count() or 1, MOST_THREADS)
     idle = len(os.sched_getaffinity(0)) - round(os.getloadavg()[0])
@@ -63,11 +71,11 @@ class CTask(ctypes.Structure):
     _fields_ = fields("rows inputs* input_count given* outputs* output_count shown* busy*")
 
 
-#: What is called before and after each edge, to record waves: with the number of the edge, and
-#: whether the clock is high; what it returns is not 0 if that fails.
+#: Callback that records waveforms before and after each edge, with the edge number and 1 if the
+#: clock is high; a result other than 0 reports a failure.
 RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_int)
 
-#: What the functions of the library are given: a model, and what else.
+#: Argument types of the library functions.
 ARGUMENTS = {
     "model_open": (ctypes.POINTER(CDesign),),
     **dict.fromkeys(("model_begin", "model_close", "model_refresh"), (ctypes.c_void_p,)),
@@ -76,23 +84,23 @@ ARGUMENTS = {
 
 
 class Session:
-    """The words of a model, from their initial state on.
+    """A running model.
 
     Parameters
     ----------
     vcd : file or None
-        File for the waves.
+        File for the waveforms.
     threads : int, optional
-        As of `CompiledEngine`.
+        See `CompiledEngine`.
 
     Attributes
     ----------
     inputs : dict of str to ndarray of uint32
-        The inputs of the whole, in chunks of 32 bits.
+        Values of the external inputs, in chunks of 32 bits.
     memories : list of ndarray, shape (depth, instances)
-        The columns of all memories; of one that nothing writes, shape (depth, 1).
+        Columns of all memories; a column that nothing writes has shape (depth, 1).
     now, next : ndarray of uint8
-        All words of registers.
+        Arena before and after a clock edge.
     """
 
     def __init__(
@@ -103,7 +111,7 @@ class Session:
         self._kept: list[Any] = []
         self._widths = model.netlist.nets | {RESET: 1}
         lines = [] if vcd is None else wave_lines(fabric)
-        # The values of inputs, and of what waves show, lie side by side.
+        # One array holds the values of all inputs and of all nets in waveforms.
         names = [*model.netlist.inputs, RESET]
         nets = dict.fromkeys([*names, *(line.part.net for line in lines)])
         ends = np.cumsum([self._chunks(net) + 1 for net in nets]).tolist()
@@ -147,7 +155,7 @@ class Session:
         return np.ascontiguousarray(np.repeat(rows[:, None], count, axis=1))
 
     def _laid_out(self, threads: int) -> CDesign:
-        """The design as C++ has it; all numbers have 64 bits."""
+        """Return the design for the C++ library, as tables of 64-bit numbers."""
         layout, stepped = self.model.layout, self.model.stepped
         loops = stepped.loops
         readers: dict[int, list[int]] = defaultdict(list)
@@ -188,11 +196,11 @@ class Session:
         )  # fmt: skip
 
     def _numbers(self, numbers: Sequence[Any]) -> int:
-        """Keep numbers of 64 bits; returns their address."""
+        """Keep 64-bit numbers for the lifetime of the session; returns their address."""
         return self.keep(np.array(numbers, np.uint64))
 
     def _data(self, loop: Loop) -> int:
-        """Return the data beside the text of a loop."""
+        """Return the address of the data of a loop."""
         found = []
         for each in loop.data:
             if isinstance(each, np.ndarray):
@@ -204,9 +212,11 @@ class Session:
         return self._numbers(found)
 
     def _parts(self, net: str) -> Iterator[tuple[int | None, int, int, int, int]]:
-        """Bits of a net: piece, its lowest bit, width, bit in the net, and instance.
+        """Yield the parts of a net, each with the piece and the instance that drive it.
 
-        For constants, None in place of the piece, and the value for its bit.
+        A part has five numbers: the piece, its lowest bit within the piece, its width, its lowest
+        bit within the net, and the instance. A constant has None for the piece, and its value for
+        the bit in the piece.
         """
         connections, at = self.model.connections, 0
         for driver, low, size, instance in connections.resolved(Part(net, 0, self._widths[net])):
@@ -217,11 +227,11 @@ class Session:
             at += size
 
     def _chunks(self, net: str) -> int:
-        """The chunks of 32 bits of a net."""
+        """Return the number of 32-bit chunks of a net."""
         return -(-self._widths[net] // 32)
 
     def _tap(self, net: str) -> None:
-        """Let the value of a net be shown, in chunks of 32 bits."""
+        """Add taps that copy a net from the arena into its value."""
         layout, value = self.model.layout, self._values[net]
         for source, shift, bits, at, instance in self._parts(net):
             if source is None:
@@ -234,28 +244,35 @@ class Session:
                                    value.ctypes.data, 0))  # fmt: skip
 
     def keep(self, array: np.ndarray) -> int:
-        """Keep an array as long as the session; returns its address."""
+        """Keep an array for the lifetime of the session; returns its address."""
         array = np.ascontiguousarray(array)
         self._kept.append(array)
         return int(array.ctypes.data)
 
     def _watch(self) -> None:
-        """Show what is asked for from now on."""
+        """Pass the new taps to the library."""
         self.library.model_watch(self.handle, self._numbers(self._taps), len(self._taps))
         self._taps = []
 
     def choose(self, job: Job) -> None:
-        """Choose what runs do from now on."""
+        """Set the choices of mode, length, root and operator for the following runs."""
         for name, value in job.inputs.items():
             self.inputs[name][0] = value
 
     def play(self, edges: Edges, name: str = "model_play", *models: Any) -> Passed:
-        """Let edges pass, by a function of the library that is given other models, or this one.
+        """Simulate the requested clock edges.
+
+        Parameters
+        ----------
+        name : str
+            Library function that simulates the edges.
+        *models
+            Arguments of the function before the task; by default the model of this session.
 
         Raises
         ------
         OSError
-            If the waves cannot be written.
+            If the waveforms cannot be written.
         """
         rows = max([len(values) for values in edges.inputs.values()], default=0)
         columns = [np.zeros((rows, 0), np.uint32)]
@@ -289,21 +306,21 @@ class Session:
         *,
         report: Callable[[int], object] | None = None,
     ) -> int:
-        """Let edges pass, some at a time, so that an interrupt waits for few of them.
+        """Simulate clock edges in turns of about 0.1 s, so that an interrupt takes effect soon.
 
         Parameters
         ----------
         call : function of int -> int
-            Lets some edges pass, and returns their number, which is smaller at the end.
+            Simulates up to that many edges, and returns their number, which is smaller at the end.
         most : int, optional
-            Number of edges after which to end.
+            Largest number of edges.
         report : function of int, optional
-            Called now and then with the number of edges that have passed.
+            Called after each turn with the number of edges that have passed.
 
         Raises
         ------
         OSError
-            If the waves cannot be written.
+            If the waveforms cannot be written.
         """
         passed, some = 0, max(FIRST_TURN // len(self.now), 1)
         while True:
@@ -320,15 +337,15 @@ class Session:
             some = max(some // 2, 1) if time.perf_counter() - began > TURN else 2 * some
 
     def refresh(self) -> None:
-        """Work out everything anew, after memories have been changed."""
+        """Recompute all loops in the next cycle; needed after memories were written directly."""
         self.library.model_refresh(self.handle)
 
     def address(self, net: str) -> int:
-        """Return the address at which the value of a net is shown."""
+        """Return the address of the value of a net; see `shown`."""
         return int(self.shown(net).ctypes.data)
 
     def shown(self, net: str) -> NDArray[np.uint32]:
-        """The value of a net from now on, in chunks of 32 bits."""
+        """Return the value of a net in 32-bit chunks; the array follows the net from now on."""
         if net not in self._values:
             self._values[net] = np.zeros(self._chunks(net) + 1, np.uint32)
             self._tap(net)

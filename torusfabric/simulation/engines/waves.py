@@ -1,4 +1,8 @@
-"""The files that waves are kept in: VCD, FST, and a save file of GTKWave beside them."""
+"""Waveform files: VCD, FST, and a GTKWave save file beside either.
+
+Engines write VCD within `recording`, which converts the file to FST if the name asks for it, and
+handles errors. The compiled engine writes its VCD with `WaveRecorder`.
+"""
 
 import contextlib
 import shutil
@@ -19,19 +23,19 @@ from .gtkwave import WaveLine, gtkwave_text, wave_lines
 
 __all__ = ["FORMATS", "WaveRecorder", "check_wave", "convert", "is_whole", "recording"]
 
-#: The endings of file names, one for each format.
+#: Endings of file names, one for each format.
 FORMATS = (".vcd", ".fst")
 
 
 def check_wave(wave: str | Path | None) -> None:
-    """See that waves can be written to a file of this name, if there is one.
+    """Check the name of a waveform file, and that the tool for its format is installed.
 
     Raises
     ------
     InputError
-        If it has the name of no format we know.
+        If the ending of the name is unknown.
     MissingTool
-        If that format needs a tool that is not installed.
+        If the format needs a tool that is not installed.
     """
     if wave is None:
         return
@@ -49,20 +53,22 @@ def check_wave(wave: str | Path | None) -> None:
 
 @contextlib.contextmanager
 def recording(wave: str | Path | None, fabric: Fabric, scope: str) -> Iterator[str | None]:
-    """A place for an engine to write a VCD file, which becomes the file of waves in the end.
+    """Provide a temporary VCD file, which becomes the waveform file at the end.
 
-    A save file of GTKWave is written beside it, with the ending ``.gtkw``. If the fabric does not
-    come to an end, the waves are kept, for they show why; if anything else fails, nothing is left.
+    A GTKWave save file is written beside it, with the ending ``.gtkw``. If a run does not finish
+    (`WorkFailed`), the waveforms are kept, because they show why. Any other failure leaves no file.
 
     Parameters
     ----------
+    wave : str, Path or None
+        The waveform file; None for none.
     scope : str
-        The scope in which the engine has the lines of the fabric.
+        VCD scope that contains the signals of the fabric.
 
     Yields
     ------
     str or None
-        Where to write; None without a file of waves.
+        Name of the temporary file; None without a waveform file.
 
     Raises
     ------
@@ -83,10 +89,10 @@ def recording(wave: str | Path | None, fabric: Fabric, scope: str) -> Iterator[s
             shown = gtkwave_text(wave, scope, fabric.program.topology, wave_lines(fabric))
             if wave.suffix == ".fst":
                 convert(written)
-            # A view that GTKWave has saved since, as the user wants it, stays.
+            # Keep a save file that the user has since overwritten from GTKWave.
             if is_like(wave.with_suffix(".gtkw"), "[dumpfile]"):
                 with writing(wave.with_suffix(".gtkw")) as file:
-                    # The name of a file may hold bytes that are no UTF-8.
+                    # A file name may contain bytes that are invalid UTF-8.
                     file.write(shown.encode("utf-8", "surrogateescape"))
     except OSError as error:
         raise InputError(f"File of waves must be writable, not {wave} ({error.strerror})") from None
@@ -95,14 +101,16 @@ def recording(wave: str | Path | None, fabric: Fabric, scope: str) -> Iterator[s
 
 
 class WaveRecorder:
-    """Writes a VCD file of the lines of a fabric, edge by edge.
+    """Writer of a VCD file with the wave lines of a fabric, edge by edge.
 
     Parameters
     ----------
     values : ndarray of uint32
-        The values of all nets, side by side, in chunks of 32 bits.
+        Values of all nets, side by side, in chunks of 32 bits; the session updates them in place.
     first : dict of str to int
-        The first chunk of each net; also of the reset.
+        Index of the first chunk of each net, the reset included.
+    reset : str
+        Net of the reset.
     """
 
     def __init__(
@@ -121,7 +129,7 @@ class WaveRecorder:
             self._writer.register_var("fabric", name, "wire", size=1, init=0)
             for name in ("clk", "rst")
         )
-        # Each line with its chunks and its lowest bit there; and the lines that have each chunk.
+        # Each line: variable, chunks, lowest bit within them, mask. For each chunk, its lines.
         self._lines: list[tuple[Any, slice, int, int]] = []
         self._having = defaultdict[int, list[int]](list)
         for number, line in enumerate(lines):
@@ -136,7 +144,7 @@ class WaveRecorder:
         self._failure: BaseException | None = None
 
     def record(self, clocks: int, high: int) -> int:
-        """Record what holds before an edge, or after it; returns whether that fails."""
+        """Record the values before (`high` 0) or after (`high` 1) an edge; returns 1 on failure."""
         try:
             time = 10 * clocks + 5 * high
             self._writer.change(self._clock, time, high)
@@ -152,25 +160,24 @@ class WaveRecorder:
         return int(self._failure is not None)
 
     def check(self) -> None:
-        """Raise what has ended the recording, such as an `OSError`, if anything."""
+        """Flush the file, or raise the error that ended the recording, such as an `OSError`."""
         if self._failure is None:
             self._file.flush()
         else:
             raise self._failure
 
 
-#: The types of blocks: the header, the widths of signals, and, compressed in one of three ways,
-#: their names.
+#: FST block types: header, signal widths, and signal names (three kinds of compression).
 _HEADER, _GEOMETRY, _HIERARCHY = 0, 3, {4, 6, 7}
 
 
 def convert(path: Path) -> None:
-    """Turn a file in the format VCD into one in FST.
+    """Convert a VCD file to FST, in place.
 
     Raises
     ------
     WorkFailed
-        If the tool fails, or cannot write all.
+        If the tool fails, or its output is incomplete.
     """
     from ...toolchain import tools  # here, since few runs write waves
     from ...toolchain.folders import work_folder
@@ -188,9 +195,10 @@ def convert(path: Path) -> None:
 
 
 def is_whole(path: Path) -> bool:
-    """Return True if a file has all of its blocks; vcd2fst does not notice a full disk.
+    """Return True if an FST file has all of its blocks.
 
-    A block is a byte for its type, its length without that byte in eight bytes, and the content.
+    Why: vcd2fst reports success even if the disk is full. A block is one byte for its type, eight
+    bytes for its length without the type byte, and the content.
     """
     found = set()
     with open(path, "rb") as file, contextlib.suppress(struct.error):
