@@ -115,7 +115,7 @@ class Adapter:
 
 
 class System:
-    """A fabric that an adapter has completed, such as one fabric spread over several boards.
+    """A fabric that an adapter has completed, such as one fabric spread over several chips.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ __all__ = ["Cut"]
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """One of several blocks of nodes, chosen to be built, for example on one of several boards.
+    """One of several blocks of nodes, chosen to be built, for example on one of several chips.
 
     All blocks have N nodes and the same structure: node k of a block has the same position within
     its block as node k of any other block. An arc between two blocks ends at a *link port* of one
