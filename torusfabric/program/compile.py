@@ -69,7 +69,7 @@ def compile(
         messages. With several schedules each run always chooses it.
     operators : Operator, str, or sequence of them, optional
         Operators that combine the words of a reduction (default ``add``), such as ``max:signed``.
-        Of several, as in ``add,max``, each run chooses one by its number in this order.
+        From several, as in ``add,max``, each run chooses one by its number in this order.
     root : {"any"}, optional
         Lets each run choose its root; the schedule must be one for node 0.
     barrier : bool
