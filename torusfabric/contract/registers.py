@@ -8,7 +8,7 @@ images for tables that can be loaded. An address of a window has these bits, the
 
     | quarter |  node  |    flit     |    part     | byte |
     | 2 bits  |        |  flit_bits  |  part_bits  |  2   |
-              |<------------ quarter_bits ------->|
+              |<------------ quarter_bits -------->|
 
 A *part* is one of the bus words of a flit that is wider than the bus.
 """

@@ -137,7 +137,7 @@ class Machine:
     width : int
         Bits of a word.
     hold : Hold
-        Function that sees all words that are stored; by default it changes nothing.
+        Function that sees all words that components take; by default it changes nothing.
     """
 
     def __init__(

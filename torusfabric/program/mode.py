@@ -325,7 +325,7 @@ class Mode:
     def pieces(self, most: int) -> Iterator[CyclePiece]:
         """Yield the cycles of runs as a function of n, for messages of up to n * `chunks` flits.
 
-        A form whose grain is a multiple of `chunks` takes equal cycles for several n.
+        A form whose grain exceeds `chunks` takes equal cycles for several n.
 
         Parameters
         ----------
