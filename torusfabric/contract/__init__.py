@@ -1,1 +1,1 @@
-"""What the core and its adapters declare to each other: frozen values, and no hardware."""
+"""Declarations that the core and its adapters exchange: frozen values, without hardware."""

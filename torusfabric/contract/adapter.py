@@ -1,8 +1,14 @@
-"""The protocol between commands and adapters.
+"""The protocol between the commands and the adapters.
 
-An *adapter* is a folder with one capability around the core. It declares its options, and has
-parts. A part is a module or a package of a known name, which is imported when a command needs it.
-An adapter has the part ``make``, and the parts of those commands that have its options:
+An *adapter* is a folder that adds one capability around the core, such as links to other chips. It
+declares command-line options and consists of *parts*: modules or packages with fixed names. A
+command imports a part when it needs one. Every adapter has the part ``make``. The other parts
+belong to commands, and an adapter has those parts whose commands take its options:
+
+- ``files`` belongs to ``verilog``,
+- ``drive`` belongs to ``simulate``,
+- ``claims`` belongs to ``prove``,
+- ``bridge`` belongs to commands that build a bitstream or reach a fabric over a bridge.
 
 ======== ============================================================= ========================
 part     function                                                      result
@@ -19,14 +25,17 @@ bridge   fit_board(board, choices)                                     `Board`
          connect(fabrics, accesses)                                    all fabrics, connected
 ======== ============================================================= ========================
 
-The function ``make(**changes)`` returns the core, perhaps with some other choices. An adapter whose
-manifests have its name may have ``make.read_system(fabric, manifest)``: it returns the system of a
-manifest with a fabric that holds other tables. *Choices* are the values of all options of a
-command, by their attributes. The command ``verilog`` needs the part ``files``, ``simulate`` needs
-``drive``, ``prove`` needs ``claims``; those that build a bitstream or reach a fabric over a bridge
-need ``bridge``. A report of a simulation has ``passed``, ``to_json``, ``in_words``, and the counts
-that `SimulationReport` has. A board is fitted with the clock of its fabric; a fabric is placed on
-the pins of one platform.
+- ``make(**changes)``, the first parameter of ``make_system``, returns the core. Keywords replace
+  choices of the user.
+- ``choices`` maps the attribute of each option of the command to its value.
+- ``fit_board`` returns the board with the clock that the fabric needs. ``place_fabric`` connects a
+  fabric to the pins of a platform.
+- The report of ``simulate`` has ``passed``, ``to_json``, ``in_words``, and the counts of
+  `SimulationReport`.
+
+The part ``make`` may also have ``read_system(fabric, manifest)``. The function returns the system
+that a manifest describes, around a fabric with other table contents. It is called for manifests
+that have the adapter's name as a key.
 """
 
 from __future__ import annotations
@@ -42,18 +51,21 @@ __all__ = ["Adapter", "Options", "System"]
 
 
 class Options(NamedTuple):
-    """Options that an adapter adds to some commands; the value of one that is left out is None.
+    """Command-line options that an adapter adds to some commands.
+
+    An option that is left out has the value None.
 
     Parameters
     ----------
     commands : tuple of str
-        The commands that have the options.
+        Names of the commands that take the options.
     text : str
-        A line an option, ``--name METAVAR: what it is``, which may go on in indented lines.
-        Options that need another one begin with ``with --other:``.
+        Declarations, one line for each option: ``--name METAVAR: explanation``. Indented lines
+        continue an explanation. An explanation that begins with ``with --other:`` makes the option
+        depend on ``--other``.
     settings : mapping of str to object
-        By attribute, the reader of an option that is not text, as of
-        `torusfabric.contract.options.options_of`.
+        Readers of option values by attribute, in the form that
+        `torusfabric.contract.options.options_of` takes. An option without an entry is text.
     """
 
     commands: tuple[str, ...]
@@ -68,21 +80,21 @@ class Options(NamedTuple):
 
 @dataclass(frozen=True)
 class Adapter:
-    """A capability around the core.
+    """The declaration of an adapter, from which commands learn that it exists.
 
     Parameters
     ----------
     name : str
-        The attribute of the option that asks for the adapter.
+        Attribute of the option that asks for the adapter.
     title : str
-        The heading of its options in the help.
+        Heading above the options of the adapter in the help.
     package : str
-        The folder, as the name of a package.
+        Dotted name of the adapter's folder, a package.
     options : tuple of Options
         All options of the adapter.
     excluded : mapping of str to tuple of str
-        The options of others that have no meaning with the adapter, as attributes: those of a
-        command, or by an empty name those of all.
+        Foreign options that are refused together with the adapter: their attributes, by the name of
+        a command. The empty name stands for all commands.
     """
 
     name: str
@@ -92,17 +104,23 @@ class Adapter:
     excluded: Mapping[str, tuple[str, ...]]
 
     def part(self, name: str) -> Any:
-        """Return a part, imported now."""
+        """Import a part and return it.
+
+        Parameters
+        ----------
+        name : str
+            Name of the part in the table above, such as ``files``.
+        """
         return import_module(f"{self.package}.{name}")
 
 
 class System:
-    """A fabric, completed by an adapter: whatever one chip does not hold alone.
+    """A fabric that an adapter has completed, such as one fabric spread over several chips.
 
     Attributes
     ----------
     fabric : Fabric
-        The same on one chip.
+        The same fabric on a single chip, without the adapter.
     """
 
     adapter: ClassVar[Adapter]
@@ -110,14 +128,14 @@ class System:
 
     @property
     def predicted_cycles(self) -> int:
-        """Clock edges from the start to done of the longest run."""
+        """Clock cycles of the longest run, from the edge that takes `start` to `done`."""
         cycles: int = self.fabric.predicted_cycles
         return cycles
 
     def facts(self) -> dict[str, Any]:
-        """Return what the adapter says of the system, as plain data."""
+        """Return the adapter's attributes of the system as plain data, for JSON."""
         return {}
 
     def facts_in_words(self) -> dict[str, Any]:
-        """Return the same for people."""
+        """Return the adapter's attributes of the system as text for people, by default `facts`."""
         return self.facts()

@@ -1,4 +1,7 @@
-"""Assertions about the ports of a fabric, which a user binds to it."""
+"""SystemVerilog assertions about the ports of a fabric.
+
+They are written into a file that a user binds to the fabric in a simulator or a formal tool.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,19 @@ __all__ = ["Assertion", "handshake"]
 
 
 class Assertion(NamedTuple):
-    """A property of SystemVerilog.
+    """A SystemVerilog property of the ports of a fabric.
 
     Parameters
     ----------
-    environment : bool
-        True if what drives the fabric has to keep it.
+    name : str
+        Label of the assertion.
+    text : str
+        Body of the property, without clock and reset.
     clock, reset : str
-        The ports by which it goes.
+        Ports that clock the property and disable it.
+    environment : bool
+        True if the logic around the fabric has to keep the property, False if the fabric itself has
+        to. Parameter ``CHECK_ENVIRONMENT`` of the file switches the former off.
     """
 
     name: str
@@ -29,16 +37,24 @@ class Assertion(NamedTuple):
 def handshake(
     ports: Mapping[str, Mapping[str, Any]], prefix: str, payload: Iterable[str]
 ) -> Iterator[Assertion]:
-    """Yield the rules of a handshake: an offered word stays, and none is offered after a reset.
+    """Yield the assertions of a valid-ready handshake.
+
+    A word that is offered stays, unchanged, until it is taken. A fabric that is the sender offers
+    no word directly after a reset.
 
     Parameters
     ----------
     ports : mapping of str to mapping
-        All ports, as the manifest has them.
+        Entries of the manifest for all ports, by port name.
     prefix : str
-        The beginning of the names of the ports ``valid`` and ``ready``.
+        Common beginning of the names of the two ports ``valid`` and ``ready``.
     payload : iterable of str
-        The other ports, which belong to the word.
+        Names of the other ports of the sender: data, and bits that go with them.
+
+    Yields
+    ------
+    Assertion
+        A rule for the environment where ``valid`` is an input of the fabric.
     """
     valid, ready = f"{prefix}valid", f"{prefix}ready"
     clock = ports[valid]["clock"]

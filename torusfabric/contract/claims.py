@@ -1,4 +1,4 @@
-"""Claims about a fabric, and the way in which each is checked."""
+"""Claims about a fabric, each with the function that proves it."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,16 +7,19 @@ __all__ = ["Claim"]
 
 
 class Claim(NamedTuple):
-    """A claim about a fabric, or about modules of it.
+    """A statement about a fabric, or about some of its modules, that can be proved.
 
     Parameters
     ----------
+    name : str
+        Short name of the claim, for the table of proofs.
     method : str
-        The way in which it is proved, in a few words.
+        Method of the proof in a few words, such as ``comparison``.
     says : str
-        The claim in a line.
+        The statement, on one line.
     check : function of () -> int
-        Checks the claim: returns the number of properties that are proved, or raises `Refuted`.
+        Function that proves the statement. It returns the number of proved properties, or raises
+        `Refuted`.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A fabric of some of the nodes of a program, whose other nodes are elsewhere."""
+"""The description of a fabric that holds some nodes of a program; other fabrics hold the rest."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ __all__ = ["Cut"]
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """One of several equal blocks of nodes: the one that a fabric builds.
+    """One of several blocks of nodes, chosen to be built, for example on one of several chips.
 
-    Node k of a block lies where node k of any other block does. So do the link ports, at which the
-    arcs to other blocks end, and those from other blocks begin.
+    All blocks have N nodes and the same structure: node k of a block has the same position within
+    its block as node k of any other block. An arc between two blocks ends at a *link port* of one
+    block and begins at a link port of the other. The link ports of all blocks have the same
+    positions too.
 
     Parameters
     ----------
-    nodes : ndarray of int, shape (blocks, nodes)
-        The nodes of each block.
+    nodes : ndarray of int, shape (blocks, N)
+        Node numbers in the whole topology, for each block.
     number : int
-        The block that is built.
+        Row of `nodes` that is built.
     links : sequence of (int, int)
-        Of each link port the node, by its number in the block, and the port of the node.
+        A pair for each link port: the node, as its number within the block, and the port of the
+        node.
     """
 
     nodes: IntArray
@@ -32,6 +35,6 @@ class Cut:
 
     @property
     def here(self) -> list[int]:
-        """The nodes that are built."""
+        """Node numbers, in the whole topology, of the block that is built."""
         found: list[int] = self.nodes[self.number].tolist()
         return found

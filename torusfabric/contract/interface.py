@@ -1,4 +1,7 @@
-"""What an adapter in front of a core says of the ports that it gives to the whole."""
+"""Declaration of the outermost ports of a fabric, made by the adapter in front of the core.
+
+The writers of manifest, files and bench, the prover and the simulator read the ports from it.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,17 @@ __all__ = ["Bench", "Interface"]
 
 
 class Bench(NamedTuple):
-    """The emitted bench of a top, beside the files that all benches have.
+    """Additions of an adapter to the emitted bench, beside the files that all benches share.
 
     Parameters
     ----------
     files : mapping of str to (str or path)
-        The sources of further files by their names in the bench; a text is a path among the
-        sources of all benches.
+        Source of each additional file, by its name in the bench. A string is a path within the
+        folder of sources for all benches.
     top : str
-        The module that is driven.
+        Name of the module that the bench drives.
     verilog : mapping of str to str
-        The texts of Verilog files of the bench itself.
+        Text of each Verilog file that belongs to the bench itself, by file name.
     """
 
     files: Mapping[str, str | Path]
@@ -36,27 +39,33 @@ class Bench(NamedTuple):
 
 
 class Interface:
-    """The outermost ports of a fabric, for manifest, files, bench and proof.
+    """Description of the outermost ports of a fabric, for manifest, files, bench and proof.
 
-    An adapter says what it has; all else is empty.
+    An adapter derives a class from it and overrides the members that apply. The defaults describe a
+    fabric without registers, additional files, assertions or claims.
+
+    A *member* is an attribute of the fabric, as an Amaranth component, that stands for several
+    ports: for example a stream of Amaranth for the ports of an AXI4-Stream.
 
     Attributes
     ----------
     registers : RegisterMap or None
-        What lies at which address, if there are registers.
+        Registers and windows of a bus, with their addresses.
     ports : mapping of str to Port
-        The purpose of each port, by its name; of a port of each node, without the node's number.
+        Purpose of each port, by its name. A port that every node has is entered once, without the
+        number of the node.
     delivers : str
-        What a proof says that every node does with the words that a run brings it.
+        Predicate of the sentence "every node ..." with which a proof states the result of a run.
     drive : module or None
-        The simulation of ports that engines do not know: ``draw_jobs(fabric, count, seed=..)``
-        returns jobs, and ``simulate(fabric, jobs=.., seed=.., engine=.., progress=.., **choices)``
-        a report.
+        Simulation of ports that the engines cannot drive. ``draw_jobs(fabric, count, seed=..)``
+        returns jobs. ``simulate(fabric, jobs=.., seed=.., engine=.., progress=.., **choices)``
+        returns a report.
     access : function or None
-        Does runs by a host port: a generator of clock edges, as `Engine.run_many` asks for them,
-        given also the memories (`Cells`), and whether all words go through the port.
+        Generator function that performs runs through a host port. It yields requests for clock
+        edges to the engine. Parameters: the fabric, messages and jobs of the runs, the memories
+        (`Cells`) of the engine, and whether every word goes through the port.
     kernel : Path or None
-        The C++ file of the library that drives these ports of a compiled model.
+        C++ file that drives these ports of a compiled model, in place of the engine's own.
     """
 
     delivers = "then holds what the collective brings it where the address map says"
@@ -67,57 +76,63 @@ class Interface:
     ports: Mapping[str, Port] = MappingProxyType({})
 
     def members(self) -> Mapping[str, Any]:
-        """Return members of the fabric that stand for some of its ports."""
+        """Return the members of the fabric that stand for ports, by attribute."""
         return {}
 
     def is_in_member(self, port: str) -> bool:
-        """Return True if a member stands for a port."""
+        """Return True if a member stands for the port with this name."""
         del port
         return False
 
     def connect(self, m: Any, fabric: Any, assembly: Any) -> None:
-        """Connect these members of a fabric to the ports of its assembly."""
+        """Connect the members of a fabric to the ports of its assembly, in the module `m`."""
 
     def facts(self) -> Mapping[str, Any]:
-        """Return entries of the manifest."""
+        """Return additional entries of the manifest."""
         return {}
 
     def files(self, top: str, title: str) -> Mapping[str, str]:
-        """Return the texts of files that describe the ports, by their names.
+        """Return files that describe the ports: the text of each, by file name.
 
         Parameters
         ----------
         top : str
-            The name of the top module.
+            Name of the top module.
         title : str
-            What the fabric is, in a line.
+            Description of the fabric on one line, for the heads of the files.
         """
         del top, title
         return {}
 
     def bench(self) -> Mapping[str, str | Path]:
-        """Return the sources of files of the bench, as `Bench` has them."""
+        """Return the additional files of the emitted bench, in the form of `Bench.files`."""
         return {}
 
     def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterable[Assertion]:
-        """Return what is asserted of the ports, given all ports as the manifest has them."""
+        """Return assertions about the ports.
+
+        Parameters
+        ----------
+        ports : mapping of str to mapping
+            Entries of the manifest for all ports, by port name.
+        """
         del ports
         return ()
 
     def harnesses(self, fabric: Any, design: Any) -> Iterable[Any]:
-        """Return the harnesses by which modules of the adapter are proved in a `Design`."""
+        """Return the proof harnesses for those modules of a `Design` that belong to the adapter."""
         del fabric, design
         return ()
 
     def claims(self, fabric: Any, text: Any) -> Iterable[Claim]:
-        """Return claims about the wires and tables of the adapter in a `GateText`."""
+        """Return claims about the wiring and the tables of the adapter in a `GateText`."""
         del fabric, text
         return ()
 
     def runs(self, fabric: Any, machine: Any) -> Any:
-        """Return the `Runs` that a `Machine` carries out through the ports, if any."""
+        """Return the `Runs` that a `Machine` executes symbolically through the ports, or None."""
         del fabric, machine
 
     def assumptions(self) -> Iterable[str]:
-        """Return what is not proved of the adapter, a sentence each."""
+        """Return the properties of the adapter that remain unproved, one sentence each."""
         return ()

@@ -1,9 +1,11 @@
-r"""Options: choices of a user, declared once, read from a command line or as keywords of Python.
+"""Options of commands: declared once, read from a command line or from Python keywords.
 
-A text declares options, a line each, ``-n --name METAVAR: explanation``, which may go on in
-indented lines. An option without a metavar is a flag, or has choices. A text that begins with
-``with --other:`` or ``with --other A or B:`` is a rule, too: the option is refused without that
-other one, or without one of these values of it.
+Options are declared in a text, one line for each: ``-n --name METAVAR: explanation``. Indented
+lines continue an explanation. An option without a metavar is a flag, or takes one of several
+choices.
+
+An explanation that begins with ``with --other:`` makes the option depend on ``--other``: given
+alone it is refused. ``with --other A or B:`` demands one of the values A and B for ``--other``.
 """
 
 from __future__ import annotations
@@ -23,24 +25,24 @@ __all__ = ["Option", "add_options", "check_needs", "constants", "lengths", "natu
            "node_or_any", "option_names", "options_of", "positive", "positive_or_auto",
            "real"]  # fmt: skip
 
-#: An option of a text: its names and metavars, and its explanation.
+#: The declaration of an option: names and metavars, then the explanation.
 OPTION = re.compile(r"^(-.*?): (.*\n(?:    .*\n)*)", re.MULTILINE)
 
-#: The beginning of the explanation of an option that needs another one, perhaps with some values.
+#: The beginning of an explanation that names the other option, and perhaps values of it.
 NEEDS = re.compile(r"with --([\w-]+)((?: \w+)(?: or \w+)*)?:")
 
 
 class Option(NamedTuple):
-    """An option.
+    """A command-line option, which is at the same time a keyword of Python.
 
     Parameters
     ----------
     names : tuple of str
-        All names with their dashes; the last is the one that messages show.
+        All spellings, with their dashes. Messages show the last one.
     text : str
-        The explanation.
+        Explanation for the help.
     settings : dict
-        Arguments of `argparse.ArgumentParser.add_argument`.
+        Keyword arguments for `argparse.ArgumentParser.add_argument`.
     """
 
     names: tuple[str, ...]
@@ -49,22 +51,22 @@ class Option(NamedTuple):
 
     @property
     def attribute(self) -> str:
-        """The name as a keyword of Python."""
+        """The Python keyword: the last name without leading dashes, with underscores."""
         return self.names[-1].strip("-").replace("-", "_")
 
     @property
     def default(self) -> Any:
-        """The value of an option that is left out."""
+        """The value that stands for an option that is left out."""
         flag = self.settings.get("action") == "store_true"
         return self.settings.get("default", False if flag else None)
 
     def read(self, value: object) -> Any:
-        """Return the value that a keyword gives: numbers may be text, as on a command line.
+        """Check the value of a Python keyword and return it. Numbers may be text.
 
         Raises
         ------
         InputError
-            If it is none that the option takes.
+            If the option does not take the value.
         """
         name = self.attribute.replace("_", " ").capitalize()
         action, choices = self.settings.get("action"), self.settings.get("choices")
@@ -88,9 +90,11 @@ def options_of(*texts: str, **settings: Any) -> dict[str, Option]:
 
     Parameters
     ----------
+    *texts : str
+        Declarations, as the module describes them.
     **settings : function, tuple or dict
-        By attribute: the function that reads a value, that and the default, or arguments of
-        `argparse.ArgumentParser.add_argument`.
+        The treatment of values, by attribute: a function that reads text, a pair of that function
+        and the default, or keyword arguments for `argparse.ArgumentParser.add_argument`.
 
     Examples
     --------
@@ -115,7 +119,7 @@ def options_of(*texts: str, **settings: Any) -> dict[str, Option]:
 
 
 def add_options(parser: argparse._ActionsContainer, *texts: str, **settings: Any) -> None:
-    r"""Add the options that texts declare to a parser; see `options_of`.
+    r"""Add the options that texts declare to a parser; the parameters are those of `options_of`.
 
     Examples
     --------
@@ -130,7 +134,7 @@ def add_options(parser: argparse._ActionsContainer, *texts: str, **settings: Any
 
 @cache
 def _declared(text: str) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
-    """The names, the metavars and the explanation of each option of a text."""
+    """Parse a text into names, metavars and explanation of each option."""
     found = []
     for head, body in OPTION.findall(textwrap.dedent(text)):
         words = head.split()
@@ -140,24 +144,24 @@ def _declared(text: str) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
 
 
 def option_names(text: str) -> list[str]:
-    """The last name of each option of a text."""
+    """Return the last name of each option that a text declares."""
     return [names[-1] for names, *_ in _declared(text)]
 
 
 def check_needs(texts: Iterable[tuple[str, str | None]], chosen: Mapping[str, Any]) -> None:
-    """Refuse an option without the one that it needs.
+    """Refuse options that depend on another option which is not given.
 
     Parameters
     ----------
     texts : iterable of (str, str)
-        Name and explanation of each option that is given.
+        Name and explanation of each option that the user has given.
     chosen : mapping of str to object
         Values of all options, by their attributes.
 
     Raises
     ------
     InputError
-        If an option is given without the one that it needs.
+        If an option is given without the option, or the value, on which it depends.
     """
     for name, text in texts:
         needed = NEEDS.match(text or "")
@@ -171,7 +175,10 @@ T = TypeVar("T")
 
 
 def _given(read: Callable[[str, object], T], text: str) -> T:
-    """Read a text as Python reads a keyword; argparse puts the name before the message."""
+    """Read a text with a function for Python keywords, and raise the error that argparse expects.
+
+    The title passed on is empty, because argparse puts the name of the option before the message.
+    """
     try:
         return read("", text)
     except InputError as error:
@@ -179,19 +186,20 @@ def _given(read: Callable[[str, object], T], text: str) -> T:
 
 
 def natural(text: str) -> int:
-    """An integer of at least 0."""
+    """Return a text as an integer of at least 0."""
     return _given(values.natural, text)
 
 
 def positive(text: str) -> int:
-    """An integer of at least 1."""
+    """Return a text as an integer of at least 1."""
     return _given(values.positive, text)
 
 
 def lengths(text: str) -> int | tuple[int, ...]:
-    """A number of flits, or several: a list such as ``1,10,100``, or a range.
+    """Return a number of flits, or several in ascending order.
 
-    A range such as ``1:1024`` stands for its ends and the powers of two between them.
+    A text with several numbers is a list such as ``1,10,100``, or a range such as ``1:1024``. A
+    range stands for both of its ends and the powers of two between them.
     """
     if text.isdecimal():
         return natural(text)
@@ -207,12 +215,15 @@ def lengths(text: str) -> int | tuple[int, ...]:
 
 
 def real(text: str) -> float:
-    """A number that need not be whole."""
+    """Return a text as a number that may have a fraction."""
     return _given(values.real, text)
 
 
 def constants(text: str) -> dict[str, str]:
-    """Constants of the cost model by name: ``alpha=100,tau=1``."""
+    """Return constants of the cost model by name, from a text such as ``alpha=100,tau=1``.
+
+    The values remain text.
+    """
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(name and sign and value for name, sign, value in pairs):
         raise argparse.ArgumentTypeError(f"must be such as alpha=100,tau=1, not {text!r}")
@@ -223,7 +234,7 @@ def constants(text: str) -> dict[str, str]:
 
 
 def node_or_any(text: str) -> int | Literal["any"]:
-    """A node number, or the word any."""
+    """Return a node number, or the word "any"."""
     if text == "any":
         return "any"
     if not re.fullmatch(r"[0-9]{1,4000}", text):
@@ -232,5 +243,5 @@ def node_or_any(text: str) -> int | Literal["any"]:
 
 
 def positive_or_auto(text: str) -> int | Literal["auto"]:
-    """A positive integer, or the word auto."""
+    """Return an integer of at least 1, or the word "auto"."""
     return "auto" if text == "auto" else positive(text)

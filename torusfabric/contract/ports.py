@@ -1,4 +1,4 @@
-"""Declared ports: what each is for, and by which rules it is driven or shows something."""
+"""Declarations of ports: the purpose of each, and the timing rules that it follows."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,21 +9,21 @@ __all__ = ["Port", "Protocol", "grouped_ports"]
 
 
 class Protocol(Choice):
-    """The rules by which a port is driven, or shows something."""
+    """The rule that says when a port has meaning, or the bus protocol that it belongs to."""
 
     #: A clock.
     CLOCK = "clock"
-    #: It counts at every edge of its clock.
+    #: The value has meaning at every edge of the port's clock.
     LEVEL = "level"
-    #: It counts at every edge, and is high for one cycle.
+    #: The value has meaning at every edge, and is high for one cycle at a time.
     PULSE = "pulse"
-    #: It counts at the edge that takes `start`.
+    #: The fabric samples the value at the edge that takes `start`.
     SAMPLED = "sampled"
     #: An address, and the word to write with it or the word read a fixed number of edges later.
     MEMORY = "memory"
-    #: It counts in the cycles of the schedule, known from the start on.
+    #: The value has meaning in cycles that the schedule fixes, counted from the start.
     SCHEDULED = "scheduled"
-    #: It counts at every edge of the clock that goes beside it.
+    #: The value has meaning at every edge of the clock that the link carries along.
     LINK = "link"
     #: Wishbone B4, one access at a time.
     WISHBONE = "wishbone-b4"
@@ -36,7 +36,7 @@ class Protocol(Choice):
 
 
 class Port(NamedTuple):
-    """The purpose of a port of the whole, and its shape where that is declared, too.
+    """The declaration of a port of the whole fabric: its purpose, and where needed its shape.
 
     Parameters
     ----------
@@ -44,15 +44,17 @@ class Port(NamedTuple):
         ``clock``, ``reset``, ``control``, ``status``, ``write``, ``read``, ``data``, ``bus`` or
         ``interrupt``.
     protocol : str
-        One of `Protocol`, or the name of another protocol that an adapter brings.
+        A value of `Protocol`, or the name of a further protocol that an adapter defines.
+    meaning : str
+        Purpose of the port on one line, for the manifest.
     clock : str
-        The clock at whose edges it counts.
+        Port of the clock at whose edges the port is sampled or changes.
     width : int
-        Bits of the port; 0 where the netlist alone knows them.
+        Bits of the port; 0 if only the netlist knows the width.
     output : bool
         True if the fabric drives the port.
     node : int or None
-        The node that has the port; None for a port that there is once.
+        The node that the port belongs to, None for a port of the whole fabric.
     """
 
     role: str
@@ -67,7 +69,13 @@ class Port(NamedTuple):
 def grouped_ports(
     groups: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> dict[str, Port]:
-    """Return ports by name, given in groups of one role and protocol."""
+    """Return ports by name, from groups of ports with the same role and protocol.
+
+    Parameters
+    ----------
+    groups : mapping of (str, str) to mapping of str to str
+        For each pair of role and protocol: the meaning of each port, by port name.
+    """
     return {
         name: Port(role, protocol, meaning)
         for (role, protocol), meanings in groups.items()

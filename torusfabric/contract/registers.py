@@ -1,6 +1,16 @@
-"""Declared registers and windows: what lies at which address of a bus.
+"""Declarations of the registers and windows that a bus sees, with their byte addresses.
 
-Hardware, SystemRDL, manifest and drivers are made from it. Addresses count bytes.
+Hardware, the SystemRDL file, the manifest and the drivers are made from these declarations.
+
+A *window* is a range of addresses behind which words of the nodes lie. The address space has four
+*quarters* of equal size: the registers, the words to send, the received words, and the words of
+images for tables that can be loaded. An address of a window has these bits, the highest first::
+
+    | quarter |  node  |    flit     |    part     | byte |
+    | 2 bits  |        |  flit_bits  |  part_bits  |  2   |
+              |<------------ quarter_bits -------->|
+
+A *part* is one of the bus words of a flit that is wider than the bus.
 """
 
 from __future__ import annotations
@@ -12,40 +22,43 @@ from ..toolchain.values import Choice
 __all__ = ["BYTES", "DATA_BITS", "DIGEST_OFFSET", "IDENTIFICATION", "Access", "Field", "Register",
            "RegisterMap", "Window"]  # fmt: skip
 
-#: Bits, and bytes, of a word of all buses; beats of bursts are as wide as flits.
+#: Width of a bus word in bits and in bytes, the same for all buses. Beats of AXI4 bursts may be
+#: wider: they have the width of a flit.
 DATA_BITS = 32
 BYTES = DATA_BITS // 8
 
-#: What the first register reads as: "toru".
+#: The value of the first register: "toru" in ASCII, for drivers that look for a fabric.
 IDENTIFICATION = 0x746F7275
 
-#: Where every fabric says which one it is.
+#: Byte address of the digest, which identifies program and width of the fabric.
 DIGEST_OFFSET = 0x30
 
 
 class Access(Choice):
-    """What the bus may do with a register or a window."""
+    """The operations that the bus may perform on a register or a window."""
 
     READ = "read"
-    #: Reads give 0.
+    #: Reading returns 0.
     WRITE = "write"
     READ_WRITE = "read-write"
-    #: A 1 that is written clears a bit.
+    #: Writing a 1 clears the bit, writing a 0 leaves it.
     CLEAR = "write-1-to-clear"
 
 
 @dataclass(frozen=True)
 class Field:
-    """Some bits of a register.
+    """A group of adjacent bits in a register.
 
     Parameters
     ----------
     low : int
-        The lowest bit.
+        Number of the lowest bit.
+    width : int
+        Number of bits; 0 stands for the width of `port`, which is filled in later.
     port : str
-        The port of the fabric that it shows or drives; empty if there is none.
+        Port of the fabric that the field shows or drives; empty for a field without a port.
     reset : int
-        Its value after reset; of a constant, at all times.
+        Value after reset. A constant field always has this value.
     """
 
     name: str
@@ -63,7 +76,7 @@ class Register:
     Parameters
     ----------
     offset : int
-        Its address.
+        Byte address.
     """
 
     name: str
@@ -74,24 +87,24 @@ class Register:
 
     @classmethod
     def of_port(cls, name: str, offset: int, access: Access, meaning: str) -> Register:
-        """Return a register that is a port of the fabric."""
+        """Return a register whose single field shows or drives the port of the same name."""
         return cls(name, offset, access, meaning, (Field("value", 0, 0, meaning, name),))
 
 
 @dataclass(frozen=True)
 class Window:
-    """The words of all nodes that the bus writes, or reads.
+    """A range of bus addresses, through which the bus writes or reads words of all nodes.
 
     Parameters
     ----------
     offset : int
-        The address of the first bus word of node 0.
+        Byte address of the first bus word of node 0.
     stride : int
-        Bytes from a node to the next.
+        Bytes from the first word of a node to the first word of the next node.
     flits : int
-        Flits of a node.
+        Number of flits of each node.
     flit_bytes : int
-        Bytes from a flit to the next.
+        Bytes from the beginning of a flit to the beginning of the next flit.
     """
 
     name: str
@@ -106,21 +119,23 @@ class Window:
 
 @dataclass(frozen=True)
 class RegisterMap:
-    """What lies at which address of the bus.
+    """All registers and windows of a fabric, with their addresses.
 
-    A flit of more than 32 bits is several bus words, the low bits first, and begins at a multiple
-    of a power of two.
+    A flit of more than 32 bits occupies several bus words, the lowest bits first. It begins at an
+    address that is a multiple of a power of two.
 
     Parameters
     ----------
+    registers : tuple of Register
+        Registers, all in the first quarter.
     windows : tuple of Window
-        What nodes send, what they receive, and where tables are loaded the words of images.
+        The windows ``send`` and ``receive``, and where tables can be loaded the window of images.
     quarter_bits : int
-        Bits of the address of a bus word within a quarter.
+        Address bits, in bus words, within a quarter.
     flit_bits : int
-        Bits of the number of a flit of a node.
+        Address bits that hold the number of a flit within a node.
     parts : int
-        Bus words of a flit.
+        Bus words per flit.
 
     Examples
     --------
@@ -142,28 +157,28 @@ class RegisterMap:
 
     @property
     def address_bits(self) -> int:
-        """Bits of the address of a bus word."""
+        """Bits of an address that counts bus words."""
         return self.quarter_bits + 2
 
     @property
     def size(self) -> int:
-        """Bytes of the address space."""
+        """Bytes of the whole address space."""
         return BYTES << self.address_bits
 
     @property
     def flit_bytes(self) -> int:
-        """Bytes from a flit to the next."""
+        """Bytes from the beginning of a flit to the beginning of the next flit."""
         return BYTES << self.part_bits
 
     @property
     def part_bits(self) -> int:
-        """Bits of the number of a bus word within a flit."""
+        """Address bits that hold the number of a bus word within a flit."""
         return (self.parts - 1).bit_length()
 
     def register(self, name: str) -> Register:
-        """The register of a name."""
+        """Return the register with this name."""
         return next(register for register in self.registers if register.name == name)
 
     def window(self, name: str) -> Window:
-        """The window of a name."""
+        """Return the window with this name."""
         return next(window for window in self.windows if window.name == name)

@@ -1,4 +1,8 @@
-"""Words that go into a fabric, and come out of it, by ports that engines do not know."""
+"""The interface through which engines simulate ports of nodes.
+
+An engine drives the host port by itself. Ports of nodes, such as AXI4-Streams, belong to an
+adapter, which brings the drivers.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,10 @@ __all__ = ["Traffic"]
 
 
 class Traffic(ABC):
-    """The words of some runs, and the drivers of their ports.
+    """The words of some runs, with the drivers that send and receive them at the ports of nodes.
 
-    An adapter that has ports of nodes has one driver for each kind of engine. Both return the log
-    of what came, and raise `WorkFailed` if not all words have passed.
+    An adapter with ports of nodes implements a driver for each engine. Both drivers return the log
+    of the received words, and raise `WorkFailed` if words are still missing at the end.
     """
 
     @abstractmethod
@@ -23,9 +27,11 @@ class Traffic(ABC):
         Parameters
         ----------
         design : Assembly
+            The fabric, elaborated.
         run : function of testbenches
             Runs the simulation until the first testbench ends.
         progress : function of (done, total), optional
+            Called now and then with the number of words done and in all.
         """
 
     @abstractmethod
@@ -35,5 +41,7 @@ class Traffic(ABC):
         Parameters
         ----------
         session : Session
-            A session with the library that is built from the `Interface.kernel` of the fabric.
+            A session of the library that was built from `Interface.kernel`.
+        progress : function of (done, total), optional
+            Called now and then with the number of words done and in all.
         """

@@ -1,4 +1,4 @@
-"""Programs: schedules as what every router and endpoint does, in order."""
+"""Programs: the actions of every router and memory in order, compiled from schedules."""
 
 from .address_map import AddressMap
 from .compile import compile

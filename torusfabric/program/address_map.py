@@ -1,14 +1,20 @@
-"""Address maps: where each block lies in a node's memories.
+"""Address maps: the addresses of blocks in the memories of nodes.
 
-The address of flit f of a block is ``base + f * pitch``. Memory and base follow from the node, the
-*part* (the origin, destination or owner, or 0 where there is only one) and the chunk; the pitch is
-a constant of the memory. Nodes and parts are known by their positions in their group.
+Flit f of a block has the address ``base + f * pitch``. Memory and base follow from the node, the
+*part* and the chunk; the pitch is a constant of the memory. The part is the origin, destination or
+owner of the block, or 0 if all blocks have the same. Nodes and parts are given by their positions
+in their group.
 
-A map is a table with three axes: the row of the node, the *key*, and the chunk. The key is the part
-itself, or a difference of numbers of the node and of the part: the offset of one from the other, or
-their distance along a cycle. An axis of length 1 is one that does not matter, so that a map is as
-small as the symmetry of the program allows. Where a block can lie in one of several ways, as on
-several cycles, a map has another one for the blocks that its own table lacks.
+A map is a table with three axes::
+
+    table[row of the node, key, chunk] -> memory, base
+
+The *key* is the part itself, or a difference between numbers of the node and of the part, such as
+the offset of one from the other, or their distance along a cycle. An axis that does not matter has
+length 1, so a map is as small as the symmetry of the program allows.
+
+Blocks can lie in different ways, for instance on several cycles. A map then has a second map for
+the blocks that its own table lacks.
 """
 
 from __future__ import annotations
@@ -27,10 +33,11 @@ if TYPE_CHECKING:
 
 __all__ = ["AddressMap", "Coordinate", "count_both_ways"]
 
-#: Memories and bases.
+#: A pair of arrays: memories, and bases or addresses.
 Located: TypeAlias = tuple[IntArray, IntArray]
 
-#: A table of at most so many rows is addressed by node and part; it needs no subtraction.
+#: The largest table, in entries, that is addressed by node and part directly. A larger one is
+#: addressed by differences, which costs hardware a subtraction.
 DIRECT_ROWS = 4096
 
 
@@ -40,8 +47,8 @@ class Coordinate(NamedTuple):
     Parameters
     ----------
     at, of : ndarray of int, shapes (nodes, chunks) and (parts, chunks)
-        Numbers less than the modulus; -1 for a node, or a part, that has no key. An axis of length
-        1 is one that does not matter.
+        Numbers less than the modulus; -1 for a node or part without a key. An axis that does not
+        matter has length 1.
     """
 
     at: IntArray
@@ -51,19 +58,19 @@ class Coordinate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AddressMap:
-    """Where blocks lie in the memories of nodes.
+    """A map from (node, part, chunk) to the memory and base address of a block.
 
     Parameters
     ----------
     memory, base : ndarray of int, shape (rows, keys, chunks)
-        The base is -1 where a block never lies.
+        Memory and base of each block. The base is -1 if the node never holds the block.
     coordinates : tuple of Coordinate
-        The coordinates of a key, which is their place in row-major order; none where the key is the
+        Coordinates of a key, which is numbered in their row-major order; empty if the key is the
         part.
     row_of : ndarray of int, shape (nodes,), optional
-        The row of each node; by default its number.
+        Row of each node; by default the node itself.
     otherwise : AddressMap, optional
-        The map of the blocks that do not lie where this one says.
+        Map of the blocks whose base is -1 in this map.
 
     Examples
     --------
@@ -73,9 +80,9 @@ class AddressMap:
     >>> AddressMap(0 * base, base).locate([[0], [1]], [[0, 1]], 0)[1].tolist()
     [[0, 4], [-1, 0]]
 
-    On a Hamiltonian cycle of nine nodes in two directions, a block takes four steps at most, so
-    that it lies at 0 to 3 of the memory of the in-port it arrived by. What is a node's own lies in
-    memory 4.
+    On a Hamiltonian cycle of nine nodes in two directions, a block takes at most four steps. It
+    lies at address 0 to 3 in the memory of the in-port by which it arrived. A node's own block lies
+    in memory 4.
 
     >>> import torusfabric as tf
     >>> schedule = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
@@ -92,7 +99,18 @@ class AddressMap:
 
     @classmethod
     def in_sequence(cls, memory: int, parts: int, chunks: int, flits: int) -> AddressMap:
-        """Return the map of blocks of so many flits, one after another in one memory.
+        """Return the map of blocks that lie one after another in one memory, part by part.
+
+        Parameters
+        ----------
+        memory : int
+            Memory of all blocks.
+        parts : int
+            Parts in the memory.
+        chunks : int
+            Chunks per part.
+        flits : int
+            Flits of a block.
 
         Examples
         --------
@@ -107,7 +125,7 @@ class AddressMap:
 
     @classmethod
     def chunk_by_chunk(cls, memory: int, chunks: int, base: int = 0) -> AddressMap:
-        """Return the map of a message of which each chunk has a memory, from that of chunk 0 on."""
+        """Return the map of a message with chunk c at `base` of memory ``memory + c``."""
         return cls(memory + np.arange(chunks)[None, None], np.full((1, 1, 1), base))
 
     @classmethod
@@ -115,19 +133,20 @@ class AddressMap:
         cls, memory: IntArray, base: IntArray, topology: Topology, *, ahead: bool = False,
         row_of: IntArray | None = None,
     ) -> AddressMap:  # fmt: skip
-        """Return the map of tables of which the second axis is an offset within a group.
+        """Return the map of tables whose second axis is an offset within a group.
 
         Parameters
         ----------
         topology : Topology
-            The topology of a group: a Cayley graph, if there are several offsets.
+            Topology of a group; a Cayley graph if the axis has several offsets.
         ahead : bool
-            True for offsets of the part from the node, rather than the other way round.
+            True for the offset of the part from the node, False for the offset of the node from the
+            part.
 
         Examples
         --------
-        On a ring of three, what is at offset 1 from its origin lies in memory 1: for node 0, what
-        comes from node 2.
+        On a ring of three, a block at offset 1 from its origin lies in memory 1: at node 0, this is
+        the block of node 2.
 
         >>> from torusfabric.topology import Torus
         >>> memory = np.array([[[0], [1], [2]]])
@@ -152,8 +171,8 @@ class AddressMap:
     ) -> AddressMap:
         """Return the map of a table by node and part.
 
-        A large table gets a row for each variant and offset, if all nodes of a variant store what
-        has the same offset from them at the same address.
+        A large table is reduced to one row for each variant, with offsets as keys. This requires
+        that all nodes of a variant store blocks with equal offsets at equal addresses.
         """
         table, nodes = cls(memory, base), np.arange(len(variant_of))[:, None]
         small = memory.size <= DIRECT_ROWS or memory.shape[1] < len(nodes)
@@ -167,7 +186,7 @@ class AddressMap:
         return cls.by_offset(memories[first], bases[first], topology, ahead=True, row_of=variant_of)
 
     def locate(self, nodes: ArrayLike, part: ArrayLike, chunk: ArrayLike) -> Located:
-        """Return memories and bases, elementwise; the base is -1 where a block never lies."""
+        """Return memory and base of blocks, elementwise; base -1 for a block never held."""
         nodes, part, chunk = map(np.asarray, (nodes, part, chunk))
         key, known = np.asarray(0) if self.coordinates else part, np.ones((), bool)
         for at, of, modulus in self.coordinates:
@@ -185,7 +204,7 @@ class AddressMap:
         return np.broadcast_to(memory, shape), np.broadcast_to(base, shape)
 
     def memories(self, nodes: IntArray) -> set[int]:
-        """Return the memories in which any block of any of these nodes lies."""
+        """Return the memories that hold any block at any of these nodes."""
         rows, found = nodes if self.row_of is None else np.unique(self.row_of[nodes]), set[int]()
         for each in self.ways:
             memory, base = (table[rows] if len(table) > 1 else table
@@ -196,7 +215,13 @@ class AddressMap:
         return found
 
     def renumbered(self, numbers: IntArray) -> AddressMap:
-        """Return the same map, given another number for each memory."""
+        """Return the same map with another number for each memory.
+
+        Parameters
+        ----------
+        numbers : ndarray of int, shape (memories,)
+            New number of each memory.
+        """
         return replace(
             self,
             memory=np.where(self.memory < 0, self.memory, numbers[self.memory]),
@@ -205,7 +230,7 @@ class AddressMap:
 
     @property
     def ways(self) -> Iterator[AddressMap]:
-        """The map itself, and those that follow it for the blocks that it lacks."""
+        """The map itself, followed by the maps of the blocks that it lacks."""
         way: AddressMap | None = self
         while way is not None:
             yield way
@@ -213,7 +238,7 @@ class AddressMap:
 
 
 def _entry(table: IntArray, *index: IntArray) -> IntArray:
-    """The entry of a table at some indices, of which those along axes of length 1 are ignored."""
+    """Return table entries at indices; an axis of length 1 ignores its index."""
     entry: IntArray = table[
         tuple(0 if size == 1 else each for size, each in zip(table.shape, index, strict=True))
     ]
@@ -221,19 +246,21 @@ def _entry(table: IntArray, *index: IntArray) -> IntArray:
 
 
 def count_both_ways(positions: IntArray, length: int) -> tuple[IntArray, int]:
-    """Return positions along a cycle that are the same for both of its directions.
+    """Return positions along a cycle in a form that does not depend on the cycle's direction.
 
     Parameters
     ----------
     positions : ndarray of int, shape (nodes,)
-        Positions along a cycle of so many places.
+        Positions of the nodes along a cycle.
+    length : int
+        Nodes of the cycle.
 
     Returns
     -------
     numbers : ndarray of int, shape (nodes,)
-        Distances from node 0.
+        Distances from node 0, in the direction with the lexicographically smaller result.
     sign : int
-        1 where they grow as the positions do, or else -1.
+        1 if the distances grow with the positions, -1 otherwise.
 
     Examples
     --------

@@ -1,14 +1,15 @@
-"""Plans of rounds for a root that is chosen anew for every run.
+"""Plans of rounds for a root that each run chooses.
 
-Topologies are Cayley graphs, so what is planned for node 0 serves any root: a node does what the
-plan says for its offset from the root. Every node has the memories, as deep, of whichever offset
-needs the most. Nodes keep what they send before it is known who the root is; so a node keeps it as
-it would as the root, by the offsets of destinations from itself, which then are those from the
-root. What the root receives lies by the offsets of origins from it, and what the others receive by
-their own offsets from the root.
+The topologies are Cayley graphs, so the plan for node 0 serves any root: a node acts as the plan
+says for the node at its offset from the root. Every node has the largest depth of each memory.
 
-Where all nodes do the same, for all roots at once (`Masked`), nothing depends on the root but what
-the host reads.
+Messages are written before the root is known. A node therefore stores its message as if it were the
+root: block by block, by the offset of each destination from the node. The root stores received
+blocks by the offsets of their origins from it. Other nodes store received blocks by their own
+offsets from the root.
+
+In a `Masked` schedule all nodes act alike for all roots. Only the words that the host reads depend
+on the root then.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ __all__ = ["bank_sent_blocks", "give_chunks_memories"]
 
 
 def give_chunks_memories(plan: RoundPlan) -> RoundPlan:
-    """Return the plan of a broadcast with a memory and an injection port for each chunk.
+    """Return the plan of a broadcast with one memory and one injection port for each chunk.
 
-    Slot 0 of a memory is for what the root sends, slot 1 for what others receive.
+    Slot 0 of a memory holds the block that the node sends as the root, slot 1 the received block.
     """
     most = int(plan.blocks.max())
     if most > 1:
@@ -57,21 +58,23 @@ def give_chunks_memories(plan: RoundPlan) -> RoundPlan:
 
 
 def bank_sent_blocks(plan: RoundPlan) -> tuple[RoundPlan, IntArray, IntArray]:
-    """Return a plan with a memory of sent blocks for each reader, if that is possible.
+    """Return a plan in which each reader has a memory of sent blocks of its own, if possible.
 
-    In each a reader finds the blocks in the order in which it reads them. What nobody reads is in
-    the first: its reader mostly forwards as well, and so passes on to the host what that asks for.
-    Where a block is read twice, all stay in one memory.
+    A memory holds its blocks in the order in which the reader reads them. Blocks that nobody reads
+    are in the first memory. Why: its reader mostly forwards blocks as well, so it also serves the
+    reads of the host. If a block is read twice, all blocks stay in one memory.
 
     Returns
     -------
     plan : RoundPlan
+        Plan with the new memories.
     memory, slot : ndarray of int, shape (blocks,)
-        Where each block lies.
+        Memory and slot of each sent block.
 
     Examples
     --------
-    A scatter from any root: a reader for each out-port, and what each sends is a memory.
+    A scatter from any root has a reader for each out-port, and a memory for the blocks of each
+    reader.
 
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "scatter"), root="any")
@@ -99,7 +102,7 @@ def bank_sent_blocks(plan: RoundPlan) -> tuple[RoundPlan, IntArray, IntArray]:
         bursts._replace(memory=bursts.memory.copy(), slot=bursts.slot.copy()),
     )
     banked.memory[sent], banked.slot[sent] = memory[first], slot[first]
-    # What the root has for itself stays where it keeps it.
+    # A block that the root sends to itself is received in the memory of sent blocks.
     located, at = plan.located.copy(), plan.located[1]
     kept = (located[0] == own) & (at >= 0)
     located[:, kept] = memory[at[kept]], slot[at[kept]]

@@ -1,14 +1,14 @@
-"""Moves of blocks in a pattern.
+"""The planner for blocks of a pattern (a schedule in which all steps forward alike).
 
-A pattern that does not stream goes in waves. Every router knows two settings: inject (the first row
-of a wave) and forward (all later rows). A message of L flits in C chunks travels as L / C waves,
-one after another without a gap. Whatever arrives in a row is stored in slot ``row`` of its
-in-port's memory, in every node alike; which block that is follows from the position of the in-arc
-on its flow.
+A pattern that does not stream proceeds in *waves*. Every router has two settings: one for injection
+in the first row of a wave, and one for forwarding in all later rows. A message of L flits in C
+chunks travels as L / C waves, one after another without a gap.
 
-All that arrives at an in-port comes along one flow. On a flow of length m, what a node receives in
-step t over the in-arc with index i was injected at index ``i - t + 1`` (modulo m). So the step in
-which a block arrives is a difference of two numbers, one for the node and one for the origin.
+The word that arrives in row r is stored in slot r of its in-port's memory, at every node. The block
+that it belongs to follows from the position of the in-arc on its *flow*, the cycle or chain of arcs
+along which all words of an in-port come. On a flow of length m, the word that arrives in step t by
+the arc with index i was injected at index ``i - t + 1`` (modulo m). So the step in which a block
+arrives is the difference of two numbers: one of the node and one of the origin.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ __all__ = ["block_moves"]
 def block_moves(request: Request) -> Moves:
     """Return the moves of the blocks of a pattern.
 
-    In the rows of a pattern every in-port, and every chunk, has a memory. Flit by flit all nodes
-    forward as words come. On links of several cycles all flits of a block go in each row, which
-    takes as many cycles as the longest link, or as there are flits. What has arrived in a row goes
-    on in the next: off its in-port, out of the register behind that, or out of its memory,
-    whichever has it then.
+    Every in-port and every chunk has a memory. If all links take one cycle, rows are executed flit
+    by flit, and all nodes forward words as they arrive. On longer links all flits of a block go in
+    each row, which takes the cycles of the longest link or of the flits, whichever is more. In the
+    next row a word goes on from wherever it is then: its in-port, the register behind the in-port,
+    or its memory.
     """
     pattern = request.schedule
     assert isinstance(pattern, Pattern)
@@ -51,10 +51,10 @@ def block_moves(request: Request) -> Moves:
     least, by_flit = topology.longest_link, topology.longest_link == 1
     open_length = request.any_length and not by_flit
     if open_length and (block > least or not isinstance(topology.link_latency, int)):
-        least += MEMORY_AGE - PASS  # then whatever the length, all is in memory
+        least += MEMORY_AGE - PASS  # so that words of any length are in memory by then
     takes = least if by_flit or open_length else max(block, least)
     age = takes - links + PASS
-    # Words that are read from memory have a reader each, behind those of chunks.
+    # In-ports whose words are read from memory have a reader each, after the readers of chunks.
     rests = np.flatnonzero(age >= MEMORY_AGE)
     delayed = np.flatnonzero((age > PASS) & (age < MEMORY_AGE))
     injections = tuple((k,) for k in range(chunks + len(rests)))
@@ -68,7 +68,7 @@ def block_moves(request: Request) -> Moves:
     select = np.broadcast_to(forward[first], (steps, len(first), ports)).astype(np.int16)
     select[0] = inject[first]
     row = np.arange(steps)[:, None, None]
-    # Chunks are read in the first row, and in all later ones what came in the row before.
+    # Chunks are read in the first row; words of the previous row are read in all later rows.
     read = np.append(ports + np.arange(chunks), rests)
     own = np.arange(len(read)) < chunks
     return Moves(
@@ -97,10 +97,10 @@ def block_moves(request: Request) -> Moves:
 
 
 def _receive_map(pattern: Pattern, own: int, apart: int) -> AddressMap:
-    """Return where blocks lie that a pattern brings.
+    """Return the address map of received blocks.
 
-    What arrives in step t is stored at base ``(t - 1) * apart`` of the memory of its in-port. What
-    is a node's own lies in its send memories, the first of which is `own`.
+    Words that arrive in step t are stored at base ``(t - 1) * apart`` of the memory of their
+    in-port. A node's own blocks lie in its send memories, the first of which is `own`.
     """
     ways = [*_ways(pattern, own, apart)]
     nodes = np.arange(pattern.topology.nodes)[:, None]
@@ -115,11 +115,11 @@ def _receive_map(pattern: Pattern, own: int, apart: int) -> AddressMap:
 
 
 def _ways(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap]:
-    """Yield where blocks lie that arrive by one flow: those of one chunk, by one in-port a node.
+    """Yield an address map for the blocks of each flow, chunk, and in-port of a node.
 
     The step of arrival is a difference of two positions on the flow: that of the in-arc of a node,
-    and that of the arc by which an origin injects the chunk. It is more than the `tail` of the
-    in-arc, for up to then what arrives was injected on the way from the flow to the node.
+    and that of the arc by which an origin injects the chunk. The step is larger than the `tail` of
+    the in-arc, because words of earlier steps were injected between the flow and the node.
 
     Examples
     --------
@@ -134,8 +134,8 @@ def _ways(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap]:
     topology, flows = pattern.topology, Flows.of(pattern)
     ports, upstream = np.arange(topology.ports), topology.upstream
     arriving, index = flows.flow[upstream], flows.index[upstream]
-    # Steps in which each arc does not carry its flow yet. An arc that leaves a flow carries it from
-    # the first step on if it injects what the next arc of the flow injects.
+    # The tail of an arc: first steps in which it does not carry words of its flow yet. An arc that
+    # leaves a flow has no tail if it injects the chunk that the next arc of the flow injects.
     tail = np.array(flows.tail)
     nodes, outs = np.nonzero(tail == 1)
     fed_alike = pattern.feed[nodes] == pattern.feed[nodes, outs][:, None]
@@ -145,7 +145,7 @@ def _ways(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap]:
     tail = tail[upstream]
     for flow, length in enumerate(flows.length.tolist()):
         positions = list(_ranked(arriving == flow, ports, index, tail))
-        # Where chains branch, what is injected above the branch is on each of them.
+        # Where chains branch, chunks injected above the branch are on all branches.
         along = np.zeros(pattern.inject.shape, bool)
         along.ravel()[flows.arcs[flows.indptr[flow] : flows.indptr[flow + 1]]] = True
         for chunk in np.unique(pattern.inject[along & (pattern.inject >= 0)]).tolist():
@@ -171,8 +171,8 @@ def _numbers(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return numbers of nodes and of origins, and the steps before arrival for each difference.
 
-    Where every node injects just behind its in-arc, both numbers are one, and the same for both
-    directions of a cycle. On a chain nothing comes from further down it.
+    If every node injects just behind its in-arc, both numbers are equal, and the same for both
+    directions of a cycle. On a chain, nothing arrives from nodes further down.
     """
     if not length:
         last = max(int(position.max()), int(entry.max()))
@@ -187,7 +187,10 @@ def _numbers(
 def _ranked(
     chosen: BoolArray, ports: IntArray, *values: IntArray
 ) -> Iterator[tuple[IntArray, ...]]:
-    """Port and values of the first chosen arc of each node, then of the second, ..; else 0, -1."""
+    """Yield port and values of the first chosen arc of each node, then of the second, and so on.
+
+    Nodes without such an arc have port 0 and values -1.
+    """
     rank = np.cumsum(chosen, axis=1) * chosen
     for k in range(1, int(rank.max(initial=0)) + 1):
         this = rank == k

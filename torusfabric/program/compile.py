@@ -1,7 +1,7 @@
-"""`compile`: the program of a schedule.
+"""`compile`: from schedules to a program.
 
-Modules that only some programs need are imported where they are used: a small program is compiled
-in less time than they take.
+Modules that only some programs need are imported where they are used. Why: a small program compiles
+faster than these imports take.
 """
 
 from __future__ import annotations
@@ -52,37 +52,37 @@ def compile(
     root: str | None = None,
     barrier: bool = False,
 ) -> Program:
-    """The program that carries out a schedule.
+    """Compile a schedule, or several, into the program that performs them.
 
     Parameters
     ----------
     schedule : Schedule or sequence of (Schedule or sequence of Schedule)
-        A checked schedule; or several, one of which is chosen at the start of each run. In place of
-        one there may be several of the same collective: its forms, of which the quickest is taken
-        for the length of each run. Those that are the quickest for no length are left out.
+        A checked schedule, or several *modes*, of which each run chooses one. A mode is a schedule,
+        or a sequence of schedules of the same collective, its *forms*: each run executes the
+        fastest form for its length. Forms that are the fastest for no length are left out.
     flits : int, optional
-        Flits of a message; by default one for each chunk. Blocks are of equal length: where a
-        message cannot be cut so, its last block is padded, and a run takes the cycles of the next
-        length that can.
+        Flits of a message; by default one for each chunk. All blocks have the same length. If the
+        chunks do not divide a message evenly, its last block is padded, and a run takes the cycles
+        of the next length that they divide.
     max_flits : int, optional
-        In place of `flits`: the length is chosen at the start of each run, up to so many. It always
-        is where there are several schedules.
+        Largest number of flits, in place of `flits`, if each run is to choose the length of its
+        messages. With several schedules each run always chooses it.
     operators : Operator, str, or sequence of them, optional
-        How a reduction combines words (default ``add``), such as ``max:signed``; of several, as in
-        ``add,max``, the one is chosen at the start of each run by its number in this order.
+        Operators that combine the words of a reduction (default ``add``), such as ``max:signed``.
+        From several, as in ``add,max``, each run chooses one by its number in this order.
     root : {"any"}, optional
-        Lets the root be chosen at the start of each run; the schedule is that for node 0.
+        Lets each run choose its root; the schedule must be one for node 0.
     barrier : bool
-        Whether there is a mode more, without data, after those of the schedules: a run of it ends
-        when all nodes have come. It takes messages of any length, and hardware with streams.
+        True for an additional, last mode without data: a run of this mode ends when all nodes have
+        begun it. A barrier needs `max_flits` and hardware with streams.
 
     Raises
     ------
     InputError
-        If there is nothing to build, because a single node already holds all there is; or if
-        operators do not apply.
+        If there is nothing to build, because a single node already holds all data; or if operators
+        do not apply.
     ScheduleError
-        If it counts a contribution twice, and an operator is not idempotent.
+        If the schedule counts a contribution twice, and an operator is not idempotent.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def compile(
     >>> tf.compile(tf.plan(tf.Torus(4, 4), "allgather"), flits=2).cycles()
     13
 
-    Trees are quicker for a short message, and what scatters sums for a long one:
+    Trees are faster for a short message, and a schedule that scatters sums is for a long one:
 
     >>> names = ("spanning-tree", "necklace")
     >>> sums = [tf.plan("4x4", "allreduce", algorithm=name) for name in names]
@@ -118,9 +118,9 @@ class _Demands(NamedTuple):
     Parameters
     ----------
     flits, most : int or None
-        Flits of a message, or the most of them where each run chooses.
+        Flits of a message, or the largest number if each run chooses.
     beat, operators, short, fixed, any_root
-        As of `Request`.
+        Fields of `Request`.
     """
 
     flits: int | None
@@ -135,11 +135,11 @@ class _Demands(NamedTuple):
 def _compile_for_beats(
     schedule: _Schedules, demands: _Demands, *, barrier: bool, beat: int = 1
 ) -> Program:
-    """Return the program of schedules whose messages go to their chunks by beats."""
+    """Return the program of schedules, with messages that are dealt to their chunks by beats."""
     program = _compile(schedule, demands._replace(beat=beat))
     if barrier and not program.any_length:
         raise InputError("Length must be left to each run, by max_flits, for a barrier")
-    # Each form is a mode while it is seen to that nodes agree.
+    # `obey_operators` treats every form as a mode; forms are assigned to modes again afterwards.
     modes, program = program.served, replace(program, barrier=barrier, served=())
     if program.operators:
         from .operator_demands import obey_operators
@@ -155,7 +155,7 @@ def _compile_for_beats(
 
 
 def _compile(schedule: _Schedules, demands: _Demands) -> Program:
-    """Return the program, as if operators took no cycles in front of injection ports."""
+    """Return the program without the delay of operators in front of injection ports."""
     if not isinstance(schedule, Schedule):
         return _compile_all(schedule, demands)
     if schedule.topology.nodes == 1 or not schedule.round_count:
@@ -203,7 +203,16 @@ def versions(
     beat: int = 1,
     fixed: bool = True,
 ) -> list[Program]:
-    """The programs of a schedule for any length: perhaps also one that is quick for short messages.
+    """Return the programs of a schedule for any length.
+
+    There is one program, or a second one that is faster for short messages.
+
+    Parameters
+    ----------
+    most : int
+        Flits of the longest message.
+    beat, fixed
+        Fields of `Request`.
 
     Examples
     --------
@@ -233,7 +242,7 @@ def versions(
 
 
 def _compile_one(request: Request) -> Program:
-    """The program of a schedule of any form but `Lifted`."""
+    """Return the program of a schedule of any class except `Lifted`."""
     schedule, collective = request.schedule, request.schedule.collective
     if request.any_root:
         require_alike(schedule.topology)
@@ -258,7 +267,8 @@ def _compile_one(request: Request) -> Program:
             isinstance(schedule, Rounds) and schedule.keeps_sums
         )
         if kept and not all(each.idempotent for each in request.operators):
-            from ..analysis.check import check  # a schedule may have been checked for others
+            # The schedule may have been checked for idempotent operators only.
+            from ..analysis.check import check
 
             check(schedule)
         if request.operators:
@@ -269,7 +279,7 @@ def _compile_one(request: Request) -> Program:
 
 
 def _plan_moves(request: Request, trees: SumTrees | None) -> Moves:
-    """Plan the moves by the form of the schedule; a planner is imported when it is needed."""
+    """Plan the moves by the planner for the schedule's class, which is imported now."""
     schedule, sums = request.schedule, bool(request.operators)
     if trees is not None:
         from .tree_moves import tree_moves
@@ -298,13 +308,13 @@ def _plan_moves(request: Request, trees: SumTrees | None) -> Moves:
 
 
 def _compile_all(schedules: Sequence[Schedule | Sequence[Schedule]], demands: _Demands) -> Program:
-    """The program of several schedules, which are modes, or forms of modes."""
+    """Return the program of several schedules, which are modes or forms of modes."""
     modes = _each_mode(schedules)
     chunks = max(schedule.chunks for mode in modes for schedule in mode)
     lengths = (demands.most, demands.flits, chunks)
     most = next(flits for flits in lengths if flits is not None)
     if len(modes) == 1 and isinstance(modes[0], _One) and demands.most is None:
-        # A list of one is built as that schedule is: of any length only if that is asked for.
+        # A list with a single schedule is compiled like that schedule: of any length on demand.
         (schedule,) = modes[0]
         return _compile(schedule, demands._replace(flits=most))
     root = "any" if demands.any_root else None
@@ -318,24 +328,27 @@ def _compile_all(schedules: Sequence[Schedule | Sequence[Schedule]], demands: _D
     forms = [program for of_mode in kept for program in of_mode]
     if len(forms) == 1:
         return forms[0]
-    from .merge import merge  # a fabric of one schedule does without
+    from .merge import merge  # here, because a single schedule does not need it
 
     merged = merge(forms)
     if len(forms) == len(modes):
         return merged
-    # Which serves for which length is found out in the end.
+    # These ranges are provisional: `_compile_for_beats` computes them from the final cycles.
     served = (tuple(Range(1, k) for k in range(len(of_mode))) for of_mode in kept)
     return replace(merged, served=tuple(served))
 
 
 class _One(tuple[Schedule]):
-    """The only schedule of a mode that is built as it is."""
+    """The single schedule of a mode, compiled as it is, without a version for short messages."""
 
 
 def _each_mode(
     schedules: Sequence[Schedule | Sequence[Schedule]],
 ) -> list[tuple[Schedule, ...]]:
-    """The schedules of each mode; those that lack nodes that others have, on the network of all."""
+    """Return the schedules of each mode, all on one network.
+
+    A schedule that avoids nodes of that network is lifted to it.
+    """
     listed = list(schedules) if is_several(schedules) else [schedules]
     modes = [tuple(one) if isinstance(one, Sequence) else _One([one]) for one in listed]
     if not modes or not all(modes):
@@ -354,9 +367,9 @@ def _each_mode(
 
 
 def _needed(each: Sequence[Sequence[Program]], most: int) -> list[Program]:
-    """Return the versions of the schedules of a mode that are the quickest for some length.
+    """Return those versions of a mode's schedules that are the fastest for some length.
 
-    Those for the shortest lengths come first.
+    The versions for the shortest lengths come first.
     """
     from .counts import estimated_luts
     from .serving import compared_lengths, cycles_at, ranges_of, spared
@@ -373,4 +386,4 @@ def _needed(each: Sequence[Sequence[Program]], most: int) -> list[Program]:
         kept = [programs[k] for k in dict.fromkeys(each.form for each in ranges)]
         if len(kept) == len(programs):
             return kept
-        programs = kept  # fewer may do without the others
+        programs = kept  # the rest may cover the lengths with even fewer

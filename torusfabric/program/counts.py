@@ -1,4 +1,4 @@
-"""What is counted of programs, for reports and to choose between them, before anything is built."""
+"""Estimates of the hardware of programs, for reports and for the choice between programs."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 __all__ = ["CrossbarInputs", "HardwareParts", "count_inputs", 
            "estimated_luts", "hardware_parts", "joint_luts"]  # fmt: skip
 
-#: Bits that a look-up table holds.
+#: Bits of a LUT that is used as memory.
 LUT_BITS = 16
 
-#: Bits of a row of a ROM for each reader: the memory, where in it, and whether it reads.
+#: Bits of a ROM row for each reader: memory, address, read enable.
 READER_BITS = 3
 
 
 class CrossbarInputs(NamedTuple):
-    """Inputs of out-ports, counted over all out-ports of all nodes.
+    """Numbers of inputs of out-ports, summed over all out-ports of all nodes.
 
     Parameters
     ----------
     total, shared : int
-        What out-ports select from in any mode, and in two or more.
+        Inputs that any mode selects, and inputs that two or more modes select.
     of_modes, own : tuple of int
-        What they select from in each mode, and in that mode alone.
+        For each mode, inputs that it selects, and inputs that no other mode selects.
     """
 
     total: int
@@ -48,8 +48,8 @@ def count_inputs(program: Program) -> CrossbarInputs:
 
     Examples
     --------
-    Each of 36 out-ports injects, and passes on what comes by other in-ports in one mode than in the
-    other one.
+    Each of 36 out-ports injects. Each passes on words of other in-ports in one mode than in the
+    other.
 
     >>> import torusfabric as tf
     >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall")]
@@ -69,9 +69,9 @@ def count_inputs(program: Program) -> CrossbarInputs:
 
 
 def _used(program: Program, form: Form) -> BoolArray:
-    """Of each node, out-port and source, whether a form selects it.
+    """Return, for each node, out-port and source, True if a form selects the source.
 
-    Where a node may be at any offset from the root, all have the same crossbar.
+    Where a node may be at any offset from the root, all nodes have equal crossbars.
     """
     select = form.loop.select
     sources = max(int(each.loop.select.max()) for each in program.forms) + 1
@@ -83,11 +83,15 @@ def _used(program: Program, form: Form) -> BoolArray:
 
 
 def estimated_luts(program: Program, *, width: int = 32) -> int:
-    """Look-up tables of a node, as if all memories were made of them, for flits of so many bits.
+    """Return the estimated LUTs of a node, the mean over all nodes, with all memories made of LUTs.
 
-    Counted are memories, with a copy for each reader that reads them at once, what chooses between
-    words, operators, and ROMs that are addressed by the offset from the root. Where nodes differ,
-    it is the mean.
+    The estimate comprises memories, with a copy for each simultaneous reader; multiplexers and
+    operators; and ROMs that are addressed by the offset from the root.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a flit.
 
     Examples
     --------
@@ -103,18 +107,18 @@ def estimated_luts(program: Program, *, width: int = 32) -> int:
 
 
 class HardwareParts(NamedTuple):
-    """Look-up tables of a bit of a node, as if all memories were made of them: means over nodes.
+    """LUTs of a node for each bit of a flit, by purpose: means over all nodes.
 
     Parameters
     ----------
     received : float
-        Memories of words that arrive or are computed.
+        LUTs of memories for words that arrive or are computed.
     sent : mapping of object to float
-        Memories of the words that the host writes, by their layout.
+        LUTs of memories for messages, by the layout of the message.
     choosing : float
-        Tables that choose between words, or combine them.
+        LUTs of multiplexers and operators.
     chosen : float
-        Out-ports and operands that choose, or take, words.
+        Number of out-ports and operands that have settings.
     rom_bits : int
         Bits of the ROMs of a node, for any root.
     """
@@ -127,14 +131,14 @@ class HardwareParts(NamedTuple):
 
 
 def hardware_parts(program: Program) -> HardwareParts:
-    """Return the parts of a node that forms share or have of their own."""
+    """Return the hardware of a program of one form, by purpose."""
     loop, used = program.loop, np.bincount(program.variant_of, minlength=len(program.depth))
-    # A memory has a copy for each reader that reads it at once.
+    # A memory has a copy for each simultaneous reader.
     read = np.stack([field.values for field in loop.of(Action.MEMORY)])
     copies = [max(int((read == k).sum(axis=0).max()), 1) for k in range(len(program.memories))]
     stored = used @ (-(-program.depth // LUT_BITS) * copies) / int(used.sum())
     variants = range(loop.variants)
-    # A node may be at any offset from the root in some programs: then all choose alike.
+    # If a node may be at any offset from the root, all nodes have the multiplexers of all offsets.
     chosen = (
         [_words_chosen(loop, [*variants])] * loop.variants
         if program.by_offset
@@ -160,11 +164,18 @@ def hardware_parts(program: Program) -> HardwareParts:
 
 
 def joint_luts(forms: Sequence[HardwareParts], *, width: int = 32) -> int:
-    """Look-up tables of a node with several forms, for flits of so many bits.
+    """Return the estimated LUTs of a node with several forms.
 
-    Forms share the memories of what arrives, as large as the largest needs, and those of what is
-    sent where these are laid out alike. What chooses words is counted for each form, and for each
-    form but one a table more at each of its out-ports and operands, to choose among the forms.
+    Forms share memories for arriving words, of the largest size that a form needs. They share
+    memories for messages with equal layouts. Multiplexers are counted for each form. Every form but
+    one adds a LUT per bit at each of its out-ports and operands, to choose among the forms.
+
+    Parameters
+    ----------
+    forms : sequence of HardwareParts
+        Hardware of each form alone.
+    width : int
+        Bits of a flit.
 
     Examples
     --------
@@ -186,7 +197,7 @@ def joint_luts(forms: Sequence[HardwareParts], *, width: int = 32) -> int:
 
 
 def _words_chosen(loop: Loop, variants: list[int]) -> int:
-    """Look-up tables of a bit that choose between words, or combine them."""
+    """Return the LUTs of multiplexers and operators per bit, for a node of any of some variants."""
     choosing = (Action.SELECT, Action.OPERAND, Action.MEMORY)
     inputs = [
         len(np.unique(field.values[:, variants][field.values[:, variants] != IDLE]))
@@ -195,5 +206,5 @@ def _words_chosen(loop: Loop, variants: list[int]) -> int:
     ]
     combined = sum(len(readers) - 1 for readers in loop.sources.injections)
     combined += loop.ports if loop.combining else 0
-    # Two inputs take a look-up table, and two more another.
+    # A multiplexer takes one LUT for every two inputs.
     return combined + sum(-(-count // 2) for count in inputs if count > 1)

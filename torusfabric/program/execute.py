@@ -1,7 +1,8 @@
-"""Execution of a program on data: the one model of the hardware, cycle by cycle.
+"""Execution of a program on data: the reference model of the hardware, cycle by cycle.
 
-All nodes are vectors. Each clock edge moves words as the routers, operators and memories do; where
-a word goes and when follows from the rows of the program and from `Timing` alone.
+All nodes are simulated at once, as vectors. At each clock edge words move as in routers, operators
+and memories. The rows of the program and the constants of `torusfabric.program.timing` alone
+determine the destination and the cycle of each move.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Words = np.ndarray
 
 
 class Holder(Enum):
-    """What holds a word after a clock edge; the number is that of a memory, reader or port."""
+    """A component that holds a word after a clock edge, with a number of its own."""
 
     MEMORY = "memory"
     READER = "word read"
@@ -39,8 +40,9 @@ class Holder(Enum):
     LATER_RESULT = "register behind the operator at an in-port"
 
 
-#: What some holders have after an edge, elementwise, given them, the cycle, the words that come to
-#: them, and the node and the number of each.
+#: The type of a function that sees, and may replace, the words that holders take at an edge. It is
+#: given the holder, the cycle, the words, and the node and the number of each holder, and returns
+#: the words that they hold.
 Hold: TypeAlias = Callable[[Holder, int, Words, IntArray, IntArray], Words]
 
 
@@ -49,7 +51,7 @@ BEFORE = -1
 
 
 class Run(NamedTuple):
-    """What is chosen for a run."""
+    """The choices of a run: flits of a message, root, and operator."""
 
     length: int
     root: int
@@ -57,7 +59,7 @@ class Run(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """What a slot presents: a row, a block of those of the row, and a flit of the block."""
+    """The presentation of a slot: a row, a block of that row, and a flit of that block."""
 
     row: int
     block: int
@@ -65,7 +67,7 @@ class Slot(NamedTuple):
 
 
 def _slots(loop: Loop, flits: int) -> list[Slot]:
-    """Return what each slot presents, for blocks of so many flits."""
+    """Return the presentations of all slots, for blocks of `flits` flits."""
     flits, duration = loop.carried(flits), loop.duration(flits)
     if loop.order is Order.FLIT:
         row = np.tile(np.arange(loop.rows), flits)
@@ -77,15 +79,19 @@ def _slots(loop: Loop, flits: int) -> list[Slot]:
 
 
 class _Group(NamedTuple):
-    """Control points that act at once: out-ports, operators, readers or memories.
+    """Control points with equal delay, of one component: out-ports, operators, readers or memories.
 
     Parameters
     ----------
+    delay : int
+        Cycles from a slot to the action of the points.
     numbers : ndarray of int, shape (points,)
+        Numbers of the points.
     values : tuple of (ndarray of int, shape (rows, variants, points))
-        Values of the actions of these points.
+        Values of each action of these points.
     late : list of int
-        The values of the last action, in cycles by which points act later than the group.
+        Different values of the last action (`LAG` or `TAP`): cycles by which single points act
+        later than `delay`.
     """
 
     delay: int
@@ -95,7 +101,7 @@ class _Group(NamedTuple):
 
 
 def _groups(loop: Loop, *actions: Action) -> list[_Group]:
-    """Return the points of some actions, by their delays; every point has the first action."""
+    """Return the control points with the first action, grouped by delay."""
     fields, groups = loop.of(actions[0]), []
     for delay in sorted({field.delay for field in fields}):
         numbers = [field.point.number for field in fields if field.delay == delay]
@@ -108,21 +114,30 @@ def _groups(loop: Loop, *actions: Action) -> list[_Group]:
     return groups
 
 
-#: A moment at which points act: what the slot presents, the cycles by which they act later than
-#: others, their numbers, and their values by node.
+#: Points that act in a cycle: the slot they act on, the cycles by which they are later than their
+#: group, their numbers, and for each action their values by node.
 _Acting: TypeAlias = tuple[Slot, int, IntArray, list[IntArray]]
 
 
 class Machine:
-    """All nodes of a fabric.
+    """The state of all nodes of a fabric, and the clock edges that change it.
+
+    The memories of a node are joined to one array, in which memory k begins at ``first[k]``.
 
     Parameters
     ----------
+    program : Program
+        Program to execute.
+    mode : int
+        Mode of the run.
     words : ndarray, shape (nodes, send words)
+        Message of each node.
+    run : Run
+        Choices of the run.
     width : int
         Bits of a word.
     hold : Hold
-        What holders of words have after an edge; by default what comes to them.
+        Function that sees all words that components take; by default it changes nothing.
     """
 
     def __init__(
@@ -135,12 +150,13 @@ class Machine:
         hold: Hold = lambda holder, cycle, words, node, number: words,
     ) -> None:
         self.hold = hold
-        # What the host sees is that of the form alone; memories and sources are the common ones.
+        # `part` has the layout that the host sees; `form` has common memory and source numbers.
         self.number = program.form_of(mode, run.length, run.root)
         self.part, self.form = program.part(self.number), program.forms[self.number]
         self.program, self.width = program, width
         self.length, self.root, operator = run
-        # Words that change nothing pass the operators of other forms.
+        # A form without an operator sends its words through operators of other forms, combined
+        # with the identity word. So it needs an operator that has an identity word.
         self.operator = operator or next(iter(program.operators), None)
         self.loop, self.having = self.form.loop, self.form.loop.sources
         self.slots = _slots(self.loop, self.part.form.block_of(run.length))
@@ -158,9 +174,9 @@ class Machine:
         depth = program.depth.max(axis=0)
         self.first = np.cumsum(depth) - depth
         memories, flits = np.ogrid[: len(program.memories), : self.loop.flits]
-        #: By memory and flit, how far the flit lies from the first one of its block.
+        #: Address of each flit relative to flit 0 of its block, by memory and flit.
         self.within = program.within_blocks(self.number, memories, flits)
-        # One word more, for what is read where nothing is.
+        # One word more at the end: address -1 reads it. It is the identity word.
         shape = (topology.nodes, int(depth.sum()) + 1)
         self.memory = np.zeros(shape, words.dtype)
         if self.operator:
@@ -168,25 +184,25 @@ class Machine:
         self._load(words)
         self.upstream = topology.upstream
         self.link = self.idle()
-        # What is on links behind the registers of out-ports, the newest first.
+        # Words on links behind the registers of out-ports, the newest first.
         self.late = topology.cycles_of_arc - PASS
         longest = int(self.late.max(initial=0))
         self.under_way = deque([self.idle() for _ in range(longest)], longest + 1)
         self.result, self.later, self.later_result = self.link, self.link, self.link
-        # What is inside operators, the newest first.
+        # Words inside operators, the newest first.
         self.combining: deque[Words] = deque()
         self.injecting: deque[Words] = deque()
         self.read = np.zeros((topology.nodes, self.having.readers), words.dtype)
 
     def _addresses(self, *, received: bool) -> IntArray:
-        """Where the words of the host lie among those of all memories; -1 for none."""
+        """Return the addresses of the host's words in the joined memories; -1 for none."""
         memory, address = word_addresses(
             self.program, received=received, form=self.number, length=self.length, root=self.root
         )
         return np.where(address >= 0, self.first[memory] + address, -1)
 
     def _load(self, words: Words) -> None:
-        """Write what the nodes send into their memories."""
+        """Write the messages into the memories of the nodes."""
         address = self._addresses(received=False)
         node, index = np.nonzero(address >= 0)
         memory = np.searchsorted(self.first, address[node, index], "right") - 1
@@ -194,14 +210,14 @@ class Machine:
         self.memory[node, address[node, index]] = held
 
     def received(self) -> Words:
-        """What the host reads at each node."""
+        """Return the words that the host reads at each node."""
         address = self._addresses(received=True)
         words = self.memory[self.nodes[:, None], address]
         words[address < 0] = 0
         return words
 
     def run(self) -> None:
-        """Pass all edges of a run; cycle 0 is the first slot."""
+        """Execute all edges of a run; cycle 0 is the first slot."""
         arcs = self.late[self.upstream], *self.upstream
         for cycle in range(len(self.slots) + self.form.timing.drain):
             self.under_way.appendleft(self.link)
@@ -223,7 +239,7 @@ class Machine:
                 self.result = self._registered(Holder.RESULT, cycle, result)
 
     def _acting(self, cycle: int, groups: Iterable[_Group]) -> Iterator[_Acting]:
-        """Yield the points that act in a cycle."""
+        """Yield the points of some groups that act in a cycle."""
         for group in groups:
             for late in group.late:
                 at = cycle - group.delay - late
@@ -233,27 +249,27 @@ class Machine:
                     yield slot, late, group.numbers, values
 
     def _address(self, slot: Slot, memory: IntArray, base: IntArray) -> IntArray:
-        """Return where memories are read or written among all words; -1 for nowhere."""
+        """Return the address in the joined memories that points read or write; -1 for none."""
         there = (base >= 0) & (memory >= 0) & (slot.block < self.loop.blocks[slot.row])
         within = slot.block * self.loop.flits + self.within[memory, slot.flit]
         return np.where(there, self.first[memory] + base + within, -1)
 
     def idle(self) -> Words:
-        """What ports have that no word passes, shape (nodes, ports)."""
+        """Return words for ports without traffic, shape (nodes, ports)."""
         return np.zeros((len(self.nodes), self.program.topology.ports), self.memory.dtype)
 
     def _registered(self, holder: Holder, cycle: int, words: Words) -> Words:
-        """What registers of ports have after an edge."""
+        """Return the words that registers of ports hold after an edge."""
         return self.hold(holder, cycle, words, self.nodes[:, None], np.arange(words.shape[1]))
 
     def _sources(self, arriving: Words) -> Words:
-        """Everything that an out-port or an operator can select."""
+        """Return the words of all sources, by source number."""
         words = [arriving, self.later[:, list(self.having.delayed)]]
         if self.having.results:
             words += [self.result, self.later_result[:, list(self.having.delayed_results)]]
         if self.having.made:
-            words.append(self.link)  # in place of what is made in this cycle
-        # The word of each injection port: of one reader, or of several combined.
+            words.append(self.link)  # a placeholder: `run` fills in the results of this cycle
+        # An injection port has the word of one reader, or the combined words of several.
         injected = np.zeros((len(self.nodes), len(self.having.injections)), self.link.dtype)
         for number, readers in enumerate(self.having.injections):
             read = [self.read[:, reader] for reader in readers]
@@ -270,16 +286,16 @@ class Machine:
         return chosen
 
     def _combine(self, a: Words, b: Words) -> Words:
-        """Return the sums of two arrays of words, elementwise.
+        """Return the combined words of two arrays, elementwise.
 
-        Without an operator all operands are the word that changes nothing.
+        Without an operator every second operand is the identity word, so the first is the result.
         """
         if self.operator is None:
             return a
         return self.operator.combine(a, b, self.width)
 
     def _read(self, cycle: int) -> Words:
-        """The words that memories give after the next edge."""
+        """Return the words of all readers after the next edge."""
         words: Words = self.read.copy()
         for slot, late, numbers, (base, memory, lag) in self._acting(cycle, self.reading):
             address = self._address(slot, memory, base)
@@ -289,7 +305,7 @@ class Machine:
         return words
 
     def _store(self, cycle: int, sources: Words) -> None:
-        """Store what has arrived."""
+        """Store arriving words in memories."""
         for slot, late, numbers, (base, source, tap) in self._acting(cycle, self.storing):
             address = self._address(slot, numbers, np.where(tap == late, base, IDLE))
             node, point = np.nonzero(address >= 0)
@@ -299,6 +315,6 @@ class Machine:
 
 
 def _later(line: deque[Words], words: Words, cycles: int) -> Words:
-    """The words of so many cycles ago; what is not known yet is of no matter."""
+    """Return the words of `cycles` cycles ago; zeros while there are none."""
     line.appendleft(words)
     return line.pop() if len(line) > cycles else np.zeros_like(words)

@@ -1,10 +1,17 @@
-"""The program representation: what every router and endpoint does, as plain data.
+"""The representation of a program: the actions of all routers and memories, as plain data.
 
-A run steps through the *rows* of a `Loop`. In a row no crossbar setting changes: each out-port
-passes on what one of its sources brings, a reader streams a burst of words out of a memory, and
-memories store what arrives. What each *control point* of the hardware does in each row is a
-`Field`. Nodes that do the same are of one *variant*. Where the values of a field lie in hardware is
-decided by `torusfabric.rtl`, from the values alone.
+A run steps through the *rows* of a `Loop`. Within a row no crossbar setting changes:
+
+- an out-port passes on the words of one of its sources,
+- a *reader* streams a burst of words out of a memory, into an *injection port* of the router,
+- memories store words that arrive.
+
+A *control point* is a place in the hardware that rows control, such as the select of an out-port. A
+`Field` holds the values of a control point in all rows. Nodes with equal values share a *variant*.
+The room `torusfabric.rtl` decides where hardware keeps these values, from the values alone.
+
+The *identity word* is the word that an operator combines with any word without changing it, such
+as 0 for a sum.
 """
 
 from __future__ import annotations
@@ -26,52 +33,59 @@ __all__ = ["ACTIONS", "IDLE", "NEUTRAL", "Action", "Duty", "Field", "Holder", "L
 
 
 class Stage(enum.IntEnum):
-    """Where a node finds a word, in the order in which sources are numbered."""
+    """The part of a node that provides a word, in the order in which sources are numbered."""
 
-    #: An in-port, and the register behind it.
+    #: An in-port, and a second register behind it.
     PORT = 0
     LATER = 1
-    #: The operator behind an in-port, and the register behind that.
+    #: The result register of the operator behind an in-port, and a second register behind that.
     RESULT = 2
     LATER_RESULT = 3
-    #: What that operator makes, in the cycle before it is in its register.
+    #: The result of that operator one cycle earlier, before the result register.
     MADE = 4
     INJECTION = 5
-    #: The word that changes nothing.
+    #: The identity word.
     IDENTITY = 6
 
 
-#: A source: the stage, and the in-port or injection port there, if not by its number by its name.
+#: A source: the stage, and the number (or another name) of the in-port or injection port there.
 Source: TypeAlias = tuple[Stage, Any]
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What out-ports, operators and memories of a node select from, by number.
+    """The numbered sources that out-ports, operators and memories of a node select from.
 
-    In-ports come first, then the registers behind those of `delayed`; where operators stand behind
-    in-ports, their results, the registers behind those of `delayed_results`, and what operators
-    make; then injection ports, and at last the word that changes nothing.
+    Sources are numbered stage by stage, in this order:
+
+    1. all in-ports;
+    2. second registers of the in-ports in `delayed`;
+    3. results of the operators behind in-ports, if `results`;
+    4. second registers of the results in `delayed_results`;
+    5. results before their registers, if `made`;
+    6. injection ports;
+    7. the identity word.
 
     Parameters
     ----------
     ports : int
-        Of a node.
+        Ports per node.
     delayed : tuple of int
-        The in-ports with a second register.
+        In-ports with a second register.
     results : bool
-        Whether every in-port has an operator behind it.
+        True if every in-port has an operator behind it.
     delayed_results : tuple of int
-        The in-ports whose results have a second register.
+        In-ports whose results have a second register.
     injections : tuple of (tuple of int)
-        The readers whose words are combined for each injection port; mostly one.
+        Readers of each injection port, mostly one. Words of several readers are combined.
     latency : int
-        Cycles that the hardware of operators takes by itself.
+        Cycles of the operator's own hardware.
     injection_delay : int
-        Cycles by which all words leave later for operators in front of injection ports.
+        Cycles by which operators in front of injection ports delay the words of all injection
+        ports.
     made : bool
-        Whether out-ports take what operators make before it is in their registers, too: the
-        register of the out-port is that of the result then, and a sum leaves a cycle earlier.
+        True if out-ports can select results before the result register. The register of the
+        out-port then takes the role of the result register, and a sum leaves one cycle earlier.
 
     Examples
     --------
@@ -90,17 +104,17 @@ class Sources:
     made: bool = False
 
     def first(self, stage: Stage) -> int:
-        """Return the first number of a stage, or of the next one if the stage has no sources."""
+        """Return the first number of a stage; of the next stage if this one has no sources."""
         return sum(each < stage for each, _ in self.listed)
 
     @property
     def first_injection(self) -> int:
-        """The number of the first injection port."""
+        """The source number of injection port 0."""
         return self.first(Stage.INJECTION)
 
     @property
     def identity(self) -> int:
-        """The number of the word that changes nothing."""
+        """The source number of the identity word."""
         return self.first(Stage.IDENTITY)
 
     @property
@@ -110,7 +124,7 @@ class Sources:
 
     @cached_property
     def listed(self) -> tuple[Source, ...]:
-        """What each number means."""
+        """The sources in the order of their numbers."""
         ports = range(self.ports)
         numbered = (
             (Stage.PORT, ports),
@@ -126,12 +140,19 @@ class Sources:
     def numbers_in(
         self, others: Sources, *, ports: Sequence[int] | IntArray, injections: Sequence[int]
     ) -> IntArray:
-        """The number of each source among others, and, from the end, of what is none.
+        """Return the number of each source within other sources.
 
         Parameters
         ----------
-        ports, injections
-            Which of the others each in-port and injection port is.
+        others : Sources
+            Sources of a node that has at least these.
+        ports, injections : sequence of int
+            Numbers, within `others`, of each in-port and each injection port.
+
+        Returns
+        -------
+        ndarray of int16, shape (sources + 1,)
+            The last entry is -1, so that the index `IDLE` gives `IDLE`.
 
         Examples
         --------
@@ -145,58 +166,60 @@ class Sources:
         return np.array([*numbers, -1], np.int16)
 
 
-#: A value that does not matter.
+#: The value of a field that does not matter; of `READ` and `WRITE`, that the point does nothing.
 IDLE = -1
 
-#: Memory number of the word that changes nothing (see `Operator.identity`).
+#: The memory number of a reader that gives the identity word (see `Operator.identity`).
 NEUTRAL = -2
 
 
 class Action(enum.Enum):
-    """What a control point decides, and what its values are."""
+    """The decision that a control point makes, with the meaning of its values."""
 
-    #: Of an out-port: the source that feeds it.
+    #: Out-port: number of the source that feeds it.
     SELECT = "select"
-    #: Of the operator behind an in-port: the source that is combined with what arrives.
+    #: Operator behind an in-port: number of the source that is combined with the arriving word.
     OPERAND = "operand"
-    #: Of a reader: the memory that it reads, or `NEUTRAL`.
+    #: Reader: number of the memory to read, or `NEUTRAL`.
     MEMORY = "memory"
-    #: Of a reader: the first address of its burst; where that is `IDLE` it reads nothing.
+    #: Reader: first address of the burst; `IDLE` if it reads nothing.
     READ = "read"
-    #: Of a reader: the cycles by which its burst begins later in the row.
+    #: Reader: cycles by which the burst begins later in the row.
     LAG = "lag"
-    #: Of a memory: the first address at which it stores; where that is `IDLE` it stores nothing.
+    #: Memory: first address of the words to store; `IDLE` if it stores nothing.
     WRITE = "write"
-    #: Of a memory: the source of the words that it stores.
+    #: Memory: number of the source of the words to store.
     SOURCE = "source"
-    #: Of a memory: the cycles of the links from the sender of these words, 0 for what the node
-    #: makes itself.
+    #: Memory: cycles of the links from the sender of these words; 0 for words from the node itself.
     TAP = "tap"
 
 
 class Holder(enum.Enum):
-    """The part of a node that has a control point, and what the numbers of points are."""
+    """The component of a node that has a control point; it defines what points are numbered by."""
 
-    #: Numbers are those of ports.
+    #: The crossbar; points are numbered by out-port.
     ROUTER = "router"
-    #: Operators; numbers are those of in-ports.
+    #: The operators behind in-ports; points are numbered by in-port.
     COMBINER = "combiner"
     READER = "reader"
     MEMORY = "memory"
 
 
 class Duty(NamedTuple):
-    """What all that handle fields need to know of an action.
+    """Properties of an action, by which code handles all actions alike.
 
     Parameters
     ----------
+    holder : Holder
+        Component that has the control point.
     selects : bool
-        Whether its values are sources.
+        True if the values are source numbers.
     acts : bool
-        Whether `IDLE` says that nothing is done, and so nothing is done but for words of the row;
-        else it says that the value does not matter.
+        True if `IDLE` means that the point does nothing. Otherwise `IDLE` means that the value does
+        not matter.
     stores : bool
-        Whether it concerns words that have arrived, and so comes later where they do.
+        True if the action concerns words that have arrived: it then comes later by the cycles of
+        the links.
     """
 
     holder: Holder
@@ -205,7 +228,7 @@ class Duty(NamedTuple):
     stores: bool = False
 
 
-#: Of each action. What a router has besides settings is placed, and given to it, by these alone.
+#: The properties of each action. Hardware is built from them: no other code lists the actions.
 ACTIONS = {
     Action.SELECT: Duty(Holder.ROUTER, selects=True),
     Action.OPERAND: Duty(Holder.COMBINER, selects=True),
@@ -219,7 +242,7 @@ ACTIONS = {
 
 
 class Point(NamedTuple):
-    """A control point: what it decides, and of which out-port, in-port, reader or memory."""
+    """A control point: its action, and the number of its out-port, in-port, reader or memory."""
 
     action: Action
     number: int
@@ -227,15 +250,17 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """What a control point does.
+    """The values of a control point in all rows.
 
     Parameters
     ----------
+    point : Point
+        The control point.
     values : ndarray of int, shape (rows, variants)
-        `IDLE` where the value does not matter, or nothing is done.
+        Value in each row at the nodes of each variant, or `IDLE`.
     delay : int
-        Cycles from the slot in which a row is presented to that in which the point acts on it. What
-        a memory stores comes as much later as its tap says.
+        Cycles from the slot that presents a row to the slot in which the point acts on it. A memory
+        stores later than that by the value of its `TAP`.
     """
 
     point: Point
@@ -248,9 +273,16 @@ class Field:
         points: Mapping[Holder, Mapping[int, int]],
         memories: IntArray | None = None,
     ) -> Field:
-        """The same with other numbers of sources, of the points of some holders, and of memories.
+        """Return the field with other numbers of sources, points and memories.
 
-        The last numbers are those of `IDLE`, and of memories the one before that of `NEUTRAL`.
+        Parameters
+        ----------
+        sources : ndarray of int
+            New number of each source; the last entry belongs to `IDLE`.
+        points : mapping of Holder to mapping of int to int
+            New numbers of the points of some holders.
+        memories : ndarray of int, optional
+            New number of each memory; the last two entries belong to `NEUTRAL` and `IDLE`.
         """
         (action, number), values = self.point, self.values
         duty = ACTIONS[action]
@@ -263,26 +295,27 @@ class Field:
 
 
 class Order(enum.Enum):
-    """How a loop runs through rows and flits."""
+    """The nesting of rows and flits in a loop."""
 
-    #: All rows for the first flit of each block, then for the second, ..
+    #: Flit by flit: all rows for flit 0 of each block, then all rows for flit 1, ..
     FLIT = "flit"
-    #: All flits in each row.
+    #: Row by row: all flits of the blocks in row 0, then in row 1, ..
     ROW = "row"
 
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory that every node has, though it may be of no words in some variants.
+    """A memory at every node; at some variants it may have no words.
 
     Parameters
     ----------
     ports : tuple of int
-        The in-ports whose words, or results, it stores.
+        In-ports whose arriving words, or results, the memory stores.
     own : bool
-        Whether the host writes into it what the node sends.
+        True if the host writes the node's own message into the memory.
     layout : int
-        By which of the send maps, where forms have different ones; the host writes by all of them.
+        Number of the send map that the memory follows, where forms have different ones. The host
+        writes a message by all of them.
     """
 
     ports: tuple[int, ...]
@@ -291,48 +324,51 @@ class Memory:
 
 
 def memories_of(ports: Iterable[int], own: int) -> tuple[Memory, ...]:
-    """A memory for what comes by each of some in-ports, and so many for what the node sends."""
+    """Return a memory for each of some in-ports, then `own` memories for the node's message."""
     return (*(Memory((port,)) for port in ports), *(Memory((), own=True) for _ in range(own)))
 
 
 def first_own(memories: Sequence[Memory]) -> int:
-    """Return the number of the first memory that the host writes; those of others come before."""
+    """Return the number of the first memory that the host writes; receive banks come before it."""
     return sum(not memory.own for memory in memories)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Loop:
-    """The rows of a run, and in which order they are stepped through.
+    """The rows of a run, and the order in which the sequencer steps through them.
 
-    Blocks have n flits, at most `flits`. In a loop by rows, blocks of a row follow one another; a
-    row takes ``max(least, pause + blocks * n)`` cycles, and whoever reads or stores anything in it
-    does so for all of its blocks. In a loop by flits a row takes a cycle each time it comes, n
-    times.
+    Blocks have n flits in a run, at most `flits`.
+
+    - Row by row (`Order.ROW`), a row takes ``max(least, pause + blocks * n)`` cycles, in which its
+      blocks follow one another. Every point acts on all blocks of the row.
+    - Flit by flit (`Order.FLIT`), a row takes one cycle each time, and comes n times.
 
     Parameters
     ----------
     flits : int
-        The most flits of a block; in a loop by rows also the distance of the addresses of blocks.
+        Largest number of flits of a block. Row by row, it is also the distance between the
+        addresses of successive blocks of a row.
     pause, blocks : ndarray of int, shape (rows,)
-        Of each row of a loop by rows: cycles besides those of its blocks, and how many blocks. In a
-        loop by flits 0 and 1. Words of a row may arrive while rows pass that follow without pause.
+        Row by row: cycles of each row beyond those of its blocks, and the number of its blocks.
+        Flit by flit: 0 and 1. Words of a row may still arrive during later rows without a pause.
     fields : tuple of Field
-        At most one for each control point.
+        Fields of the control points, at most one each.
     departure : ndarray of int, shape (steps of the schedule, ports)
-        The row in which a sender reads what it sends by a port.
+        Row in which a sender reads the words that it sends through a port in a step.
     departure_skew : ndarray of int, shape (nodes, ports)
-        Cycles by which what a node sends by a port leaves later than what is read in slot 0 of the
-        row. Where words of one row pass on as they come, these are those since the first read.
+        Cycles by which words that a node sends through a port leave later than words that are read
+        in slot 0 of the row. Where words are passed on at once within a row, it counts from the
+        read at their origin.
     least : int
-        The least cycles of a row in a loop by rows.
+        Row by row, the least number of cycles of a row.
     padded : bool
-        Whether blocks of fewer flits are filled up, so that every run is as long.
+        True if shorter blocks are filled up to `flits`, so that all runs take equally long.
     rests : bool
-        Of a loop by rows, whether whatever is sent on has been in a memory since an earlier row, so
-        that rows may take longer than they must. Words of a row then arrive while the next passes.
+        Row by row, true if every word that is sent on was stored in an earlier row. Rows may then
+        be stretched, and words of a row arrive during the next row.
     pitch : tuple of int
-        Of each memory, from the address of a flit of a block to that of the next; 1 in those that
-        are not listed.
+        Distance in each memory between the addresses of successive flits of a block; 1 in memories
+        beyond the end of the tuple.
     """
 
     order: Order
@@ -353,21 +389,21 @@ class Loop:
         return {field.point: field for field in self.fields}
 
     def field(self, action: Action, number: int) -> Field | None:
-        """The field of a control point; None where it does nothing in any row."""
+        """Return the field of a control point; None if the point does nothing in any row."""
         return self._by_point.get(Point(action, number))
 
     def values(self, action: Action, number: int) -> IntArray:
-        """The values of a control point, shape (rows, variants)."""
+        """Return the values of a control point, shape (rows, variants)."""
         field = self.field(action, number)
         return np.full((self.rows, self.variants), IDLE) if field is None else field.values
 
     def of(self, action: Action) -> tuple[Field, ...]:
-        """The fields of all control points of an action."""
+        """Return the fields of all control points with this action."""
         return tuple(field for field in self.fields if field.point.action is action)
 
     @cached_property
     def select(self) -> IntArray:
-        """What feeds each out-port, shape (rows, variants, ports)."""
+        """The source number that feeds each out-port, shape (rows, variants, ports)."""
         return np.stack([self.values(Action.SELECT, p) for p in range(self.ports)], axis=-1)
 
     @property
@@ -387,19 +423,19 @@ class Loop:
 
     @property
     def combining(self) -> bool:
-        """Whether what arrives passes the operators behind in-ports."""
+        """True if arriving words pass the operators behind in-ports."""
         return bool(self.of(Action.OPERAND))
 
     def pitch_of(self, memory: int) -> int:
-        """From the address of a flit of a block to that of the next, in a memory."""
+        """Return the distance between the addresses of successive flits of a block in a memory."""
         return self.pitch[memory] if memory < len(self.pitch) else 1
 
     def carried(self, flits: int) -> int:
-        """Flits of each block that are sent, for blocks of so many."""
+        """Return the flits that are sent of each block of `flits` flits, padding included."""
         return self.flits if self.padded else flits
 
     def duration(self, flits: int) -> IntArray:
-        """Cycles of each row each time that it comes, for blocks of so many flits."""
+        """Return the cycles of one pass of each row, for blocks of `flits` flits."""
         if self.order is Order.FLIT:
             return np.ones(self.rows, int)
         moving = self.blocks * self.carried(flits)
@@ -407,7 +443,7 @@ class Loop:
         return cycles
 
     def left(self, flits: int) -> IntArray:
-        """Of each row, the slots that follow that of its last word, for blocks of so many flits."""
+        """Return the slots after the last word of each row, for blocks of `flits` flits."""
         if self.order is Order.FLIT:
             return np.arange(self.rows)[::-1]
         duration = self.duration(flits)
@@ -415,30 +451,30 @@ class Loop:
         return end - self.blocks * self.carried(flits)
 
     def slots(self, flits: int) -> int:
-        """Cycles in which a row and a flit are presented, for blocks of so many flits."""
+        """Return the number of slots of a run, one a cycle, for blocks of `flits` flits."""
         times = self.carried(flits) if self.order is Order.FLIT else 1
         return int(self.duration(flits).sum()) * times
 
     @property
     def interval(self) -> int:
-        """Cycles from a flit of a block to the next."""
+        """Cycles between successive flits of a block."""
         return self.rows if self.order is Order.FLIT else 1
 
 
 def number_equal(values: Iterable[Hashable]) -> tuple[IntArray, IntArray]:
-    """The variants of nodes that do the same, in the order of their first appearance.
+    """Number equal values alike, in the order of their first appearance; used to find variants.
 
     Parameters
     ----------
     values : iterable
-        What each node does.
+        Actions of each node, in any hashable form.
 
     Returns
     -------
     number : ndarray of int32, shape (nodes,)
-        The variant of each node.
+        Variant of each node.
     first : ndarray of int, shape (variants,)
-        The first node of each variant.
+        First node of each variant.
 
     Examples
     --------

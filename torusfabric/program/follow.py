@@ -1,6 +1,7 @@
-"""Following one word: where it is after which clock edge, by the rows of the program alone.
+"""The path of a single word through a fabric: its location after each clock edge, from the program.
 
-The program is executed on marks in place of data, of which whatever holds one says when it came.
+The program is executed on *marks* in place of data. A mark is the number of a *moment*: whenever a
+component holds a marked word, a recorder notes the moment and replaces the mark.
 """
 
 from __future__ import annotations
@@ -20,23 +21,27 @@ if TYPE_CHECKING:
 
 __all__ = ["Holder", "Moment", "farthest", "follow"]
 
-#: What holds words, by number.
+#: All components that hold words; a moment has the index of one.
 HOLDERS = tuple(Holder)
 
-#: By which words are combined of which some are marked.
+#: The operator for marks: the larger mark goes on, and unmarked words are 0.
 LARGEST = Operator("largest", lambda a, b, w: np.maximum(a, b), lambda w: 0, lambda m, a, b: a)
 
 
 class Moment(NamedTuple):
-    """Where a word is after a clock edge.
+    """The location of a word after a clock edge.
 
     Parameters
     ----------
     cycle : int
-        The clock edge from which on it is there; the edge that takes the start pulse is number 0.
-        Of the memory in which it waits for the start, 0.
+        Clock edge from which on the word is there; the edge that takes the start pulse is number 0.
+        Words in the memory before the start have cycle 0.
+    holder : Holder
+        Component that holds the word.
+    node : int
+        Node of the component.
     number : int
-        Of the memory, reader, out-port or in-port.
+        Number of the memory, reader, out-port or in-port.
     """
 
     cycle: int
@@ -46,24 +51,24 @@ class Moment(NamedTuple):
 
 
 def follow(program: Program, origin: int, destination: int, flit: int = 0) -> list[Moment]:
-    """Where a flit of a message is, from the send memory of a node to the memory of its receiver.
+    """Return the locations of a flit, from the send memory of a node to the memory of its receiver.
 
-    In a reduction it is the contribution of the origin that is followed, in the sums that it is
-    part of.
+    In a reduction, the flit is a contribution of the origin, followed through the sums that it
+    joins.
 
     Parameters
     ----------
     program : Program
-        Of one root, and of one collective, or `Program.alone` of several.
+        Program with a fixed root and one form, such as `Program.alone` of several.
     origin, destination : int
-        Nodes.
+        Node that sends the flit, and node that receives it.
     flit : int
-        Which flit of the message; of a reduce-scatter, which of its share.
+        Number of the flit in the message; in a reduce-scatter, in the destination's share.
 
     Raises
     ------
     InputError
-        If no word goes from there to there.
+        If no word goes from the origin to the destination.
 
     Examples
     --------
@@ -88,7 +93,7 @@ def follow(program: Program, origin: int, destination: int, flit: int = 0) -> li
 
 
 def _part(program: Program, origin: int, destination: int) -> int:
-    """Which of the messages that a node receives is the first that comes from another."""
+    """Return the number, among messages that a node receives, of the first from the origin."""
     blocks, position = program.schedule.blocks, program.groups.position
     parts = blocks.origin_of(position[destination], np.arange(blocks.parts))
     there = np.flatnonzero(parts == position[origin])
@@ -98,7 +103,7 @@ def _part(program: Program, origin: int, destination: int) -> int:
 
 
 def _check(program: Program, origin: int, destination: int) -> None:
-    """Refuse nodes between which nothing goes."""
+    """Refuse a pair of nodes without traffic from one to the other."""
     if program.any_root:
         raise InputError("A word must be followed in a fabric of one root, not of any root")
     collective, groups, nodes = program.schedule.collective, program.groups, program.topology.nodes
@@ -120,9 +125,9 @@ def _check(program: Program, origin: int, destination: int) -> None:
 
 
 def farthest(program: Program) -> tuple[int, int]:
-    """The origin and destination of the first flit with the longest path: the first of them.
+    """Return the origin and destination of a first flit with the longest path, the first such pair.
 
-    In a reduction these are those of a contribution, to a node where any has the longest path.
+    In a reduction, the flit is a contribution.
 
     Raises
     ------
@@ -140,13 +145,13 @@ def farthest(program: Program) -> tuple[int, int]:
 
 
 def _longest(program: Program, origins: IntArray) -> IntArray:
-    """The largest mark of a first flit that each node receives, given the nodes that mark words."""
+    """Return the largest mark of a first flit that each node receives; origins mark words."""
     count = program.topology.nodes
 
     def with_hops(
         holder: Holder, cycle: int, words: IntArray, node: IntArray, number: IntArray
     ) -> IntArray:
-        """Marks to which each hop adds more than all of them are at first."""
+        """Add, at each hop, more to a mark than the largest mark at the start."""
         return words + (words > 0) * (count + 1) if holder is Holder.LINK else words
 
     received = _received(program, origins, with_hops)
@@ -155,10 +160,7 @@ def _longest(program: Program, origins: IntArray) -> IntArray:
 
 
 def _received(program: Program, origins: IntArray, hold: Hold) -> IntArray:
-    """What all receive where words of some nodes are marked, those of the first by the largest.
-
-    Of words that are combined, the largest goes on.
-    """
+    """Return the marks that all nodes receive; the first of `origins` has the largest mark."""
     nodes = program.topology.nodes
     words = np.zeros((nodes, program.send_words), np.int64)
     words[origins] = nodes - origins[:, None]
@@ -169,7 +171,7 @@ def _received(program: Program, origins: IntArray, hold: Hold) -> IntArray:
 
 
 class _Recorder:
-    """Marks are numbers of moments, each of which has that of the moment before."""
+    """A recorder of moments, each with the number of the moment before it."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -178,7 +180,7 @@ class _Recorder:
     def hold(
         self, holder: Holder, cycle: int, words: IntArray, node: IntArray, number: IntArray
     ) -> IntArray:
-        """Number the moments in which holders have marked words."""
+        """Number the moments in which components hold marked words, and return the new marks."""
         there = np.nonzero(words)
         node, number = (np.broadcast_to(each, words.shape)[there] for each in (node, number))
         before = words[there] if cycle > BEFORE else 0 * node
@@ -190,7 +192,7 @@ class _Recorder:
         return words
 
     def path(self, mark: int, wait: int) -> list[Moment]:
-        """The moments up to that of a mark, in a run that waits so many cycles at its start."""
+        """Return the moments up to that of a mark; the first slot is cycle `wait`."""
         moments = np.concatenate(self._moments, axis=1)
         path: list[Moment] = []
         while mark:

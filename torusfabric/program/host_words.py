@@ -1,4 +1,4 @@
-"""Where the words that hosts write and read lie in the memories of nodes."""
+"""Addresses, in the memories of nodes, of the words that the host writes and reads."""
 
 from __future__ import annotations
 
@@ -26,18 +26,22 @@ def asked_addresses(
     nodes: ArrayLike | None = None,
     words: IntArray | None = None,
 ) -> Located:
-    """Memory and address where the host port asks for every word, in the order of the host.
+    """Return memory and address that the host port uses for each word, in the host's order.
 
     Parameters
     ----------
     form : int
-        The number of the form by whose address map words are found.
+        Number of the form whose address map applies.
+    length : int
+        Flits of a message.
+    root : int
+        Root of the run, a position in each group.
     received : bool
         True for the words that nodes receive, False for those that they send.
     nodes : array of int, optional
-        The nodes; by default all of them.
+        Nodes in question; by default all.
     words : ndarray of int, optional
-        The numbers of the words, in the order of the host; by default all of them.
+        Numbers of words in the order of the host; by default all.
 
     Returns
     -------
@@ -68,20 +72,23 @@ def word_addresses(
     nodes: ArrayLike | None = None,
     words: IntArray | None = None,
 ) -> Located:
-    """Memory and address of every word that nodes send, or receive, in the order of the host.
+    """Return the memory and address in which each word of the host lies, in the order of the host.
+
+    Unlike `asked_addresses`, the result accounts for the root: words that only the root has, and
+    the half of a memory from which the root of a broadcast shows its own message.
 
     Parameters
     ----------
     received : bool
-        Whether of what nodes receive rather than send.
+        True for the words that nodes receive, False for those that they send.
     form : int, optional
-        The number of the form; by default that of such a run in mode 0.
+        Number of the form; by default the form of such a run in mode 0.
     length : int, optional
-        Flits of a message, for a program of any length; by default as many as there may be.
+        Flits of a message, for a program of any length; by default the largest number.
     root : int, optional
-        For a program of any root, the root: a position in each group (default 0).
+        Root of the run for a program of any root, a position in each group (default 0).
     nodes, words : array of int, optional
-        As of `asked_addresses`. With words the length may be any.
+        Parameters of `asked_addresses`. If `words` is given, the length is not checked.
 
     Returns
     -------
@@ -90,8 +97,8 @@ def word_addresses(
 
     Examples
     --------
-    What a node sends, two flits, lies in the last memory, and what comes from a neighbour in that
-    of the in-port by which it comes.
+    The message of a node, two flits, lies in the last memory. The message of a neighbour lies in
+    the memory of the in-port by which it arrives.
 
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3", "allgather", algorithm="matching"), flits=2)
@@ -116,6 +123,6 @@ def word_addresses(
         if collective.to_root:
             address = np.where(position == root, address, -1)
         elif collective.to_all:
-            # The root of a broadcast shows what it sends.
+            # The root of a broadcast receives nothing: it shows the message that it sends.
             address = np.where(position == root, address - merged.upper_half, address)
     return memory, address

@@ -1,4 +1,4 @@
-"""Programs of collectives in groups: the program of one group, for all of them."""
+"""Programs of collectives that run in groups: the program of one group, repeated in all groups."""
 
 from __future__ import annotations
 
@@ -19,11 +19,18 @@ __all__ = ["lift"]
 
 
 def lift(program: Program, schedule: Lifted) -> Program:
-    """The program of one group, carried out by every group.
+    """Return the program in which every group executes the program of one group.
 
-    A node does what the node at its position does, by the ports that lie in its group; it is idle
-    at all others, and does nothing where it takes no part. Memories are numbered as they were, and
-    address maps keep to positions.
+    A node acts like the node at its position in the group, by the ports that lie within its group.
+    Its other ports are idle. A node outside all groups does nothing. Memories keep their numbers,
+    and address maps keep using positions.
+
+    Parameters
+    ----------
+    program : Program
+        Program of one group.
+    schedule : Lifted
+        Schedule of all groups.
 
     Examples
     --------
@@ -36,8 +43,8 @@ def lift(program: Program, schedule: Lifted) -> Program:
     count, fields, variant_of = groups.topology.ports, loop.fields, program.variant_of
     variant_of = variant_of[groups.position]
     if groups.without:
-        # Nodes that do nothing are a variant more. In a loop by flits all nodes store alike, so
-        # that these store as the others do.
+        # Nodes outside all groups are one more variant. In a loop flit by flit they store like the
+        # others, because there all nodes share the addresses of their writes.
         idle, alike = np.full((loop.rows, 1), IDLE), loop.order is Order.FLIT
         added = [
             field.values[:, :1] if alike and ACTIONS[field.point.action].stores else idle
@@ -51,13 +58,13 @@ def lift(program: Program, schedule: Lifted) -> Program:
         depth = np.vstack([depth, depth.max(axis=0) * alike])
 
     def embedded(columns: IntArray) -> IntArray:
-        """Return an array whose last axis is that of ports; 0 for those outside a group."""
+        """Return an array by all ports from one by ports of a group; 0 for other ports."""
         result = np.zeros((*columns.shape[:-1], count), columns.dtype)
         result[..., groups.ports] = columns
         return result
 
     def ports(numbers: Iterable[int]) -> tuple[int, ...]:
-        """Return the ports of the topology that are those of a group."""
+        """Return the numbers, in the topology, of ports of a group."""
         return tuple(groups.ports[port] for port in numbers)
 
     sources = replace(

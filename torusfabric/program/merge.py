@@ -1,14 +1,17 @@
-"""Merging: the program of a fabric that carries out several collectives.
+"""Merging: one program for a fabric with several forms.
 
-Each form keeps its own rows, timing and address maps. What a node has is shared: sources, injection
-ports with their readers, and memories get common numbers, and nodes that do the same in all forms
-are of one variant.
+Each form keeps its own rows, timing and address maps. The hardware of a node is shared: sources,
+injection ports, readers and memories get common numbers. Nodes that act alike in all forms share a
+variant.
 
-Every input of an out-port costs look-up tables, so an injection port of a form takes the number of
-one that feeds the same out-ports and operators in other forms, and that reads the same memories, as
-far as there is one. Modes with many injection ports come first. Both have to be there at the same
-nodes: otherwise nodes that differ in one form only, as those of a tree do, would have endpoints of
-as many shapes, while a multiplexer in the router instead of the endpoint costs the same.
+Injection ports of different forms are merged where possible. Why: every input of an out-port costs
+LUTs, so it pays if an injection port feeds the same out-ports and operators, and reads the same
+memories, in several forms. The assignment problem of forms and ports is solved form by form,
+beginning with the form that has the most injection ports.
+
+Two injection ports are merged only if the same nodes have both. Why: otherwise nodes that differ in
+one form only, such as those of a tree, would get endpoints of as many shapes. A multiplexer in the
+router instead of the endpoint costs the same.
 """
 
 from __future__ import annotations
@@ -43,27 +46,28 @@ if TYPE_CHECKING:
 
 __all__ = ["merge"]
 
-#: What it is worth to share an input of an out-port, or a memory; and what each reader costs that
-#: only one of two injection ports has, a choice between words of different memories, and an
-#: injection port more.
+#: The benefits of a shared input of an out-port, and of a shared memory; and (negative) the costs
+#: of a reader that only one of two injection ports has, of a choice between words of different
+#: memories, and of an additional injection port.
 INPUT, MEMORY, READER, CHOICE, PORT = 4.0, 1.0, -0.25, -3.0, -2.0
 
-#: What it is worth to make one what may not be.
+#: The benefit of merging two injection ports that must stay apart.
 NEVER = -np.inf
 
 
 def merge(programs: Sequence[Program]) -> Program:
-    """One program that carries out what several do, one of them in each run.
+    """Merge programs of one form each into a program from which each run chooses a form.
 
     Parameters
     ----------
     programs : sequence of Program
-        Each of one form, of any length up to the same, on the same topology but for broken links.
+        Programs of one form, of any length up to the same limit. Their topologies are equal except
+        for broken links.
 
     Raises
     ------
     InputError
-        If topologies differ, or roots are chosen in groups that do.
+        If topologies differ, or roots are chosen within different groups.
 
     Examples
     --------
@@ -83,7 +87,7 @@ def merge(programs: Sequence[Program]) -> Program:
     loops = [program.loop for program in programs]
     of_nodes, of_offsets, variants = _join_variants(programs)
     joint, numbers, layouts = _join_memories(programs)
-    # By offset, every node has what any other has.
+    # In a form by offset any node can take any role, so all nodes have equal injection ports.
     different = [found if of_offsets is None else found[:0] for found in variants]
     taken, readers = _common_injections(loops, numbers, different)
     ends = np.cumsum([0, *readers]).tolist()
@@ -127,10 +131,7 @@ def merge(programs: Sequence[Program]) -> Program:
 def _renamed(
     loop: Loop, sources: Sources, taken: list[int], memories: IntArray, variants: IntArray
 ) -> tuple[Field, ...]:
-    """The fields of a loop with the common numbers of its injection ports and memories.
-
-    Common variants do what the given ones do in this loop.
-    """
+    """Return the fields of a loop with common numbers of all components and variants."""
     ports = range(loop.ports)
     source_of = loop.sources.numbers_in(sources, ports=ports, injections=taken)
     memory_of = np.array([*memories, NEUTRAL, IDLE])
@@ -146,7 +147,7 @@ def _renamed(
     for port, common in enumerate(taken):
         first, *others = sources.injections[common]
         reading = of_point[Point(Action.READ, first)]
-        # Readers of which an injection port has more than the form needs change nothing.
+        # Superfluous readers of an injection port give the identity word.
         for reader in others[len(loop.sources.injections[port]) - 1 :]:
             for action, value in ((Action.MEMORY, NEUTRAL), (Action.READ, 0)):
                 values = np.where(reading.values >= 0, value, IDLE)
@@ -157,19 +158,18 @@ def _renamed(
 def _join_variants(
     programs: Sequence[Program],
 ) -> tuple[IntArray, IntArray | None, list[IntArray]]:
-    """Return the common variants of all forms: those of nodes, then those of offsets from a root.
+    """Return common variants of all forms: first of nodes, then of offsets from a root.
 
-    A node does what the variant of its offset says in forms by offset, and what its own variant
-    says in all others.
+    In forms by offset a node acts by the variant of its offset, in all others by its own variant.
 
     Returns
     -------
     of_nodes : ndarray of int, shape (nodes,)
-        The variant of each node.
+        Common variant of each node.
     of_offsets : ndarray of int, shape (nodes,), or None
-        The variant of each offset; None if no form is by offset.
+        Common variant of each offset; None if no form is by offset.
     variants : list of ndarray of int, shape (variants,)
-        The variant of each program for each common one; any where it does not matter.
+        For each program, its variant for each common variant; arbitrary if the program has none.
     """
     fixed = [program for program in programs if not program.by_offset]
     rooted = [program for program in programs if program.by_offset]
@@ -182,7 +182,7 @@ def _join_variants(
         of_offsets = len(nodes) + found
     variants = []
     for program in programs:
-        # A node, or an offset, whose variant a common one has.
+        # A representative, node or offset, of each common variant.
         at = np.append(nodes, np.full_like(offsets, nodes[0]))
         if program.by_offset:
             at = np.append(np.full_like(nodes, offsets[0]), offsets)
@@ -193,18 +193,19 @@ def _join_variants(
 def _join_memories(
     programs: Sequence[Program],
 ) -> tuple[list[Memory], list[IntArray], list[int]]:
-    """Return the memories of a node: arrivals by an in-port share memories in all forms.
+    """Return the memories of a node; all forms share the receive banks of an in-port.
 
-    What the host writes shares a memory with what another form sends only if both keep it at the
-    same addresses: the host writes before it is known which form will read.
+    Messages of two forms share a memory only if both forms keep them at equal addresses. Why: the
+    host writes a message before the run chooses the form.
 
     Returns
     -------
     joint : list of Memory
+        Common memories.
     numbers : list of ndarray of int
-        The common number of each memory of each program.
+        For each program, the common number of each of its memories.
     layouts : list of int
-        The number of the send map of each program among those that differ.
+        For each program, the number of its send map among the different ones.
     """
     joint, all_numbers, all_layouts = list[Memory](), list[IntArray](), list[int]()
     known: dict[Hashable, int] = {}
@@ -232,7 +233,7 @@ def _join_memories(
 
 
 def send_layout(program: Program) -> Hashable:
-    """Where the host's words lie that a node sends; equal where all lie at the same addresses."""
+    """Return a key for the addresses of a message; equal keys mean equal addresses of all words."""
     mapped, layout = program.form.send_map, program.layout
     facts = program.schedule.chunks, layout.part_chunks, layout.send_parts, layout.in_shares
     tables = [mapped.memory - first_own(program.memories), mapped.base]
@@ -242,16 +243,18 @@ def send_layout(program: Program) -> Hashable:
 
 
 class _Injection(NamedTuple):
-    """An injection port, or several of different forms that are one.
+    """An injection port of a form, or a merged one of several forms.
 
     Parameters
     ----------
     feeds : ndarray of bool, shape (2 * ports,)
-        True for each out-port and each operator that it feeds.
+        True for each out-port, then each operator, that the injection port feeds.
     reads : set of int
-        The memories that it reads.
+        Memories that it reads.
+    readers : int
+        Readers whose words it combines.
     at : ndarray of bool, shape (variants,)
-        True for each variant of nodes that has it.
+        True for each variant of nodes that has the injection port.
     """
 
     feeds: BoolArray
@@ -260,12 +263,12 @@ class _Injection(NamedTuple):
     at: BoolArray
 
     def join(self, other: _Injection) -> _Injection:
-        """Return the injection port that serves for both, at the same nodes."""
+        """Return the injection port that serves the purposes of both."""
         readers = max(self.readers, other.readers)
         return _Injection(self.feeds | other.feeds, self.reads | other.reads, readers, self.at)
 
     def worth(self, other: _Injection) -> float:
-        """Return the worth of making both one."""
+        """Return the benefit of merging with another injection port."""
         if (self.at != other.at).any():
             return NEVER
         return (
@@ -279,10 +282,23 @@ class _Injection(NamedTuple):
 def _common_injections(
     loops: Sequence[Loop], memories: Sequence[IntArray], variants: Sequence[IntArray]
 ) -> tuple[list[list[int]], list[int]]:
-    """Return the common number of each injection port of each loop, and the readers of each.
+    """Assign common numbers to the injection ports of all forms.
 
-    Given are, for each loop, the common number of each of its memories, and its variant for each of
-    the common ones among which endpoints may differ.
+    Parameters
+    ----------
+    loops : sequence of Loop
+        Rows of each form.
+    memories : sequence of (ndarray of int)
+        For each form, the common number of each of its memories.
+    variants : sequence of (ndarray of int)
+        For each form, its variant for each common variant whose endpoints may differ.
+
+    Returns
+    -------
+    numbers : list of (list of int)
+        For each form, the common number of each injection port.
+    readers : list of int
+        Readers of each common injection port.
     """
     numbers: list[list[int]] = [[] for _ in loops]
     common: list[_Injection] = []
@@ -290,8 +306,8 @@ def _common_injections(
         mine = _injections(loops[form], memories[form], variants[form])
         chosen = [*range(len(mine))]
         if common:
-            # Here, since only several forms need it and its import takes longer than compiling a
-            # small one.
+            # Here, because only several forms need it, and the import takes longer than compiling
+            # a small form.
             from scipy.optimize import linear_sum_assignment
 
             worth = np.full((len(mine), len(common) + len(mine)), PORT)
@@ -310,7 +326,7 @@ def _common_injections(
 
 
 def _injections(loop: Loop, memories: IntArray, variants: IntArray) -> list[_Injection]:
-    """What each injection port of a loop does."""
+    """Return the injection ports of a loop."""
     found = []
     for number, readers in enumerate(loop.sources.injections):
         source = loop.sources.first_injection + number

@@ -1,4 +1,8 @@
-"""Modes, and their forms: what a run chooses, and the schedules that carry it out."""
+"""Modes and forms: the collectives that a run chooses from, and the schedules that perform them.
+
+A *mode* is one collective. It has one or several *forms*, each of which is a compiled schedule and
+serves messages of some lengths.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +26,26 @@ if TYPE_CHECKING:
 
 __all__ = ["CycleCost", "Form", "Mode", "Range", "block_flits"]
 
-#: The longest message: no address of a flit outgrows 64 bits, whatever else a node holds.
+#: The longest message in flits. It keeps all addresses within 64 bits.
 MOST_FLITS = 1 << 32
 
 
 def block_flits(schedule: Schedule, flits: int, beat: int = 1) -> int:
-    """Flits of one block, given the flits of a message; the last blocks may be cut short.
+    """Return the flits of a block of a message; the last block may be partly padding.
 
-    Of messages that go to their blocks by beats of so many flits they are a multiple of these.
+    The number is a multiple of `beat`.
+
+    Parameters
+    ----------
+    flits : int
+        Flits of a message.
+    beat : int
+        Flits that go to a chunk together.
 
     Raises
     ------
     InputError
-        If there are no flits, or more than `MOST_FLITS`.
+        If the message has no flits, or more than `MOST_FLITS`.
     """
     if flits < 1:
         raise InputError(f"Flits must be at least 1, not {flits}")
@@ -45,23 +56,22 @@ def block_flits(schedule: Schedule, flits: int, beat: int = 1) -> int:
 
 @dataclass(frozen=True)
 class CycleCost:
-    """What the cycles of a run are made of: the papers' cost formula with the hardware's constants.
+    """The cycles of a run by their terms: the papers' cost formula with hardware constants.
 
     Parameters
     ----------
     rounds : int
-        Rounds, or steps.
+        Rounds or steps.
     hops : int
-        The sum over the rounds of their longest path; 0 where the formula has no such term.
+        Sum over the rounds of the longest path in hops; 0 if the formula has no such term.
     flits : int
-        The sum over the rounds of their longest message.
+        Sum over the rounds of the longest message in flits.
     alpha, hop_cycles, flit_cycles : int
-        Cycles to start a round, for a hop, and for a flit.
+        Cycles for each round, hop and flit.
     constant_parts : mapping of str to int
-        Cycles once a run, by what they are spent on: ``start`` (the sequencer gets ready),
-        then as in `Timing.drained`; in ``waits`` also the cycles of rows besides the rounds, in
-        which sums wait for their last words, less than 0 where fewer steps are waited than the
-        schedule allows for.
+        Cycles that a run takes once, by purpose: ``start`` (preparation of the sequencer), and the
+        keys of `Timing.drained`. Here ``waits`` includes rows beyond the rounds, in which sums wait
+        for their last words. It is negative if a run waits for fewer steps than the schedule plans.
 
     Examples
     --------
@@ -82,12 +92,12 @@ class CycleCost:
 
     @property
     def constant_cycles(self) -> int:
-        """Cycles once a run."""
+        """Cycles that a run takes once."""
         return sum(self.constant_parts.values())
 
     @property
     def constant_in_words(self) -> str:
-        """The cycles once a run, and what they are spent on."""
+        """The cycles that a run takes once, with their purposes, as text."""
         parts = ", ".join(
             f"{name} {cycles}" for name, cycles in self.constant_parts.items() if cycles
         )
@@ -95,7 +105,7 @@ class CycleCost:
 
     @property
     def cycles(self) -> int:
-        """The sum."""
+        """All cycles of a run."""
         return (
             self.alpha * self.rounds
             + self.hop_cycles * self.hops
@@ -120,33 +130,34 @@ class CycleCost:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Form:
-    """One schedule that a fabric carries out: a collective, for messages of some lengths.
+    """A compiled schedule: one way to perform a collective, for messages of some lengths.
 
     Parameters
     ----------
     schedule : Schedule
-        What it was compiled from.
+        Schedule that the form was compiled from.
     operators : tuple of Operator
-        How a reduction combines words, chosen at the start of a run if there are several; empty
-        where nothing is combined.
+        Operators that combine words. A run chooses one of several; empty if nothing is combined.
     any_root : bool
-        Whether the root is chosen at the start of a run.
+        True if a run chooses its root.
+    loop : Loop
+        Rows of the form.
     send_map, receive_map : AddressMap
-        Where a node keeps what it sends, and what it has received. With any root, the part of what
-        a node receives of the root is the root (see `part_is_root`).
+        Addresses of the blocks that a node sends, and of those that it has received. With any root,
+        the key of the receive map may be the root (see `part_is_root`).
     moving : CycleCost
-        What the cycles are made of, without those that are constant.
+        Cycles of a run without the constant ones.
     any_length : bool
-        Whether the length of messages is chosen at the start of a run.
+        True if a run chooses the length of messages.
     beat : int
-        Flits that go to a chunk together, where the length is chosen: those of a stream word.
-        Chunks have room for a multiple of them.
+        Flits that go to a chunk together if the length is chosen, as many as a stream word has. The
+        size of a chunk is a multiple of `beat`.
     chosen : bool
-        Whether it is one of several.
+        True if the program has several forms.
     layout : int
-        Which of the send maps it reads by, where forms have different ones.
+        Number of the send map, where forms have different ones.
     known_by : str
-        How a receiver identifies the origin of a word.
+        Method by which a receiver identifies the origin of a word, in words.
     """
 
     schedule: Schedule
@@ -164,11 +175,11 @@ class Form:
 
     @property
     def cost(self) -> CycleCost:
-        """What the cycles are made of, for blocks of as many flits as there may be."""
+        """The terms of the cycles of a run, for the largest blocks."""
         loop, moving = self.loop, self.moving
         parts = {"start": self.timing.run_setup, **self.timing.drained}
-        # A table of sums may have more rows than steps, and cycles of rows, in which sums wait for
-        # operators; or fewer rows than steps that were planned to wait.
+        # A table of sums may have additional rows and cycles, in which sums wait for operators. It
+        # may also have fewer rows than steps, if planned waiting steps turn out to be needless.
         of_rounds = moving.alpha * moving.rounds + moving.hop_cycles * moving.hops
         parts["waits"] += loop.slots(loop.flits) - moving.flits - of_rounds
         cost = replace(moving, constant_parts=parts)
@@ -177,30 +188,30 @@ class Form:
 
     @property
     def grain(self) -> int:
-        """Flits of a message by which blocks grow: as many in turn take the same cycles."""
+        """Flits of a message by which its blocks grow; a run takes the cycles of a full grain."""
         return self.unit * self.schedule.chunks
 
     @property
     def unit(self) -> int:
-        """Flits by which a block grows: one where all of a message is in one."""
+        """Flits by which a block grows: one if the message is a single block, otherwise a beat."""
         return self.beat if self.schedule.chunks > 1 else 1
 
     def block_of(self, length: int) -> int:
-        """Flits of a block, given the flits of a message."""
+        """Return the flits of a block, for messages of `length` flits."""
         return self.unit * -(-length // self.grain)
 
     @property
     def timing(self) -> Timing:
-        """When what happens, for blocks of as many flits as there may be."""
+        """The timing for the largest blocks."""
         return self.timing_of(self.loop.flits)
 
     def timing_of(self, flits: int) -> Timing:
-        """When what happens, for blocks of so many flits."""
+        """Return the timing for blocks of `flits` flits."""
         setup = RUN_SETUP * self.any_length + MODE_SETUP * self.chosen
         return Timing(self.loop, flits, setup)
 
     def pieces(self, first: int) -> list[CyclePiece]:
-        """The cycles of runs as a function of what a block grows by, from so much on."""
+        """Return the cycles of runs with blocks of n units, from n = `first` on."""
         pieces, unit = self.timing.pieces(self.unit * first), self.unit
         starts = [-(-piece.first // unit) for piece in pieces]
         return [
@@ -211,25 +222,25 @@ class Form:
 
     @property
     def groups(self) -> Groups:
-        """The groups of nodes that carry it out; address maps know nodes by their positions."""
+        """The groups of nodes that perform the form; address maps use positions in a group."""
         return self.schedule.blocks.groups
 
     @property
     def by_offset(self) -> bool:
-        """True if the actions of a node depend on its offset from the root; data are by it."""
+        """True if actions and addresses of a node depend on its offset from the root."""
         return self.any_root and not isinstance(self.schedule, Masked)
 
     @property
     def part_is_root(self) -> bool:
-        """Whether where a node keeps what it has received depends on which node is the root."""
+        """True if the addresses of received words depend on the root."""
         collective = self.schedule.collective
         return self.any_root and collective.single_origin and collective.personal
 
     @property
     def upper_half(self) -> int:
-        """The address of what a node receives in a broadcast from any root; else 0.
+        """The address of the words that a node receives in a broadcast from any root; otherwise 0.
 
-        Below it the same memories have what the node would send as the root.
+        The same memories hold, below this address, the words that the node would send as the root.
         """
         collective = self.schedule.collective
         halves = self.by_offset and collective.single_origin and collective.to_all
@@ -237,7 +248,7 @@ class Form:
 
 
 class Range(NamedTuple):
-    """Lengths of messages, up to where the next one starts, and the form that serves for them."""
+    """The lengths of messages from `start` up to the next range, and the form that serves them."""
 
     start: int
     form: int
@@ -245,18 +256,20 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """A collective that runs choose; its forms do the same, each for messages of some lengths.
+    """A collective that a run can choose; its forms perform it for messages of different lengths.
 
     Parameters
     ----------
     forms : tuple of Form
-        For the shortest messages first.
+        Forms, beginning with the one for the shortest messages.
     first : int
-        The number of the first form among those of all modes.
+        Number of the first form among the forms of all modes.
     ranges : tuple of Range
-        Which form serves for which lengths, in the order of these; the first begins with one flit.
+        Ranges of lengths in ascending order, with the form for each. The first begins with one
+        flit.
     roots : int
-        Where a form has one for each root, their number; forms are then counted for one root.
+        Number of roots, if every form is repeated for each root. Ranges count the forms of one
+        root.
     """
 
     forms: tuple[Form, ...]
@@ -265,7 +278,7 @@ class Mode:
     roots: int = 0
 
     def form_of(self, length: int, root: int | None = None) -> int:
-        """The number of the form that serves for messages of so many flits.
+        """Return the number of the form for messages of `length` flits, among those of all modes.
 
         Examples
         --------
@@ -278,22 +291,22 @@ class Mode:
         return self.first + (form * self.roots + (root or 0) if self.roots else form)
 
     def at(self, form: int) -> Form:
-        """A form by the number that ranges say."""
+        """Return the form with a number as in ranges."""
         return self.forms[form * (self.roots or 1)]
 
     @property
     def several(self) -> bool:
-        """Whether there are several forms."""
+        """True if the mode has several ranges."""
         return len(self.ranges) > 1
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """The least flits of each range."""
+        """The shortest length of each range, in flits."""
         return tuple(each.start for each in self.ranges)
 
     @property
     def first_starts(self) -> dict[int, int]:
-        """The least flits for which each form serves, by its number in the mode."""
+        """The shortest length, in flits, that each form serves, by its number in the mode."""
         found: dict[int, int] = {}
         for start, form in self.ranges:
             found.setdefault(form, start)
@@ -301,18 +314,18 @@ class Mode:
 
     @property
     def numbered(self) -> tuple[Range, ...]:
-        """The ranges by the numbers that forms have among those of all modes."""
+        """The ranges, with the numbers of forms among the forms of all modes."""
         return tuple(Range(start, self.first + form) for start, form in self.ranges)
 
     @property
     def chunks(self) -> int:
-        """What the chunks of all forms are a multiple of, each as often as a beat has flits."""
+        """The greatest common divisor of the grains of all forms, in flits."""
         return gcd(*(form.grain for form in self.forms))
 
     def pieces(self, most: int) -> Iterator[CyclePiece]:
-        """The cycles of runs as a function of n, the flits of a message for each of `chunks`.
+        """Yield the cycles of runs as a function of n, for messages of up to n * `chunks` flits.
 
-        Where a form has more chunks than these, it takes as many cycles for several n.
+        A form whose grain exceeds `chunks` takes equal cycles for several n.
 
         Parameters
         ----------
@@ -342,46 +355,46 @@ class Mode:
 
     @property
     def longest(self) -> Form:
-        """The form for the longest messages, which says what all have in common."""
+        """The form for the longest messages, from which properties common to all forms are read."""
         return self.at(self.ranges[-1].form)
 
     @property
     def schedule(self) -> Schedule:
-        """What is done for the longest messages."""
+        """The schedule for the longest messages."""
         return self.longest.schedule
 
     @property
     def collective(self) -> Collective:
-        """What all forms do."""
+        """The collective that all forms perform."""
         return self.schedule.collective
 
     @property
     def algorithms(self) -> str:
-        """The algorithm of each form in words."""
+        """The algorithms of all forms, joined by "or"."""
         return " or ".join(dict.fromkeys(form.schedule.algorithm for form in self.forms))
 
     @property
     def operators(self) -> tuple[Operator, ...]:
-        """The operators among which a run chooses; none where nothing is combined."""
+        """The operators that a run chooses from; empty if nothing is combined."""
         return self.longest.operators
 
     @property
     def any_root(self) -> bool:
-        """Whether the root is chosen at the start of a run."""
+        """True if a run chooses its root."""
         return self.roots > 0 or self.longest.any_root
 
     @property
     def groups(self) -> Groups:
-        """The groups of nodes that carry it out."""
+        """The groups of nodes that perform the collective."""
         return self.longest.groups
 
     def operator_of(self, operation: int | None = None) -> Operator | None:
-        """The operator that a run chooses by its number, or None where nothing is combined.
+        """Return the operator that a run chooses by its number; None if nothing is combined.
 
         Raises
         ------
         InputError
-            If there is no such operator.
+            If the mode has no such operator.
         """
         if not self.operators and operation is None:
             return None
@@ -394,7 +407,7 @@ class Mode:
 
 
 def _between(form: Form, first: int, end: int, factor: int) -> Iterator[CyclePiece]:
-    """The cycles from n = first to the last n below an end, n the flits of so many blocks."""
+    """Yield the cycles of a form for first <= n < end, with `factor` values of n per grain."""
     if end <= first:
         return
     last = (end - 2) // factor + 1

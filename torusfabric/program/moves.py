@@ -1,9 +1,13 @@
-"""Moves: what the nodes do in each row, counted in blocks; and the program that they make.
+"""Moves: the actions of all nodes in each row, counted in blocks; and the program made of them.
 
-A planner says, in each row and at each variant of nodes, which source feeds each out-port and each
-operator, which slot of a memory each reader reads, and which source each memory stores in which of
-its slots. A slot holds a block. `compile` chooses the planner by the form of the schedule.
-`program_of` makes the program: fields with their delays, the depths of memories, and the form.
+A *planner* turns a schedule into moves. For each row and each variant of nodes, moves state
+
+- the source that feeds each out-port and each operator,
+- the *slot* of a memory that each reader reads, where a slot holds one block,
+- the source that each memory stores, and the slot that it stores it in.
+
+`compile` chooses the planner by the class of the schedule. `program_of` turns moves into a program:
+fields with their delays, the depths of memories, and the form.
 """
 
 from __future__ import annotations
@@ -31,27 +35,27 @@ __all__ = ["Moves", "Points", "Request", "join_nodes", "program_of", "slot_words
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """A schedule, and the properties that its program must have.
+    """A schedule to compile, with the properties that its program must have.
 
     Parameters
     ----------
     schedule : Schedule
-        A schedule of at least one step.
+        Schedule of at least one step.
     flits : int
-        Flits of a message.
+        Flits of a message, or the largest number.
     operators : tuple of Operator
         Operators of a reduction.
     any_length : bool
-        True if messages may be shorter.
+        True if each run chooses the length of its messages.
     beat : int
-        Flits that then go to a chunk together.
+        Flits that go to a chunk together, if the length is chosen.
     short : bool
-        True if sums are to be quick for short messages, where that makes a difference.
+        True if sums are to be fast for short messages, where that makes a difference.
     fixed : bool
-        True if tables are fixed. Where tables are loaded, sums leave nodes from a register, and
+        True if tables are fixed. If tables can be loaded, sums leave nodes from a register, and
         every round ends with a pause.
     any_root : bool
-        True if the root is chosen at the start of a run. The schedule is that for node 0.
+        True if each run chooses its root. The schedule is that for node 0.
 
     Examples
     --------
@@ -71,7 +75,7 @@ class Request:
 
     @cached_property
     def block(self) -> int:
-        """Flits of a block; those of the last block of a message may be padding."""
+        """Flits of a block; the last block of a message may be partly padding."""
         return block_flits(self.schedule, self.flits, self.beat)
 
     @property
@@ -81,12 +85,12 @@ class Request:
 
     @property
     def latency(self) -> int:
-        """Cycles that the hardware of operators takes by itself."""
+        """Cycles of the slowest operator's own hardware."""
         return max(operator.latency for operator in self.operators)
 
     @property
     def in_halves(self) -> bool:
-        """True for a broadcast from any root: each chunk has a memory of two halves.
+        """True for a broadcast from any root, which has a memory of two halves for each chunk.
 
         The lower half is for the block that a node would send as the root, the upper half for the
         block that it receives.
@@ -96,18 +100,18 @@ class Request:
 
     @property
     def slot_words(self) -> int:
-        """Words from the address of a slot to that of the next."""
+        """Words from the address of a slot to the address of the next slot."""
         return 1 << (self.block - 1).bit_length() if self.in_halves else self.block
 
 
 class Points(NamedTuple):
-    """Control points that act at once, each with a value for each row and variant.
+    """Control points of one component, each with a value for each row and variant.
 
     Parameters
     ----------
     values : dict of Action to ndarray of int
         Values of shape (rows, variants, points), or shapes that broadcast to one. `Action.READ` and
-        `Action.WRITE` have slots; where these are `IDLE`, other values do not matter.
+        `Action.WRITE` have slots as values; where a slot is `IDLE`, the other values do not matter.
     late : int or array of int
         Cycles by which all points, or each of them, act later than they could.
     """
@@ -132,23 +136,26 @@ class Points(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Moves:
-    """Moves of blocks or sums in all rows.
+    """The moves of blocks or sums in all rows.
 
     Parameters
     ----------
     loop : Loop
-        The rows, without fields.
+        Rows without fields.
+    points : sequence of Points
+        Control points of all components.
+    memories : tuple of Memory
+        Memories of a node.
     depth : ndarray of int, shape (variants, memories)
         Slots of each memory.
     variant_of : ndarray of int, shape (nodes,)
-        The variant of each node.
+        Variant of each node.
     send_map, receive_map : AddressMap
-        Where a node keeps the blocks that it sends, and those that it has received.
+        Addresses of the blocks that a node sends, and of those that it has received.
     known_by : str
-        How a receiver identifies the origin of a word.
+        Method by which a receiver identifies the origin of a word, in words.
     cost : CycleCost, optional
-        The cycles of a run, as of `Form.moving`; by default a cycle for each flit of a block in
-        each round.
+        Cycles of a run, as `Form.moving`; by default one cycle for each flit of a block per round.
     """
 
     loop: Loop
@@ -163,16 +170,30 @@ class Moves:
 
 
 def slot_words(slot: IntArray, block: int) -> IntArray:
-    """Return the addresses of slots of so many words; `IDLE` stays."""
+    """Return the addresses of slots of `block` words; `IDLE` stays."""
     return np.where(slot >= 0, slot * block, IDLE)
 
 
 def join_nodes(
     points: Sequence[Points], depth: IntArray
 ) -> tuple[list[Points], IntArray, IntArray]:
-    """Return the points and depths of variants, and the variant of each node, given those of nodes.
+    """Join nodes with equal actions and depths to variants.
 
-    Nodes that do the same are of one variant.
+    Parameters
+    ----------
+    points : sequence of Points
+        Control points with a value for each row and node.
+    depth : ndarray of int, shape (nodes, memories)
+        Slots of each memory.
+
+    Returns
+    -------
+    points : list of Points
+        Control points with a value for each row and variant.
+    depth : ndarray of int, shape (variants, memories)
+        Slots of each memory.
+    variant_of : ndarray of int, shape (nodes,)
+        Variant of each node.
     """
     done = np.concatenate([v for each in points for v in each.values.values()], axis=2)
     alike = zip(map(bytes, done.transpose(1, 0, 2)), map(bytes, depth), strict=True)
@@ -185,10 +206,10 @@ def join_nodes(
 
 
 def program_of(request: Request, moves: Moves) -> Program:
-    """Return the program of some moves.
+    """Return the program of moves.
 
-    With any root, a node does what the plan says for its offset from the root, unless all nodes do
-    the same. Every node then has the memories, as deep, of whichever offset needs the most.
+    With any root, a node acts as the plan says for the node at its offset from the root. Any node
+    can be at any offset, so every node gets the largest depth of each memory.
     """
     schedule, loop, words = request.schedule, moves.loop, request.slot_words
     fields: list[Field] = []

@@ -1,11 +1,12 @@
-"""How one node carries out a table, once it is known what moves when: where words wait meanwhile.
+"""The planner of a node that executes a table: where words wait between arrival and departure.
 
-What arrived is taken straight off its in-port, out of a register behind it, or out of a memory; and
-so is what an adder behind an in-port makes. Which consumers share a memory is for `table_planner`
-and `sum_planner` to say: here all of it gets addresses, and settings.
+A *consumer* is an out-port, or the adder behind an in-port. It takes an arrived word, or a result
+of an adder, from one of three locations, depending on the word's age: the in-port (or the adder)
+itself, the register behind it, or a memory. `table_planner` and `sum_planner` decide which
+consumers share a memory. This module assigns addresses and settings.
 
-Skews cost nothing in the nodes, for only the sequencer delays their signals; but memories that are
-read with different skews cannot be one.
+Skews cost nothing in the nodes, because only the sequencer delays signals for them. But memories
+that are read with different skews cannot be merged.
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ if TYPE_CHECKING:
 
 __all__ = ["FOREVER", "Consumer", "SharedMemory", "TableTraffic", "Use", "Word", "plan_node"]
 
-#: Step until which a word is kept that the host may ask for.
+#: The cycle until which a word is held that the host may read.
 FOREVER = 1 << 60
 
 
 class Consumer(NamedTuple):
-    """What takes a word a cycle at most: an out-port, or the adder behind an in-port."""
+    """A component that takes at most one word a cycle: an out-port, or an in-port's adder."""
 
     port: int
     adds: bool
 
 
 class Word(NamedTuple):
-    """A word that a consumer takes, and where it is to be found first.
+    """A word that a consumer takes, with the stage that provides it first.
 
-    Of an arrival, what the adder made of it, or at `Stage.PORT` the word as it came; at
-    `Stage.INJECTION`, the node's own block or contribution.
+    An arrival at `Stage.PORT` is the word as it came, at `Stage.RESULT` the result of the adder for
+    it. At `Stage.INJECTION`, the word is the node's own block or contribution.
     """
 
     stage: Stage
@@ -62,7 +63,7 @@ class Use(NamedTuple):
     word: Word
 
 
-#: Where words are a cycle later, unless in memory.
+#: The stage of a word one cycle later, unless the word is in a memory.
 LATER = {Stage.PORT: Stage.LATER, Stage.RESULT: Stage.LATER_RESULT}
 
 
@@ -73,17 +74,17 @@ class SharedMemory:
     Parameters
     ----------
     port : int
-        The in-port whose words it stores; -1 of what the node sends.
+        In-port whose words the memory stores; -1 for words of the node's own message.
     sums : bool
-        Whether it stores what the adder there makes of them.
+        True if it stores the results of the adder behind the in-port.
     skew : int
-        By how many cycles it is read later than words are that leave in the same row.
+        Cycles by which the memory is read later than words that leave in the same row.
     uses : list of Use
-        Who takes words of it.
+        Consumers and the words that they take from the memory.
     rows : dict of int to Word
-        What is read in each row.
+        Word that is read in each row.
     held : dict of Word to int
-        Until which cycle each word is held; `FOREVER` where the host reads or writes it.
+        Cycle until which each word is held; `FOREVER` if the host reads or writes the word.
     """
 
     port: int = -1
@@ -94,21 +95,25 @@ class SharedMemory:
     held: dict[Word, int] = field(default_factory=dict)
 
     def add(self, use: Use, row: int) -> None:
-        """Let a consumer take a word of it, which is read in some row."""
+        """Add a consumer's use of a word that is read in a row."""
         self.uses.append(use)
         self.rows[row] = use.word
 
 
 @dataclass(frozen=True, eq=False)
 class TableTraffic:
-    """What moves at a node, and when.
+    """The words that consumers take at a node, with their cycles.
 
     Parameters
     ----------
+    transfers : TableTransfers
+        Arrivals and departures.
+    timing : TableTiming
+        Cycles of the words on links.
     taken : list of Use
-        In any order.
+        All uses, in any order.
     complete : dict of Key to Word
-        What is delivered, by offset, or its number, and chunk.
+        Delivered words, by (offset or number of the part, chunk).
     """
 
     transfers: TableTransfers
@@ -118,44 +123,44 @@ class TableTraffic:
 
     @cached_property
     def uses(self) -> list[Use]:
-        """What is taken, consumer by consumer."""
+        """All uses, grouped by consumer."""
         rank: dict[Consumer, int] = {}
         return sorted(self.taken, key=lambda use: rank.setdefault(use.consumer, len(rank)))
 
     def in_port(self, word: Word) -> int:
-        """The in-port by which a word came."""
+        """Return the in-port by which a word arrived."""
         return self.transfers.opposite[word.of[1]]
 
     def link(self, consumer: Consumer) -> int:
-        """The out-port of the link in front of or behind a consumer."""
+        """Return the out-port of the link in front of an adder, or behind an out-port."""
         return self.transfers.opposite[consumer.port] if consumer.adds else consumer.port
 
     def arrives(self, arrival: Arrival) -> int:
-        """The cycle in which the first flit of an arrival is at its in-port."""
+        """Return the cycle in which the first flit of an arrival is at its in-port."""
         return self.timing.time(*arrival) + self.transfers.longer[arrival.port]
 
     def takes(self, use: Use) -> int:
-        """The cycle in which a consumer takes a word."""
+        """Return the cycle in which a consumer takes a word."""
         link = self.link(use.consumer)
         if use.consumer.adds:
             return self.arrives(Arrival(use.step, link))
         return self.timing.time(use.step, link) - PASS
 
     def written(self, word: Word) -> int:
-        """The cycle in which a word can be taken or written; the node's own is there before."""
+        """Return the cycle from which a word can be taken or written; 0 for own words."""
         if not isinstance(word.of, Arrival):
             return 0
         return self.arrives(word.of) + self.transfers.combine * (word.stage is Stage.RESULT)
 
     def read_at(self, use: Use) -> tuple[int, int]:
-        """The row and skew in which a consumer reads a memory."""
+        """Return the row and the skew with which a consumer reads a memory."""
         link = self.link(use.consumer)
         late = use.consumer.adds * (PASS + self.transfers.longer[link])
         return self.timing.row_at(use.step, link, late)
 
     @cached_property
     def sources(self) -> dict[Use, Source]:
-        """Where consumers take words: the stage and, unless it is a memory, the in-port."""
+        """The source of each use: the stage and, unless it is a memory, the in-port."""
         found: dict[Use, Source] = {}
         for use in self.uses:
             stage, port = use.word.stage, 0
@@ -171,7 +176,7 @@ class TableTraffic:
 
     @cached_property
     def waits(self) -> dict[tuple[int, Stage], list[Use]]:
-        """What waits in memories, by in-port and stage."""
+        """The uses of words that wait in memories, by in-port and stage."""
         found: dict[tuple[int, Stage], list[Use]] = defaultdict(list)
         for use, (stage, _) in self.sources.items():
             if stage is Stage.INJECTION and use.word.stage is not Stage.INJECTION:
@@ -179,12 +184,12 @@ class TableTraffic:
         return found
 
     def kept(self, port: int) -> dict[Word, int]:
-        """The words that are delivered that come by an in-port: held for ever."""
+        """Return the delivered words that arrive by an in-port, to be held for ever."""
         there = (word for word in self.complete.values() if self.in_port(word) == port)
         return dict.fromkeys(there, FOREVER)
 
     def part(self, word: Word) -> tuple[int, int]:
-        """Part and chunk of a word of the node's own."""
+        """Return part and chunk of one of the node's own words."""
         *_, part, chunk = word.of
         sums, topology = self.transfers.sums, self.transfers.table.topology
         return int(topology.subtract(0, part)) if sums else part, chunk
@@ -196,12 +201,18 @@ def plan_node(
     memories: Sequence[SharedMemory],
     least: int = 0,
 ) -> Moves:
-    """Return the moves of all nodes, given the memories: those of words that are sent come last.
+    """Return the moves of all nodes.
 
     Parameters
     ----------
+    request : Request
+        Schedule and properties of the program.
+    traffic : TableTraffic
+        Words that consumers take, with their cycles.
+    memories : sequence of SharedMemory
+        Memories of a node; those of its own message come last.
     least : int, optional
-        The least cycles of a row; by default the period of the timing.
+        Least number of cycles of a row; by default the period of the timing.
     """
     transfers, timing, block = traffic.transfers, traffic.timing, request.block
     table, topology, least = transfers.table, transfers.table.topology, least or timing.period
@@ -293,7 +304,7 @@ def slots_of(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
     ----------
     held : iterable of (word, int, int)
         Words with the cycles from which and until which they are held, in the order in which they
-        come.
+        arrive.
 
     Examples
     --------
@@ -314,7 +325,7 @@ def slots_of(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
 def _map(
     table: Table | SumTable, located: IntArray, block: int, *, ahead: bool = False
 ) -> AddressMap:
-    """Return where a node keeps blocks, by offset, or by the number of a part."""
+    """Return the address map of a node's blocks, by offset, or by the number of a part."""
     memory, base = located[0][None], slot_words(located[1], block)[None]
     if table.collective.local:
         return AddressMap(memory, base)
@@ -326,7 +337,7 @@ def _located(
     memories: Sequence[SharedMemory],
     slots: list[dict[Word, int]],
 ) -> tuple[IntArray, IntArray]:
-    """Memory and slot of what is delivered, and of what is sent, by part and chunk."""
+    """Return memory and slot of delivered words, and of the node's own words, by part and chunk."""
     layout = traffic.transfers.table.layout
     found = np.full((2, layout.recv_parts, layout.part_chunks), -1)
     own = np.zeros((2, layout.send_parts, layout.part_chunks), int)

@@ -1,10 +1,12 @@
-"""What operators demand of a program: time for their hardware, and one order of what they combine.
+"""Demands of operators on a program: time for their hardware, and a common order of operands.
 
-Operators behind in-ports get their time when sums are planned (see `table_timing`). Those in front
-of injection ports delay all words that leave: a round is as much longer, and its words are stored
-as much later. An operator that is not associative asks for more: where several nodes receive the
-same sum, all must have combined the same words in the same order, or have received it from one that
-did.
+Time: operators behind in-ports get theirs when sums are planned (see `table_timing`). Operators in
+front of injection ports delay all words that leave a node. Each round then takes longer by this
+delay, and its words are stored later by it.
+
+Order: an operator that is not associative gives different results for different orders of its
+operands. Nodes that receive the same sum must have combined equal words in the same order, or have
+received the sum from one node that did.
 """
 
 from __future__ import annotations
@@ -27,17 +29,18 @@ if TYPE_CHECKING:
 
 __all__ = ["obey_operators"]
 
-#: Actions in front of the operators; all others concern words that have passed these.
+#: Actions in front of the operators of injection ports; all other actions come behind them.
 READING = (Action.MEMORY, Action.READ)
 
 
 def obey_operators(program: Program) -> Program:
-    """A program that waits for its operators; it has some.
+    """Return a program that allows the time of its operators, checked for their order of operands.
 
     Raises
     ------
     InputError
-        If a form moves in steps which leave no time for them, or nodes receive different results.
+        If a form moves in steps that leave no time for the operators, or nodes would receive
+        different results.
     """
     latency = max((operator.latency for operator in program.operators), default=0)
     if latency:
@@ -57,7 +60,7 @@ def obey_operators(program: Program) -> Program:
 
 
 def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]) -> Form:
-    """A form whose words leave so many cycles later."""
+    """Return a form whose words leave `delay` cycles later."""
     loop = form.loop
     loop = replace(loop, sources=replace(loop.sources, latency=latency, injection_delay=delay))
     moving = form.moving
@@ -70,7 +73,7 @@ def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]
         )
     loop = replace(
         loop,
-        # Circuits are held for as long as words pass; what arrives is stored later.
+        # Circuits are held longer by the delay, and arriving words are stored later by it.
         least=loop.least + delay * loop.rests,
         pause=np.where(loop.pause > 0, loop.pause + delay, 0),
         fields=tuple(
@@ -84,9 +87,9 @@ def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]
 
 
 def _check_agreement(program: Program, number: int, operator: Operator) -> None:
-    """See to it that nodes agree on the sums of a form by an operator that is not associative.
+    """Check that nodes agree on the sums of a form, for an operator that is not associative.
 
-    The program is executed with an operator whose result tells the order of its words.
+    The program is executed with an operator whose result depends on the order of its operands.
     """
     form, nodes = program.forms[number], program.topology.nodes
 

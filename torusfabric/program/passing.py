@@ -1,8 +1,8 @@
-"""Blocks that never rest on their way: from in-port to out-port, in the cycle after they came.
+"""Plans for blocks that never rest: each leaves a node in the cycle after it arrives.
 
-Rounds in which every message is such a block are passed flit by flit, with no pause: a block is
-read once, where it comes from, and stored once, where it is wanted. Down trees all blocks pass in
-one round, whose circuits branch.
+If all messages of a schedule are such blocks, its rounds are executed flit by flit without a pause.
+A block is read once, at its origin, and stored once, at its destination. Down trees all blocks pass
+in a single round with branching circuits.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ __all__ = ["passing_plan", "tree_plan"]
 
 
 def passing_plan(schedule: Schedule) -> RoundPlan | None:
-    """What nodes do with blocks that never rest; None if some do.
+    """Return the plan of a schedule whose blocks never rest; None if some do.
 
-    A node finds by itself where to store only one block for each in-port. So nodes that store more
-    have to do it alike, or this is None as well.
+    A node can find out by itself when to store one block for each in-port. Nodes that store more
+    blocks of an in-port must all store in the same rounds and slots; otherwise the result is None
+    too.
 
     Examples
     --------
@@ -37,17 +38,17 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
     (2, [0, 0, 0, 0], [1, 2, 3, 4])
     """
     topology, blocks, rounds = schedule.topology, schedule.blocks, list(schedule.rounds())
-    # On longer links a block has not come when the next flit is to leave.
+    # On links of several cycles a block arrives too late to leave in the next row.
     if topology.longest_link > 1 or not all(map(_is_of_single_blocks, rounds)):
         return None
     record = Record(schedule, blocks.count)
     record.hold_own()
-    #: Pairs of node and block; None where all nodes receive all.
+    #: Pairs of a node and a block that it must receive; None if all nodes receive all blocks.
     wanted: set[tuple[int, ...]] | None = None
     if not blocks.collective.to_all:
         wanted = set(map(tuple, np.stack(blocks.final(np.arange(blocks.count)), axis=1).tolist()))
     own = [blocks.origin(transfers.listed.ids) == transfers.source for transfers in rounds]
-    #: By node the out-ports by which it ever sends a block of its own: each has a reader.
+    #: The out-ports by which each node sends blocks of its own; each has a reader.
     readers: dict[int, list[int]] = defaultdict(list)
     pairs = [
         np.stack([t.source, t.hops[:, 0]], axis=1)[mine]
@@ -55,7 +56,7 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
     ]
     for node, out in np.unique(np.concatenate(pairs), axis=0).tolist():
         readers[node].append(out)
-    #: By node and block the in-port by which the block arrived in the round before.
+    #: The in-port by which a block arrived at a node in the previous round, by node and block.
     came: dict[tuple[int, int], int] = {}
     for transfers, mine in zip(rounds, own, strict=True):
         entry, messages = np.zeros(len(transfers), int), transfers.listed.ids[:, None].tolist()
@@ -88,23 +89,24 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
 
 
 def _is_of_single_blocks(transfers: Transfers) -> bool:
-    """Return True if every transfer of a round is a block that goes one hop."""
+    """True if every transfer of a round is a single block that goes one hop."""
     payload = transfers.payload
     single = isinstance(payload, Listed) and bool((np.diff(payload.indptr) == 1).all())
     return single and not (transfers.hops[:, 1:] >= 0).any()
 
 
 def tree_plan(pattern: Pattern) -> tuple[RoundPlan, IntArray]:
-    """Return the plan of a pattern whose words pass on down trees as they come.
+    """Return the plan of a pattern whose words pass down trees as they arrive, in one round.
 
-    The root has a memory and an injection port for each chunk; every node stores the first arrival
-    of a chunk.
+    The root has a memory and an injection port for each chunk. Every node stores the first arrival
+    of each chunk.
 
     Returns
     -------
     plan : RoundPlan
+        Plan of the single round.
     skew : ndarray of int, shape (nodes, ports)
-        Cycles by which words leave later than from the root, as of `Loop.departure_skew`.
+        Cycles by which words leave later than from the root (see `Loop.departure_skew`).
 
     Examples
     --------

@@ -1,4 +1,8 @@
-"""`Program`: the work of all routers and endpoints of a fabric as data, and its execution."""
+"""`Program`: the actions of all routers and memories of a fabric, as data that can be executed.
+
+The hardware generator builds a fabric from a program. `Program.execute` is the reference model of
+the same run, and `Program.cycles` predicts its length.
+"""
 
 from __future__ import annotations
 
@@ -28,45 +32,46 @@ if TYPE_CHECKING:
 
 __all__ = ["Program", "require_width"]
 
-#: The widest flit.
+#: The largest width of a flit, in bits.
 MAX_WIDTH = 1024
 
 
 @public_class
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Program:
-    """The actions of all routers and endpoints, for messages of one length or of any up to it.
+    """The actions of all routers and memories, for messages of one length or of any up to a limit.
 
     Parameters
     ----------
+    topology : Topology
+        Network that the program runs on.
     flits : int
-        Flits of a message, or the most of them.
+        Flits of a message, or the largest number if runs choose the length.
     forms : tuple of Form
-        One of them is carried out in each run, chosen at its start if there are several.
+        Forms of all modes, mode by mode. A run executes one of them, chosen at its start.
     memories : tuple of Memory
-        The memories of a node.
+        Memories of a node.
     depth : ndarray of int, shape (variants, memories)
         Words of each memory.
     variant_of : ndarray of int, shape (nodes,)
-        The variant of each node; of a single form by offset, of the node at each offset from the
-        root.
+        Variant of each node. If the only form is by offset: variant of the node at each offset from
+        the root.
     offset_variant_of : ndarray of int, shape (nodes,), or None
-        Where there are several forms, some of them by offset: the variant of the node at each
-        offset from the root in these forms.
+        Variant of the node at each offset from the root, for the forms that are by offset; given if
+        there are several forms and one of them is.
     barrier : bool
-        Whether there is a mode more, after all others, without data: nodes wait for one another.
+        True if a further mode follows the others: a barrier, in which nodes wait for one another
+        without data.
     parts : tuple of Program
-        Where there are several forms, what each would be alone: its memories have other numbers.
+        Given several forms, the program of each form alone, with its own memory numbers.
     served : tuple of (tuple of Range)
-        Of each mode, for which lengths which of its forms serves; forms of all modes follow one
-        another. By default each form is a mode.
+        For each mode, the form that serves each range of lengths. By default each form is a mode.
     roots : tuple of int
-        Of each mode, how many roots have forms of their own, see `Mode`; by default none.
+        For each mode, the number of roots that have forms of their own (see `Mode`); by default 0.
     writable : bool
-        True if hardware finds the forms in tables that can be written. Their parts say what they
-        do.
+        True if the hardware keeps forms in writable tables. The actions are then in `parts`.
     of_beats : callable, optional
-        Compiles the same with another number of flits that go to a chunk together, its `beat`.
+        Compiles the same schedules for another `beat`, the flits that go to a chunk together.
 
     Examples
     --------
@@ -97,7 +102,7 @@ class Program:
 
     @cached_property
     def modes(self) -> tuple[Mode, ...]:
-        """The collectives that a run chooses from, each in one or several forms."""
+        """The modes, that is the collectives that a run chooses from, each with its forms."""
         found, first = [], 0
         served = self.served or ((Range(1, 0),),) * len(self.forms)
         for ranges, roots in zip(served, self.roots or (0,) * len(served), strict=True):
@@ -107,18 +112,18 @@ class Program:
         return tuple(found)
 
     def name_of(self, mode: Mode) -> str:
-        """A mode as users write it: its collective, and the links and nodes it does without."""
+        """Return a mode as users write it: the collective, and links and nodes that it avoids."""
         schedule = mode.schedule
         own = schedule.blocks.groups.torus if schedule.collective.without else schedule.topology
         return schedule.collective.name + faults_within(self.topology, own)
 
     def mode_number(self, mode: int | None) -> int:
-        """The number of a mode; by default that of the first.
+        """Return a checked mode number, 0 by default.
 
         Raises
         ------
         InputError
-            If there is no such mode.
+            If the program has no such mode.
         """
         number = 0 if mode is None else natural("Mode", mode)
         if number >= len(self.modes):
@@ -128,12 +133,21 @@ class Program:
     def form_of(
         self, mode: int | None = None, length: int | None = None, root: int | None = None
     ) -> int:
-        """The number of the form in which a run is carried out.
+        """Return the number of the form that a run executes.
+
+        Parameters
+        ----------
+        mode : int, optional
+            Mode number (default 0).
+        length : int, optional
+            Flits of a message; by default the largest number.
+        root : int, optional
+            Root of the run (default 0).
 
         Raises
         ------
         InputError
-            If there is no such mode, or the program is not for messages of that length.
+            If the program has no such mode, or does not take messages of this length.
         """
         return self.modes[self.mode_number(mode)].form_of(self.length_of(length), root)
 
@@ -142,7 +156,7 @@ class Program:
         return self.parts[form] if self.parts else self
 
     def alone(self, form: int) -> Self:
-        """Return the program of one form, with its timing among the other forms."""
+        """Return the program of one form alone, with its timing among the other forms."""
         if not self.several:
             return self
         part = self.part(form)
@@ -155,7 +169,7 @@ class Program:
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule that the only form was compiled from."""
+        """The schedule of the only form."""
         return self.form.schedule
 
     @property
@@ -165,46 +179,46 @@ class Program:
 
     @property
     def timing(self) -> Timing:
-        """When what happens in the only form."""
+        """The timing of the only form."""
         return self.form.timing
 
     @property
     def operators(self) -> tuple[Operator, ...]:
-        """The operators among which a run chooses, the same in all modes that combine words."""
+        """The operators that a run chooses from, equal in all modes that combine words."""
         return next((form.operators for form in self.forms if form.operators), ())
 
     @property
     def any_length(self) -> bool:
-        """True if the start of a run chooses the length of messages.
+        """True if each run chooses the length of its messages.
 
-        With R flits a beat, beat b of a message then lies in chunk ``b % chunks``, from flit
-        ``b // chunks * R`` on; else chunks follow one another.
+        With beats of R flits, beat b of a message then lies in chunk ``b % chunks``, at the flits
+        from ``b // chunks * R`` on. Programs of a fixed length place the chunks one after another.
         """
         return self.form.any_length
 
     @property
     def any_root(self) -> bool:
-        """True if the start of a run chooses the root, in any mode."""
+        """True if a run chooses its root, in any mode."""
         return any(mode.any_root for mode in self.modes)
 
     @property
     def root_groups(self) -> Groups:
-        """The groups of nodes in which roots are positions, where they are chosen."""
+        """The groups of nodes within which a chosen root is a position."""
         return next(form.groups for form in self.forms if form.any_root)
 
     @property
     def variant_at(self) -> IntArray:
-        """The variant of the node at each offset from the root, where that matters."""
+        """The variant of the node at each offset from the root, for forms that are by offset."""
         return self.variant_of if self.offset_variant_of is None else self.offset_variant_of
 
     @property
     def by_offset(self) -> bool:
-        """True if the actions of a node depend on its offset from the root, in any form."""
+        """True if, in any form, the actions of a node depend on its offset from the root."""
         return any(form.by_offset for form in self.forms)
 
     @property
     def groups(self) -> Groups:
-        """The groups of nodes of the only form."""
+        """The groups of nodes in which the only form runs."""
         return self.form.groups
 
     @property
@@ -219,23 +233,28 @@ class Program:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """The numbered blocks."""
+        """The numbered blocks of the schedule."""
         return self.schedule.blocks
 
     @cached_property
     def layout(self) -> Layout:
-        """The memory layout of a node as the host addresses it."""
+        """The memory layout of a node, as the host addresses it."""
         return self.schedule.layout
 
     def within_blocks(self, number: int, memory: IntArray, flit: IntArray) -> IntArray:
-        """Return how far flits lie from the first ones of their blocks in memories, elementwise.
+        """Return the address of flits relative to the first flit of their block, elementwise.
 
-        Where blocks of a message take turns in what a node sends, they do so by beats.
+        Flits of a block lie `pitch` words apart. Where the blocks of a message alternate within a
+        memory of the node's own message, they alternate by beats.
 
         Parameters
         ----------
         number : int
-            The number of the form.
+            Number of the form.
+        memory : ndarray of int
+            Memory of each block.
+        flit : ndarray of int
+            Number of each flit within its block.
         """
         form = self.forms[number]
         pitch: IntArray = np.array([form.loop.pitch_of(k) for k in range(len(self.memories))])
@@ -247,21 +266,21 @@ class Program:
 
     @property
     def send_words(self) -> int:
-        """Words that a node sends, as the host writes them."""
+        """Words that a node sends, as many as the host writes."""
         return self.layout.send_words(self.flits)
 
     @property
     def recv_words(self) -> int:
-        """Words that a node receives, as the host reads them."""
+        """Words that a node receives, as many as the host reads."""
         return self.layout.recv_words(self.flits)
 
     def length_of(self, length: int | None = None) -> int:
-        """The flits of the messages of a run.
+        """Return the flits of a message in a run, checked; by default the largest number.
 
         Raises
         ------
         InputError
-            If the program is not for messages of so many.
+            If the program does not take messages of this length.
         """
         length = self.flits if length is None else natural("Length", length)
         if length == self.flits:
@@ -273,9 +292,14 @@ class Program:
         return length
 
     def locate(self, word: IntArray, length: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Part, chunk and flit of the block in which words of hosts lie, elementwise.
+        """Return part, chunk and flit within the block of words of the host, elementwise.
 
-        Words are counted as if parts followed one another without a gap.
+        Parameters
+        ----------
+        word : ndarray of int
+            Numbers of words, counted as if all parts followed one another without gaps.
+        length : int
+            Flits of a message.
         """
         layout, beat = self.layout, self.form.beat
         if not self.any_length:
@@ -287,12 +311,12 @@ class Program:
         return message + share, chunk, turn * beat + within % beat
 
     def root_of(self, mode: int | None = None, root: int | None = None) -> int:
-        """The root of a run: a position within its group, 0 if nothing is said.
+        """Return the root of a run, checked: a position within its group, 0 by default.
 
         Raises
         ------
         InputError
-            If there is no such mode, or no such root.
+            If the program has no such mode or root.
         """
         size = self.modes[self.mode_number(mode)].groups.size
         position = natural("Root", 0 if root is None else root)
@@ -303,19 +327,20 @@ class Program:
     def cycles(
         self, length: int | None = None, *, mode: int | None = None, root: int | None = None
     ) -> int:
-        """Clock edges from the begin of a run to done.
+        """Return the clock edges from the beginning of a run to `done`.
 
-        A run begins with the edge that takes the start pulse. Only where words that the host port
-        has just taken are on their way to memories it begins later, when they will be there.
+        A run begins with the edge that takes the start pulse. The exception is a start right after
+        writes through the host port: the run then begins when these words will have reached the
+        memories.
 
         Parameters
         ----------
         length : int, optional
-            Flits of a message, for a program of any length; by default as many as there may be.
+            Flits of a message, for a program of any length; by default the largest number.
         mode : int, optional
-            Which of several collectives (default 0).
+            Number of the mode (default 0).
         root : int, optional
-            The root of this run, for a program of any root (default 0).
+            Root of this run, for a program of any root (default 0).
 
         Examples
         --------
@@ -330,9 +355,14 @@ class Program:
         return form.timing_of(form.block_of(length)).cycles
 
     def by_beats(self, beat: int) -> Self:
-        """The same where messages go to their chunks by so many flits at a time.
+        """Return the program in which messages are dealt to their chunks by beats of several flits.
 
-        Only where the length is chosen that makes a difference.
+        Programs of a fixed length stay the same, because their chunks are not dealt.
+
+        Parameters
+        ----------
+        beat : int
+            Flits per beat.
 
         Examples
         --------
@@ -357,28 +387,28 @@ class Program:
         operation: int | None = None,
         width: int = 64,
     ) -> np.ndarray:
-        """Carry out the program on data, cycle by cycle, as the hardware does.
+        """Run the program on data, cycle by cycle, exactly as the hardware does.
 
         Parameters
         ----------
         words : ndarray, shape (nodes, send words)
-            What each node sends, as the host writes it: parts of `length` flits. Sums of negative
-            integers are those of their lowest `width` bits.
+            Message of each node, in the order of the host: parts of `length` flits. Negative
+            integers are combined as their lowest `width` bits.
         mode : int, optional
-            Which of several collectives (default 0).
+            Number of the mode (default 0).
         length : int, optional
             Flits of a message, for a program of any length.
         root : int, optional
-            The root of this run, for a program of any root (default 0).
+            Root of this run, for a program of any root (default 0).
         operation : int, optional
-            The number of the operator of this run, for a program of several (default 0).
+            Number of the operator of this run, for a program of several (default 0).
         width : int
             Bits of a word.
 
         Returns
         -------
         ndarray, shape (nodes, receive words)
-            What the host reads at each node; 0 where nothing is delivered.
+            Words that the host reads at each node; 0 where the collective delivers nothing.
 
         Examples
         --------
@@ -389,7 +419,7 @@ class Program:
         >>> program.execute(np.arange(9)[:, None])[4]
         array([0, 1, 2, 3, 4, 5, 6, 7, 8])
         """
-        from .execute import Machine, Run  # which hardware does without
+        from .execute import Machine, Run  # here, because building hardware does not need it
 
         number, words = self.mode_number(mode), np.asarray(words)
         chosen = self.modes[number]
@@ -401,14 +431,14 @@ class Program:
             run.operator.check_width(width)
         sent = words
         if self.operators and words.dtype.kind == "i" and width <= 64:
-            # As operators take them: without a sign, and no wider than they may be.
+            # Operators take unsigned words of exactly `width` bits.
             sent = words.astype(np.uint64) & np.uint64((1 << width) - 1)
         machine = Machine(self, number, sent, run, width)
         machine.run()
         return machine.received().astype(words.dtype, copy=False)
 
     def _require_words(self, words: np.ndarray, count: int) -> None:
-        """Refuse what nodes send if it is not an integer for each word of each node."""
+        """Refuse messages that are not one integer for each word of each node."""
         shape = self.topology.nodes, count
         if words.shape != shape or words.dtype.kind not in "iuO":
             raise InputError(
@@ -426,21 +456,22 @@ class Program:
         operation: int | None = None,
         width: int = 64,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The words that a run is to bring every node, by the definition of the collective.
+        """Return the words that a run has to deliver, by the definition of the collective.
 
-        Where an operator is not associative, the definition leaves the order open: then it is that
-        of the program.
+        For an operator that is not associative the definition leaves the order of operands open.
+        The order of the program is used then.
 
         Parameters
         ----------
         words, mode, length, root, operation, width
-            As of `execute`.
+            Parameters of `execute`.
 
         Returns
         -------
         words : ndarray, shape (nodes, receive words)
+            Expected words of each node.
         receives : ndarray of bool, shape (nodes, receive words)
-            What is delivered; other words have no meaning.
+            True for each word that is delivered; the other words have no meaning.
 
         Examples
         --------
@@ -468,7 +499,7 @@ class Program:
 
     @cached_property
     def digest(self) -> str:
-        """A name for the content: hexadecimal SHA-256 over everything that hardware is made of."""
+        """The SHA-256, in hexadecimal, of everything that the hardware is made of."""
         digest = hashlib.sha256()
         _update(digest, (self.topology.to_entry(), self.flits, self.any_length, self.barrier))
         _update(digest, (self.memories, self.depth, self.variant_of, self.offset_variant_of))
@@ -480,7 +511,7 @@ class Program:
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        """True if the same hardware carries out the same."""
+        """Return True if both programs give the same hardware."""
         if not isinstance(other, Program):
             return NotImplemented
         return self is other or self.digest == other.digest
@@ -498,12 +529,17 @@ class Program:
 
 
 def require_width(width: object, operators: Iterable[Operator]) -> int:
-    """The bits of a word of a fabric with some operators, as a number.
+    """Return the width of a flit in bits, checked.
+
+    Parameters
+    ----------
+    operators : iterable of Operator
+        Operators of the fabric, which may restrict the width.
 
     Raises
     ------
     InputError
-        If hardware is not made for so many, or an operator does not take them.
+        If hardware or an operator does not support this width.
     """
     bits = natural("Width", width)
     if not 1 <= bits <= MAX_WIDTH:

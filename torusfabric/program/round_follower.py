@@ -1,8 +1,8 @@
-"""Following blocks in rounds: what every node reads, passes on and stores, counted in blocks.
+"""The simulation of rounds, counted in blocks: which blocks each node reads, passes on and stores.
 
-What arrives at an in-port is appended to the memory of that port, so where everything lies is known
-in advance. `Record` notes what nodes do; it serves sums (`sum_follower`), and blocks that never
-rest (`passing`), as well.
+Words that arrive at an in-port are appended to the memory of that port, so all addresses are known
+in advance. `Record` collects the actions of all nodes. It also serves sums (`sum_follower`) and
+blocks that never rest (`passing`).
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Bursts", "Message", "Receipts", "Record", "RoundPlan", "follow_blocks", "settings_of"]
 
-#: Where a block lies that a node does not keep.
+#: The location of a block that a node does not keep.
 NOWHERE = Location(SEND, -1)
 
-#: The blocks, or the keys of sums, of a message, in the order they are sent.
+#: A message: its blocks, or the keys of its sums, in the order in which they are sent.
 Message: TypeAlias = list[int]
 
-#: Where a message ends: the node, the in-port, and the cycles of its path.
+#: The end of a message: node, in-port, and cycles of the path.
 End: TypeAlias = tuple[int, int, int]
 
 
 class Bursts(NamedTuple):
-    """Runs of blocks that nodes read, elementwise.
+    """Runs of blocks that nodes read, one array entry each.
 
-    Reader `place` of an injection port reads ``length`` blocks of a memory from a slot on, after so
-    many others (`at`) of the round.
+    Reader `place` of an injection port reads `length` blocks of a memory from `slot` on, after `at`
+    other blocks of the round.
     """
 
     round: IntArray
@@ -53,10 +53,10 @@ class Bursts(NamedTuple):
 
 
 class Receipts(NamedTuple):
-    """Messages that nodes store, elementwise.
+    """Messages that nodes store, one array entry each.
 
-    A memory stores ``length`` blocks from a slot on. They come over a path of so many cycles by an
-    in-port, the source; or, numbered after these, from an injection port of the node itself.
+    A memory stores `length` blocks from `slot` on. They come over a path of `links` cycles from
+    `source`: an in-port, or, numbered after the in-ports, an injection port of the node itself.
     """
 
     round: IntArray
@@ -69,23 +69,27 @@ class Receipts(NamedTuple):
 
 
 class RoundPlan(NamedTuple):
-    """What all nodes do in rounds, counted in blocks.
+    """The actions of all nodes in rounds, counted in blocks.
 
     Parameters
     ----------
     select : ndarray of int16, shape (rounds, nodes, ports)
-        Source of each out-port: an in-port, or, numbered after those, an injection port.
+        Source of each out-port: an in-port, or, numbered after the in-ports, an injection port.
     links, blocks : ndarray of int, shape (rounds,)
         Cycles of the longest path, and blocks of the longest message of each round.
+    bursts : Bursts
+        All reads.
+    receipts : Receipts
+        All writes.
     depth : ndarray of int, shape (nodes, memories)
-        Blocks in each memory: in those that store what arrives, and in those of what a node sends.
+        Blocks in each memory, first of those for arriving words, then of those for messages.
     memories : tuple of Memory
-        Memories that store what arrives.
+        Memories for arriving words.
     located : ndarray of int, shape (2, nodes, receive blocks)
-        Memory and slot where each node keeps each block that the host may ask for, in the host's
-        order; the slot is -1 for none.
+        Memory and slot of each block that the host may read, in the order of the host; slot -1 if
+        the node does not have the block.
     rests : bool
-        True if every message of the schedule is a block that goes one hop: rounds need no pause.
+        True if every message is a single block that goes one hop, so that rounds need no pause.
     """
 
     select: IntArray
@@ -100,22 +104,25 @@ class RoundPlan(NamedTuple):
 
 
 class Record:
-    """What lies in the memories of all nodes, and what they have done so far.
+    """The contents of all memories, and the actions of all nodes so far.
 
     Parameters
     ----------
+    schedule : Schedule
+        Schedule that is followed.
     keys : int
-        How many blocks there are, or sums.
+        Number of different blocks, or sums.
     results : bool
-        Whether results have a memory: in that of an in-port something may arrive meanwhile.
+        True if results of sums have a memory of their own, because words may arrive in that of an
+        in-port meanwhile.
 
     Attributes
     ----------
     held : list of (dict of int to (list of Location))
-        Of each node and block, where it lies, or all that it is to be combined of.
+        For each node, the locations of each block, or of all words that a sum is combined of.
     filled : ndarray of int, shape (nodes, memories)
-        Blocks in the memory of each in-port, in that of results if there is one, and in that of
-        what a node sends.
+        Blocks in the memory of each in-port, in that of results if there is one, and in that of the
+        node's own message.
     """
 
     def __init__(self, schedule: Schedule, keys: int, *, results: bool = False) -> None:
@@ -131,7 +138,7 @@ class Record:
         self._receipts: list[tuple[int, ...]] = []
 
     def hold_own(self) -> None:
-        """Note the blocks that lie in memories before the first round, in the order of the host."""
+        """Put the messages into the memories, in the order of the host, before the first round."""
         blocks = self._schedule.blocks
         for block, node in enumerate(blocks.origin(np.arange(blocks.count)).tolist()):
             self.held[node][block] = [Location(SEND, int(self.filled[node, SEND]))]
@@ -143,10 +150,15 @@ class Record:
         payloads: list[Message],
         arranged: Callable[[int, list[Message]], list[Message]],
     ) -> tuple[IntArray, list[Message]]:
-        """The source of each transfer at its sender, and its blocks in the order they are sent.
+        """Return the source of each transfer at its sender, and its blocks in sending order.
 
-        That is an injection port: different messages of a sender have different ones, which read
-        what is combined for them. In which order is up to `arranged`, given a node's messages.
+        The source is an injection port. Different messages of a sender have different injection
+        ports, which read them.
+
+        Parameters
+        ----------
+        arranged : function of (int, list of Message)
+            Returns the messages of a node, each with its blocks in the order to send.
         """
         queues: dict[int, dict[tuple[int, ...], int]] = {}
         injection = np.zeros(len(transfers), int)
@@ -161,7 +173,7 @@ class Record:
         return self._topology.ports + injection, [sent[node][number] for node, number in chosen]
 
     def read(self, node: int, injection: int, message: Message) -> None:
-        """Note the bursts of a message: reader k reads the k-th of what each block is made of."""
+        """Add the bursts of a message: reader k reads word k of the words that form a block."""
         held = [self.held[node][block] for block in message]
         for place in range(max(map(len, held), default=0)):
             read = ((at, *(h[place] if place < len(h) else (NEUTRAL, at)))
@@ -175,7 +187,7 @@ class Record:
     def store(
         self, node: int, memory: int, source: int, links: int, message: Message
     ) -> list[tuple[int, Location]]:
-        """Store a message behind what is in a memory; where each of its blocks lies there."""
+        """Append a message to a memory, and return the location of each of its blocks."""
         first = int(self.filled[node, memory])
         self.filled[node, memory] += len(message)
         facts = len(self._select), node, memory, source, links, first, len(message)
@@ -183,19 +195,19 @@ class Record:
         return [(block, Location(memory, slot)) for slot, block in enumerate(message, first)]
 
     def receive(self, node: int, port: int, links: int, message: Message) -> None:
-        """Store what arrives by an in-port, unless the node holds all of it: first copies count."""
+        """Store a message that arrives by an in-port, unless the node has all its blocks."""
         if not all(block in self.held[node] for block in message):
             for block, location in self.store(node, port, port, links, message):
                 self.held[node].setdefault(block, [location])
 
     def end_round(self, select: IntArray, ends: list[End], messages: list[Message]) -> None:
-        """End a round, given its settings, and where each of its messages ends."""
+        """End a round, given its crossbar settings and the ends of its messages."""
         self._select.append(select)
         self._links.append(max((links for *_, links in ends), default=0))
         self._message.append(max(map(len, messages), default=0))
 
     def plan(self, *, rests: bool = False) -> RoundPlan:
-        """What all nodes have done."""
+        """Return the actions of all nodes."""
         layout, own = self._schedule.layout, self.filled.shape[1] - 1
         index = np.arange(layout.recv_blocks)
         located = np.empty((self._topology.nodes, len(index), 2), int)
@@ -222,9 +234,12 @@ class Record:
 def settings_of(
     topology: Topology, transfers: Transfers, entry: IntArray
 ) -> tuple[IntArray, list[End]]:
-    """What feeds out-ports in a round, given the source of each transfer at its sender.
+    """Return the crossbar settings of a round, and the end of each transfer.
 
-    With it, where each transfer ends.
+    Parameters
+    ----------
+    entry : ndarray of int
+        Source of each transfer at its sender.
     """
     select = np.full((topology.nodes, topology.ports), IDLE, np.int16)
     if not len(transfers):
@@ -239,16 +254,21 @@ def settings_of(
 
 
 def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
-    """Return the plan of blocks in rounds; rounds may follow one another without a pause.
+    """Return the plan of blocks in rounds.
 
-    Where the order of a message is free, it is by the groups in which its blocks are needed next,
-    and within a group in the order of the memories.
+    If the order of a message is free, its blocks are sent by the groups in which they are needed
+    next, and within a group in the order of the memories.
+
+    Parameters
+    ----------
+    rests : bool
+        True if rounds may follow one another without a pause.
     """
     record = Record(schedule, schedule.blocks.count)
     record.hold_own()
 
     def arranged(node: int, messages: list[Message]) -> list[Message]:
-        """Messages in an order in which no two read a memory at once, if there is one."""
+        """Return messages in an order in which no two read a memory at once, if there is one."""
         held = record.held[node]
         return arrange(messages, {block: held[block][0] for m in messages for block in m})
 
@@ -260,7 +280,7 @@ def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
         return sorted(held, key=lambda block: (group[block], held[block]))
 
     rounds = list(schedule.rounds())
-    #: The groups of blocks that are needed next in each round: its own, or those of a later one.
+    #: For each round, the groups that are needed next: those of the round, or of a later round.
     group, groups = None, list[IntArray | None]()
     for transfers in reversed(rounds):
         group = transfers.payload.group if isinstance(transfers.payload, Grouped) else group

@@ -1,16 +1,18 @@
-"""Moves of schedules in rounds: circuits that are set up round by round.
+"""The planner for schedules in rounds: circuits that are set up round by round.
 
-In a round every node with something to send streams it over its injection ports, and the crossbars
-on the way hold their settings until the last flit has arrived: ``1 + h + m`` cycles for a longest
-path of links of ``h`` cycles, mostly one a hop, and a longest message of ``m`` flits. Where every
-message is a block that goes one hop, rounds follow one another without a pause, each of as many
-cycles as a block has flits, or as it takes until what has come can be sent on. What arrives
-at an in-port is appended to the memory of that port, unless the node has all of it already, so the
-address of every block is known in advance. Blocks that a later round takes apart by groups are sent
-group by group, so that a group lies in few runs.
+In a round, every sender streams its messages over its injection ports. All crossbars on the paths
+hold their settings until the last flit has arrived. A round takes ``1 + h + m`` cycles, where h is
+the cycles of the links on the longest path, mostly one a hop, and m the flits of the longest
+message.
 
-Where every message is a block that goes one hop, and none ever rests on its way, rounds are passed
-flit by flit, a cycle each: blocks go from in-port to out-port, and only who wants one stores it.
+If every message is a single block that goes one hop, rounds follow one another without a pause.
+Each then takes the cycles of a block, or those until arrived words can be sent on, if these are
+more. If furthermore no block rests on its way, rounds are executed flit by flit, one cycle each:
+blocks go from in-port to out-port, and only their destinations store them.
+
+Words that arrive at an in-port are appended to the memory of that port, unless the node has all of
+them already. So the address of every block is known in advance. If a later round sends groups of
+blocks to different receivers, blocks are sent group by group, so that a group lies in few runs.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["round_moves"]
 
-#: More blocks at nodes (nodes times blocks) than this are not followed one by one.
+#: The largest number of pairs of a node and a block that are followed one by one.
 MAX_HELD_BLOCKS = 2**22
 
 
@@ -48,7 +50,7 @@ def round_moves(request: Request) -> Moves:
     Raises
     ------
     InputError
-        If there is too much to follow, one location for each node and block it holds.
+        If the schedule has too many pairs of a node and a block to follow.
 
     Examples
     --------
@@ -80,7 +82,7 @@ def round_moves(request: Request) -> Moves:
     if passing:
         return _moves(request, passing, passes=True)
     follow = follow_sums if sums else follow_blocks
-    # Every round ends with a pause where tables are loaded, and with any root.
+    # With loaded tables, and with any root, every round ends with a pause.
     plan = follow(schedule, rests=request.fixed and not request.any_root)
     moves = _moves(request, plan)
     paused = int(plan.blocks.sum()) * request.block + int(round_pause(plan.links).sum())
@@ -92,7 +94,7 @@ def round_moves(request: Request) -> Moves:
 def _moves(
     request: Request, plan: RoundPlan, *, passes: bool = False, skew: IntArray | None = None
 ) -> Moves:
-    """Return the moves of rounds, cut wherever a burst or a message begins or ends at any node.
+    """Return the moves of rounds, cut into rows wherever a burst or message begins or ends.
 
     A node sends from one memory. With any root, it sends from a memory for each reader, or for each
     chunk of a broadcast.
@@ -100,15 +102,15 @@ def _moves(
     Parameters
     ----------
     passes : bool
-        True if no block rests on its way. Rows then come for the first flit of all blocks, then for
-        the next, and need no pause: what leaves a node in a row came in the one before.
+        True if no block rests on its way. Rows are then executed flit by flit without a pause,
+        because words that leave a node in a row arrived in the previous row.
     skew : ndarray of int, optional
-        As of `Loop.departure_skew`, where words pass on down trees.
+        Skews as in `Loop.departure_skew`, for words that pass down trees.
     """
     topology, layout, block = request.topology, request.schedule.layout, request.block
     parts, chunks, own = layout.send_parts, layout.part_chunks, first_own(plan.memories)
     if request.any_root and request.schedule.collective.personal:
-        # A node keeps what it sends as node 0 does, by the offsets of destinations from it.
+        # A node stores its message like node 0, by the offsets of destinations from the node.
         plan, memory, slot = bank_sent_blocks(plan)
         memory, base = (x.reshape(1, -1, chunks) for x in (memory, slot * block))
         send_map = AddressMap.by_offset(memory, base, topology, ahead=True)
@@ -168,18 +170,18 @@ def _moves(
 
 
 def _cost(plan: RoundPlan, request: Request) -> CycleCost:
-    """Return the cycles of rounds."""
+    """Return the cycles of the rounds."""
     flits = int(plan.blocks.sum()) * request.block
     if plan.rests:
         return CycleCost(len(plan.links), 0, flits)
-    # Where links differ, a hop of several cycles counts as so many.
+    # If links differ in latency, a hop of k cycles counts as k hops.
     each = request.topology.one_latency or 1
     hops = int(plan.links.sum()) // each
     return CycleCost(len(plan.links), hops, flits, alpha=ROUND_SETUP, hop_cycles=each)
 
 
 def _cut(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
-    """Of each row its round, and after how many blocks of that it begins and ends."""
+    """Return, for each row, its round, and the numbers of blocks after which it begins and ends."""
     bursts = plan.bursts
     cuts = [
         (bursts.round, bursts.at),
@@ -200,7 +202,7 @@ def _cut(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
 def _rows(
     round_of: IntArray, begin: IntArray, rounds: IntArray, at: IntArray, length: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """The rows of runs of blocks: the index of a run, and a row of it, elementwise."""
+    """Return the rows that runs of blocks cover, as pairs of a run's index and a row."""
     most = int(begin.max(initial=0) + length.max(initial=0)) + 1
     low, high = (np.searchsorted(round_of * most + begin, rounds * most + k)
                  for k in (at, at + length))  # fmt: skip
@@ -209,7 +211,7 @@ def _rows(
 
 
 def _least(plan: RoundPlan, round_of: IntArray, begin: IntArray) -> int:
-    """The least cycles of a row with which all that is read in later rows has been stored."""
+    """Return the least cycles of a row for which words are stored before later rows read them."""
     bursts, receipts = plan.bursts, plan.receipts
     memories, slots = plan.depth.shape[1], 2 + int(plan.depth.max())
 
@@ -237,8 +239,8 @@ def _reads(
 ) -> tuple[tuple[tuple[int, ...], ...], IntArray]:
     """Return injection ports, and the memories and slots that their readers read.
 
-    There are as many of each as any node needs. A reader reads the word that changes nothing while
-    others of its injection port read more.
+    There are as many injection ports and readers as any node needs. A reader gives the identity
+    word while only other readers of its injection port have words to read.
     """
     bursts = plan.bursts
     most = np.ones(int(bursts.injection.max(initial=0)) + 1, int)
@@ -255,9 +257,9 @@ def _reads(
 
 
 def _share_values(values: IntArray) -> IntArray:
-    """Return values that are the same at all nodes, where those at nodes that store are.
+    """Return values that are equal at all nodes, if they are at all nodes that store.
 
-    Other nodes have no such memory.
+    The other nodes have no such memory, so their values do not matter.
     """
     shared: IntArray = values.copy()
     for number, of_memory in enumerate(values.transpose(2, 0, 1)):
@@ -268,10 +270,10 @@ def _share_values(values: IntArray) -> IntArray:
 
 
 def _receive_map(request: Request, plan: RoundPlan, variant_of: IntArray) -> AddressMap:
-    """Return where nodes keep the blocks that they receive.
+    """Return the address map of received blocks.
 
-    With any root, the root keeps them as node 0 does, by the offsets of origins from it, and others
-    as the nodes at their offsets from the root do.
+    With any root, the root stores them like node 0, by the offsets of origins from it. The other
+    nodes store them like the nodes at their offsets from the root.
     """
     layout, topology, words = request.schedule.layout, request.topology, request.slot_words
     if request.in_halves:

@@ -1,11 +1,12 @@
-"""In which order a node sends blocks, so that its injection ports never read a memory at once.
+"""The order in which a node sends blocks, so that no two injection ports read a memory at once.
 
-A node that sends several different messages in a round reads as many blocks at a time. A memory
-has one read port, so it can serve them only if at any time each injection port reads a memory of
-its own. That is an open shop with preemption: injection ports are jobs, memories are machines, and
-if no injection port or memory has more blocks than the longest message, a timetable of that length
-exists (Gonzalez and Sahni, "Open shop scheduling to minimize finish time", Journal of the ACM
-23(4), 1976).
+A node that sends several messages in a round reads a block for each of them at a time. A memory has
+one read port, so at any time each injection port must read a different memory.
+
+This is the open-shop problem with preemption: injection ports are jobs, and memories are machines.
+If no injection port and no memory has more blocks than the longest message, a timetable of that
+length exists (Gonzalez and Sahni, "Open shop scheduling to minimize finish time", Journal of the
+ACM 23(4), 1976).
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,31 +18,32 @@ from ..topology import IntArray
 
 __all__ = ["SEND", "Location", "arrange"]
 
-#: Number of the memory that holds what a node itself sends; others have that of their in-port.
+#: Number of the memory with the node's own message. Other memories are numbered by in-port.
 SEND = -1
 
 
 class Location(NamedTuple):
-    """Where a block lies in a node: the memory, and the slot in it, counted in blocks."""
+    """The location of a block in a node: a memory, and a slot in it, counted in blocks."""
 
     memory: int
     slot: int
 
 
 def arrange(messages: list[list[int]], locations: Mapping[int, Location]) -> list[list[int]]:
-    """Order the blocks of messages that are sent at once so that no two read the same memory.
+    """Order the blocks of simultaneous messages so that no two read a memory at once.
 
     Parameters
     ----------
     messages : list of (list of int)
-        The blocks of each message, in the order in which to send them if it is free.
+        Blocks of each message, in a preferred order.
     locations : dict of int to Location
-        Of each block.
+        Location of each block.
 
     Returns
     -------
     list of (list of int)
-        The messages as they were where their lengths differ, or where there is no other order.
+        Messages with reordered blocks. They are unchanged if their lengths differ, or if no order
+        avoids conflicts.
 
     Examples
     --------
@@ -74,11 +76,14 @@ def arrange(messages: list[list[int]], locations: Mapping[int, Location]) -> lis
 
 
 def _timetable(work: IntArray, length: int) -> Iterator[tuple[int, list[int]]]:
-    """Spans of time, and the column that each row works on: no two rows on the same one.
+    """Yield spans of time, with a different column for each row to work on.
 
-    Rows of work sum to the length, columns to at most the length.
+    Parameters
+    ----------
+    work : ndarray of int, shape (rows, columns)
+        Time that a row needs on each column. Rows sum to `length`, columns to at most `length`.
     """
-    # Here, since few programs need it and its import takes longer than compiling a small one.
+    # Here, because few programs need it, and the import takes longer than compiling a small one.
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
@@ -86,13 +91,13 @@ def _timetable(work: IntArray, length: int) -> Iterator[tuple[int, list[int]]]:
     spare = length - work.sum(axis=0)
     idle = np.zeros((columns - rows, columns), int)
     for row in idle:
-        # Rows that stand for nobody fill the columns, so that every row and column is full.
+        # Dummy rows fill up the columns, so that every row and every column sums to `length`.
         below = np.minimum(np.cumsum(spare), length)
         row[:] = np.diff(below, prepend=0)
         spare = spare - row
     work = np.vstack([work, idle])
     while work.any():
-        # The widest matching first: few spans make few runs.
+        # Take the matching with the longest span first: few spans give few bursts.
         for least in np.unique(work)[::-1]:
             match = maximum_bipartite_matching(csr_array(work >= max(least, 1)), "column")
             if (match >= 0).all():

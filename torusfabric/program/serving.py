@@ -1,4 +1,8 @@
-"""Which forms a mode has, and which serves for which lengths: few, and nearly the quickest."""
+"""The choice of forms for a mode, and of the form for each length: few and nearly the fastest.
+
+Each form costs hardware, and each range of lengths costs a comparison. So a form is left out if
+others are at most a few cycles slower at every length.
+"""
 
 from __future__ import annotations
 
@@ -27,28 +31,31 @@ __all__ = [
     "worth_having",
 ]
 
-#: Up to so many flits all lengths are compared; beyond, each is so much longer than the one before.
+#: The longest length, in flits, up to which all lengths are compared; and the ratio of successive
+#: lengths beyond.
 ALL_LENGTHS, GROWTH = 1024, 1.01
 
-#: What takes no more than so much more cycles is as quick; in an engine, where that is no more than
-#: so many.
+#: The share of additional cycles up to which a form counts as equally fast, and the largest number
+#: of such cycles.
 CYCLES_ALIKE, MOST_ALIKE = Fraction(3, 100), 6
 
-#: Cycles more than by the quickest form that are taken for fewer forms, which cost hardware, and
-#: fewer ranges.
+#: Additional cycles, over the fastest form, that are accepted for fewer forms and fewer ranges.
 SLACK = 3
 
-#: So many ranges there may be of any lengths; more only if the last one begins early.
+#: The number of ranges that is always accepted. More are accepted if the last one begins within
+#: `ALL_LENGTHS`.
 FEW_RANGES = 16
 
 
 def compared_lengths(most: int, step: int = 1) -> IntArray:
-    """The lengths at which cycles are compared, up to the most flits of a message.
+    """Return the lengths at which cycles are compared, up to a longest length in flits.
 
     Parameters
     ----------
+    most : int
+        Longest length.
     step : int
-        What all chunks are a multiple of: as many lengths in turn take the same cycles.
+        Common divisor of the grains of all forms: lengths within a step take equal cycles.
 
     Examples
     --------
@@ -63,9 +70,9 @@ def compared_lengths(most: int, step: int = 1) -> IntArray:
 
 
 def cycles_at(form: Form, lengths: IntArray) -> IntArray:
-    """The cycles of runs with messages of some lengths, from the first slot on.
+    """Return the cycles of runs from the first slot on, for messages of some lengths.
 
-    What comes before it is the same for all forms of a program.
+    The cycles before the first slot are the same for all forms of a program.
 
     Examples
     --------
@@ -84,26 +91,26 @@ def cycles_at(form: Form, lengths: IntArray) -> IntArray:
 
 
 def worth_having(cycles: Sequence[IntArray], luts: Sequence[int]) -> list[int]:
-    """Which of several forms a mode has: as few as can be, of these the cheapest.
+    """Choose the forms of a mode: as few as possible, and of these sets the cheapest.
 
-    Each length has one that takes hardly more cycles than the cheapest of those that are as quick
-    as the quickest there.
+    At each length, a reference form is the cheapest of those that count as equally fast as the
+    fastest. One of the chosen forms takes at most `SLACK` cycles more than the reference.
 
     Parameters
     ----------
     cycles : sequence of (ndarray of int, shape (lengths,))
-        Of each form at the lengths that are compared.
+        Cycles of each form at the compared lengths.
     luts : sequence of int
-        What each costs.
+        LUTs of each form.
 
     Returns
     -------
     list of int
-        The one for the shortest messages first.
+        Chosen forms, the one for the shortest messages first.
 
     Examples
     --------
-    The first takes more cycles for the longest messages, but not by 3 %.
+    The first form takes more cycles for the longest messages, but less than 3 %.
 
     >>> worth_having([np.array([21, 133, 261]), np.array([68, 131, 257])], [2304, 2432])
     [0]
@@ -116,14 +123,14 @@ def worth_having(cycles: Sequence[IntArray], luts: Sequence[int]) -> list[int]:
 
 
 def spared(versions: Sequence[Sequence[int]], cycles: Sequence[IntArray]) -> set[int]:
-    """Which versions of schedules a mode can do without; each schedule keeps one or more.
+    """Return the versions of schedules that a mode can do without; each schedule keeps one.
 
     Parameters
     ----------
     versions : sequence of (sequence of int)
-        Those of each schedule, the one to be spared first first, by number.
+        Numbers of the versions of each schedule, beginning with the one to be spared first.
     cycles : sequence of (ndarray of int, shape (lengths,))
-        Of each version at the lengths that are compared.
+        Cycles of each version at the compared lengths.
 
     Examples
     --------
@@ -143,14 +150,19 @@ def spared(versions: Sequence[Sequence[int]], cycles: Sequence[IntArray]) -> set
 
 
 def _as_quick(table: IntArray) -> np.ndarray:
-    """The most cycles at each length that are as good as the fewest."""
+    """Return the largest number of cycles, at each length, that counts as equally fast."""
     fewest = table.min(axis=0)
     most: np.ndarray = fewest + np.minimum(float(CYCLES_ALIKE) * fewest, MOST_ALIKE)
     return most
 
 
 def ranges_of(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
-    """Which of some forms serves for which lengths: few ranges, each nearly as quick as can be.
+    """Return ranges of lengths with the form for each: few ranges, each nearly as fast as possible.
+
+    Parameters
+    ----------
+    most : int
+        Longest length, in flits.
 
     Examples
     --------
@@ -171,7 +183,7 @@ def ranges_of(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
 
 
 def _earlier(chosen: list[tuple[int, int]], cycles: IntArray) -> list[tuple[int, int]]:
-    """The same ranges, beginning as soon as what serves in them takes fewer cycles."""
+    """Return ranges that begin earlier, namely as soon as their form takes fewer cycles."""
     found = chosen[:1]
     for first, form in chosen[1:]:
         start, before = found[-1]
@@ -181,19 +193,22 @@ def _earlier(chosen: list[tuple[int, int]], cycles: IntArray) -> list[tuple[int,
 
 
 def cover(near: BoolArray, price: Sequence[int]) -> list[tuple[int, int]]:
-    """Which of several serve one after another where each is good enough.
+    """Cover all lengths by ranges with one candidate each, which is good enough in its range.
 
-    As few as can be, of these the cheapest, and then in as few ranges as can be.
+    The result has as few different candidates as possible, of these sets the cheapest, and then as
+    few ranges as possible.
 
     Parameters
     ----------
     near : ndarray of bool, shape (candidates, lengths)
-        Where each is good enough; some candidate is for each length.
+        True where a candidate is good enough; at least one is at each length.
+    price : sequence of int
+        Price of each candidate.
 
     Returns
     -------
     list of (int, int)
-        The index of the first length of a range, and what serves in it.
+        For each range, the index of its first length, and its candidate.
 
     Examples
     --------
@@ -202,7 +217,8 @@ def cover(near: BoolArray, price: Sequence[int]) -> list[tuple[int, int]]:
     [(0, 0), (2, 2)]
     """
     candidates, count = near.shape
-    # How far each reaches from a length, and what serves from there on at the least price.
+    # Dynamic programming from the last length back: `reach` is the end of the range that each
+    # candidate can serve from a length on, and `rest` the best chain of ranges from a length on.
     reach = np.full(candidates, count)
     rest: list[_Chain] = [_Chain(0, 0, 0, ())] * (count + 1)
     for first in range(count - 1, -1, -1):
@@ -214,7 +230,19 @@ def cover(near: BoolArray, price: Sequence[int]) -> list[tuple[int, int]]:
 
 
 class _Chain(NamedTuple):
-    """What serves from some length on: how many, at what price, in how many ranges, and which."""
+    """A chain of ranges from some length to the end; chains are compared field by field.
+
+    Parameters
+    ----------
+    used : int
+        Different candidates in the chain.
+    price : int
+        Sum of their prices.
+    length : int
+        Ranges in the chain.
+    ranges : tuple of (int, int)
+        First length and candidate of each range.
+    """
 
     used: int
     price: int
@@ -222,7 +250,7 @@ class _Chain(NamedTuple):
     ranges: tuple[tuple[int, int], ...]
 
     def after(self, first: int, form: int, price: int) -> _Chain:
-        """The same after another range; who serves twice is paid once."""
+        """Return the chain with a range in front; a candidate that serves twice is paid once."""
         new = all(form != other for _, other in self.ranges)
         return _Chain(
             self.used + new,

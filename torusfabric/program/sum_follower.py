@@ -1,15 +1,16 @@
-"""Following sums in rounds: where words are combined, a node adds up on the way out.
+"""The simulation of sums in rounds: nodes combine words on their way out.
 
-It streams its own contribution and everything that arrived for the same sums from their memories at
-once, through operators into its injection port. So a node has as many operators as it has children
-at most, and a fabric one less than it has nodes where each node sends once. A complete sum is added
-up anew each time it is sent. In a last round, without a hop, nodes add up what has arrived of the
-sums that they must have and keep it behind that.
+A node reads its own contribution and all words that arrived for the same sum from their memories at
+once, and combines them by operators in front of its injection port. A node thus has at most as many
+operators as children. If each node sends once, a fabric has one operator less than nodes.
 
-Where nodes keep their sums, a node sends copies: what its sum consists of stays where it is. A word
-that replaces the sum is all that it consists of from then on.
+A complete sum is combined again each time that it is sent. In a last round without hops, nodes
+combine the words of the sums that they must have, and store the results behind these words.
 
-Each sum is known by its *key*: the chunk, or, of shares, destination and chunk.
+If nodes keep their sums, a node sends copies: the words of its sum stay in memory. A word that
+replaces the sum is its only word from then on.
+
+Each sum has a *key*: the chunk, or the pair of destination and chunk for shares.
 """
 
 from __future__ import annotations
@@ -37,7 +38,13 @@ __all__ = ["follow_sums"]
 
 
 def follow_sums(schedule: Schedule, *, rests: bool) -> RoundPlan:
-    """What all nodes do with sums; rounds may follow one another without a pause."""
+    """Return the plan of sums in rounds.
+
+    Parameters
+    ----------
+    rests : bool
+        True if rounds may follow one another without a pause.
+    """
     single = single_hops(schedule)
     follower_of = _KeptSumFollower if schedule.keeps_sums else _SumFollower
     follower = follower_of(schedule, single=single, results=rests and single)
@@ -48,14 +55,14 @@ def follow_sums(schedule: Schedule, *, rests: bool) -> RoundPlan:
 
 
 class _SumFollower:
-    """Follows sums through the memories of all nodes.
+    """The simulation of sums through the memories of all nodes.
 
     Parameters
     ----------
     single : bool
-        Whether every message is the sum of a chunk that goes one hop.
+        True if every message is the sum of one chunk that goes one hop.
     results : bool
-        As of `Record`.
+        Parameter of `Record`.
     """
 
     def __init__(self, schedule: Schedule, *, single: bool, results: bool) -> None:
@@ -66,13 +73,13 @@ class _SumFollower:
         for held in self.record.held:
             held.update({key: [Location(SEND, key)] for key in range(self._keys)})
         self.record.filled[:, SEND] = self._keys
-        #: Of some nodes, the complete sums that they have yet to keep in one piece.
+        #: Complete sums that are still to be stored as one word, by node.
         self._to_keep: dict[int, dict[int, None]] = {}
-        #: Of each node and key, the contributions to its sum.
+        #: Number of contributions to each sum, by node and key.
         self._count = np.ones((self._topology.nodes, self._keys), int)
 
     def follow(self, transfers: Transfers) -> None:
-        """Follow the transfers of a round; all contributions to one sum are one message."""
+        """Simulate the transfers of a round; all contributions to one sum are one message."""
         record, held, topology = self.record, self.record.held, self._topology
         if isinstance(transfers.payload, Grouped) and self._single:
             payloads: list[Message] = transfers.payload.wanted[:, None].tolist()
@@ -80,7 +87,7 @@ class _SumFollower:
             listed = transfers.listed
             keys, bounds = np.asarray(listed.ids) % self._keys, np.asarray(listed.indptr)
             payloads = [np.unique(keys[a:b]).tolist() for a, b in pairwise(bounds.tolist())]
-        # Partial sums move; of complete ones copies leave.
+        # Partial sums move; complete sums are copied.
         owner = np.repeat(np.arange(len(payloads)), list(map(len, payloads)))
         sums = np.array([key for message in payloads for key in message], int)
         source, target = transfers.source[owner], transfers.walk(topology)[owner, -1]
@@ -107,9 +114,9 @@ class _SumFollower:
         entry: IntArray,
         payloads: list[Message],
     ) -> None:
-        """Let nodes keep complete sums, one a round.
+        """Let each node store one complete sum as a single word in this round.
 
-        A sum is stored as it is injected, or later by an injection port that is not in use.
+        The sum is stored while it is injected, or read by an injection port that is idle.
         """
         for node, key in sorted(complete):
             if len(self.record.held[node][key]) > 1:
@@ -138,7 +145,7 @@ class _SumFollower:
                 del self._to_keep[node]
 
     def finish(self) -> None:
-        """The round in which nodes add up what they have of the sums that they must have."""
+        """Add the round in which nodes combine the words of the sums that they must have."""
         record, topology, messages = self.record, self._topology, []
         layout = self._schedule.layout
         for node in layout.receivers.tolist():
@@ -148,7 +155,7 @@ class _SumFollower:
             if not message:
                 continue
             record.read(node, 0, message)
-            # A memory without other words needs no multiplexer in front of it.
+            # The memory with the fewest words is taken: an empty one needs no multiplexer.
             memory = topology.ports
             if not self._results:
                 memory = int(np.argmin(record.filled[node, :-1]))
@@ -161,15 +168,15 @@ class _SumFollower:
 
 
 class _KeptSumFollower(_SumFollower):
-    """Follows sums that nodes keep.
+    """The simulation of sums that nodes keep.
 
-    What has come last of a sum by in-port p, and may be passed on, has the key of that sum plus
+    The last word of a sum that came by in-port p, and may be passed on, has the key of the sum plus
     p + 1 times the number of sums.
 
     Attributes
     ----------
     _ranks : dict of (int, int) to int
-        Of a node and key, the contributions to its sum, as bits; at first its own.
+        Set of the contributions to a sum, as bits, by node and key; at first only the node's own.
     """
 
     def __init__(self, schedule: Schedule, *, single: bool, results: bool) -> None:
@@ -201,7 +208,7 @@ class _KeptSumFollower(_SumFollower):
             held, key = record.held[place[0]], place[1]
             found = [ranks for ranks, _ in arrivals]
             parts = sum_after(self._sum(place), found)
-            if parts is None:  # by idempotent operators a contribution may be there twice
+            if parts is None:  # with idempotent operators a contribution may be included twice
                 ranks = reduce(or_, found, self._sum(place))
                 parts = SumParts(ranks, keeps=True, words=[*range(len(found))])
             self._ranks[place] = parts.ranks
@@ -209,5 +216,5 @@ class _KeptSumFollower(_SumFollower):
         record.end_round(select, ends, payloads)
 
     def _sum(self, place: tuple[int, int]) -> int:
-        """Return the contributions to a sum."""
+        """Return the set of contributions to a sum, as bits."""
         return self._ranks.get(place, 1 << place[0])

@@ -1,14 +1,14 @@
-"""Moves of sums in a pattern: around each cycle, a node adds to all that passes.
+"""The planner for sums of a pattern: around each cycle, every node adds to all words that pass.
 
-All that arrives at an in-port comes along one cycle. The operator behind it combines each word with
-the node's own contribution to the same sum, which lies in a memory of the in-port in the order in
-which sums come by; the result goes on by the out-port that the in-port feeds. At the beginning of a
-cycle words arrive that change nothing, so that the first contribution takes the same way as all
-others. So a node has a reader and an operator for each in-port, and wires; all nodes do the same,
-but for which out-port each in-port feeds.
+All words that arrive at an in-port come along one Hamiltonian cycle. The operator behind the
+in-port combines each word with the node's own contribution to the same sum. The contributions lie
+in a memory of the in-port in the order in which sums pass. The result leaves by the out-port that
+the in-port feeds. At the beginning of a cycle identity words arrive, so the first contribution
+takes the same path as all others. A node thus has a reader and an operator for each in-port. All
+nodes act alike, except for the out-port that each in-port feeds.
 
-A word is on its next link as many cycles later as the operator and the out-port take: so many
-chunks can take turns on a cycle. Where there are more, they go around one group after another.
+A word needs p cycles from one link to the next, for the operator and the out-port. So p chunks can
+take turns on a cycle. If there are more chunks, they go around one group after another.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ __all__ = ["sum_moves"]
 def sum_moves(request: Request) -> Moves:
     """Return the moves of the sums of a pattern.
 
+    Raises
+    ------
+    InputError
+        If links differ in latency.
+
     Examples
     --------
     Two chunks take turns on each of four cycles, and pass nine nodes each.
@@ -54,7 +59,7 @@ def sum_moves(request: Request) -> Moves:
             f"{topology.latency_text} cycles: sums in a table and along trees take any"
         )
     arriving = pattern.inject[topology.upstream]
-    # Each in-port that brings anything to any node has a memory of results, and a reader.
+    # Each in-port by which words arrive at any node has a memory of results, and a reader.
     is_live = (arriving >= 0).any(axis=0)
     live, reader = np.flatnonzero(is_live), np.cumsum(is_live) - 1
     readers = np.arange(len(live))
@@ -66,18 +71,18 @@ def sum_moves(request: Request) -> Moves:
     start, stride = order[:, turn]
     departure = np.zeros((hop.max() + 1, turn.max() + 1), int)
     departure[hop[hop >= 0], turn[hop >= 0]] = np.flatnonzero(hop >= 0)
-    # Of each turn the last word is stored, or of an all-reduce the results of all owners.
+    # The last word of each turn is stored; in an all-reduce, the results of all owners.
     kept = (start + (hop - (nodes - 1)) * stride if to_all else turn)[:, None, None]
     place, hop = (start + hop * stride)[:, None, None], hop[:, None, None]
     adds, complete = (hop >= 0) & (hop < nodes), (hop >= nodes - 1) & there[:, live]
     entry = (arriving == pattern.along[0][:, None, None]).argmax(axis=2)
-    #: By cycle and node, the in-port by which the cycle comes, counted among those in use.
+    #: The in-port of each cycle at each node, counted among the in-ports in use.
     entry = reader[entry]
 
     numbers, sign = zip(*(count_both_ways(each, nodes) for each in pattern.index), strict=True)
 
     def mapped(first_memory: int, lead: int) -> AddressMap:
-        """Return where words lie as they come by, first that of the owner `lead` nodes behind."""
+        """Return the map of words in passing order, from the owner `lead` nodes behind on."""
         cycle, turn = np.divmod(np.arange(pattern.sums_of_owner), pattern.turns)
         first, stride = block * order[:, turn]
         behind = (np.arange(nodes)[:, None] * np.array(sign)[cycle] - lead) % nodes
@@ -93,9 +98,9 @@ def sum_moves(request: Request) -> Moves:
         memory = entry[cycle].T[:, None]
         base = np.broadcast_to(block * turn, memory.shape)
         receive_map = AddressMap.of_nodes(memory, base, topology, variant_of)
-    # Results are passed on, and at the beginning what changes nothing.
+    # Results are passed on; at the beginning, identity words are sent.
     select = np.where((hop == 0) & (passed >= 0), sources.identity, passed)
-    # With what arrives words are combined that are read, and with results nothing.
+    # Arriving words are combined with words that are read; complete sums with the identity word.
     operand = np.where(adds, sources.first_injection + reader, sources.identity)
     sums = pattern.turns * np.array([nodes if to_all else 1, nodes])
     return Moves(
@@ -130,25 +135,25 @@ def sum_moves(request: Request) -> Moves:
 
 
 def _follow_turns(pattern: SumPattern, period: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Follow the words that arrive at all nodes in each row, which is a cycle.
+    """Follow the words that arrive at all nodes; each row is a cycle.
 
     Parameters
     ----------
     period : int
-        Cycles from the arrival of a word to that on the next link.
+        Cycles from the arrival of a word to its arrival at the next node.
 
     Returns
     -------
     hop : ndarray of int, shape (rows,)
-        Number of nodes that have added to the word, or passed it; -1 where nothing arrives.
+        Number of nodes that have added to the word, or passed it; -1 if no word arrives.
     turn : ndarray of int, shape (rows,)
-        The chunk of the word among those that take turns.
+        Number of the word's chunk among those that take turns.
     order : ndarray of int, shape (2, turns)
-        In the order in which words come by, the number of the first one of each turn, and the
-        distance to the next one.
+        For each turn, the number of its first word in the order of passing, and the distance
+        between its words.
     """
     nodes = pattern.topology.nodes
-    # Results go around once more, but for the last hop, which would bring them home.
+    # Results go around once more, without the last hop, which would lead back to their owner.
     hops = nodes + (nodes - 1) * (pattern.times_around - 1)
     spans, order = [], []
     for start in range(0, pattern.turns, period):

@@ -1,14 +1,14 @@
-"""How one node carries out a table of sums: which words are added to which.
+"""The planner for tables of sums: which words are added to which.
 
-Every in-port has an adder. A word that arrives is combined at once with what is there of the sum it
-belongs to: the node's own contribution if it is the first, else what the arrival before it made.
-The result is in a register behind the adder one cycle later, or more where the hardware of the
-operator takes some. From there an out-port or another adder takes it, or a register behind that, or
-a memory, as a block is taken off its in-port (see `node_planner`).
+Every in-port has an adder. An arriving word is combined at once with the sum that it belongs to:
+with the node's own contribution if it is the first, otherwise with the result for the previous
+arrival. The result is in a register behind the adder one cycle later, plus the latency of the
+operator. An out-port or another adder takes the result from that register, from the register behind
+it, or from a memory (see `node_planner`).
 
-When that happens is decided by `table_timing`: by the cycle, or by the step. A consumer takes a
-word a cycle at most, so that a memory of its own is always free for it; memories of several
-consumers are made one where they never are read at once.
+`table_timing` decides the cycles: by cycle or by step. A consumer takes at most one word a cycle,
+so a memory of its own is always free for it. Memories of several consumers are merged if they are
+never read at once.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ __all__ = ["plan_sums"]
 def plan_sums(request: Request) -> Moves:
     """Plan the moves of a table of sums.
 
-    Where the length is open, nothing but the interval of the steps depends on it from some length
-    on. Shorter blocks go by at the least interval at which all is as for long ones: the period of
-    the plan. Where the longest blocks, in a plan of their own, take no more cycles than that, all
-    are filled up to their length.
+    If the length is open, one plan must serve all lengths: only the interval of steps may depend on
+    the length. The plan is that for long blocks. Shorter blocks use the least interval for which
+    the plan stays the same. If the longest blocks take no more cycles in a plan of their own, that
+    plan is used instead, and all blocks are filled up to that length (`padded`).
 
     Returns
     -------
     Moves
-        The plan that takes fewer cycles: by the cycle, or by the step. Of any length by the step,
-        unless `padded`, or if nodes keep their sums.
+        The plan with fewer cycles: by cycle, or by step. If the length is open, it is by step,
+        unless it is padded, or nodes keep their sums, or short messages are preferred.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def plan_sums(request: Request) -> Moves:
         return plan_node(request, traffic, [*_received(traffic), *_sent(traffic)])
 
     def duration(moves: Moves) -> int:
-        """Cycles of all rows, and by which the last word is written later."""
+        """Return the cycles of all rows, and the cycles until the last word is written."""
         loop = moves.loop
         if loop.order is Order.FLIT:
             return loop.slots(request.block) + latency
@@ -115,11 +115,11 @@ def _is_alike(moves: Moves, other: Moves) -> bool:
 
 
 def _traffic(transfers: TableTransfers, timing: TableTiming) -> TableTraffic:
-    """What every consumer takes when."""
+    """Return the words that all consumers take."""
     traffic = TableTraffic(transfers, timing, [], {})
 
     def added(arrivals: Iterable[Arrival], word: Word) -> Word:
-        """Combine arrivals with a word, one after another; the result."""
+        """Combine arrivals with a word, one after another, and return the result."""
         for arrival in sorted(arrivals, key=traffic.arrives):
             adder = Consumer(transfers.opposite[arrival.port], adds=True)
             traffic.taken.append(Use(adder, arrival.step, word))
@@ -145,7 +145,7 @@ def _traffic(transfers: TableTransfers, timing: TableTiming) -> TableTraffic:
 
 
 def _received(traffic: TableTraffic) -> Iterator[SharedMemory]:
-    """The memories of each in-port, those of results first."""
+    """Yield the memories of each in-port, those of results first."""
     last: dict[Word, int] = defaultdict(int)
     for use in traffic.uses:
         last[use.word] = max(last[use.word], traffic.takes(use))
@@ -158,7 +158,7 @@ def _received(traffic: TableTraffic) -> Iterator[SharedMemory]:
         if kept and not results:
             results = [SharedMemory()]
         for number, memory in enumerate(results + raw):
-            # Just after the last read of a word another one may be written.
+            # A slot may be overwritten right after the last read of its word.
             memory.held = {word: last[word] for word in memory.rows.values()}
             memory.held |= {} if number else kept
             memory.port, memory.sums = port, number < len(results)
@@ -166,9 +166,9 @@ def _received(traffic: TableTraffic) -> Iterator[SharedMemory]:
 
 
 def _sent(traffic: TableTraffic) -> Iterator[SharedMemory]:
-    """The memories of contributions, all of which are read."""
+    """Yield the memories of contributions, all of which are read."""
     uses = [use for use in traffic.uses if use.word.stage is Stage.INJECTION]
-    # Several consumers take a contribution where nodes keep their sums.
+    # If nodes keep their sums, several consumers take a contribution.
     kept = traffic.transfers.kept
     each = _memories(traffic, uses, lambda use: use.word) if kept else _of_consumers(traffic, uses)
     for memory in _shared(each):
@@ -177,7 +177,7 @@ def _sent(traffic: TableTraffic) -> Iterator[SharedMemory]:
 
 
 def _of_consumers(traffic: TableTraffic, uses: Iterable[Use]) -> list[SharedMemory]:
-    """A memory for each consumer, those first that read most."""
+    """Return a memory for each consumer, beginning with those that are read most."""
     memories = _memories(traffic, uses, lambda use: use.consumer)
     return sorted(memories, key=lambda memory: -len(memory.uses))
 
@@ -185,7 +185,7 @@ def _of_consumers(traffic: TableTraffic, uses: Iterable[Use]) -> list[SharedMemo
 def _memories(
     traffic: TableTraffic, uses: Iterable[Use], of: Callable[[Use], Hashable]
 ) -> Iterable[SharedMemory]:
-    """A memory for each of what is used, or of those who use it."""
+    """Return a memory for each word, or for each consumer, as `of` selects."""
     found: dict[Hashable, SharedMemory] = {}
     for use in uses:
         row, skew = traffic.read_at(use)
@@ -194,7 +194,7 @@ def _memories(
 
 
 def _shared(memories: Iterable[SharedMemory]) -> list[SharedMemory]:
-    """The same, as few as can be: each is one with the first that has nothing else to read then."""
+    """Merge memories that are never read at once: each with the first that it can share with."""
     groups: list[SharedMemory] = []
     for memory in memories:
         for group in groups:

@@ -1,15 +1,22 @@
-"""How one node carries out a table: the cheapest order in which words can move without a pause.
+"""The planner for tables of blocks: the cheapest order in which words can move without a pause.
 
-A word that arrived ``k`` cycles ago is taken straight off its in-port (k = 1), out of a register
-behind it (k = 2), or out of a memory (k >= 3: it is written, read, and on its way again). So a
-table runs at a step a cycle whatever its latency, and a table that never lets a word rest needs no
-memory on its way. Where links take several cycles, a word has not come a step later, unless all
-flits of a block move in each step, as many as those cycles; for fewer, every word leaves as soon as
-it can, in the order of the steps.
+A word that arrived k cycles ago is taken from one of three locations:
 
-Each memory has one write port and one read port; where two words that came by the same in-port
-leave in the same step, the second has a further memory of that in-port, which keeps words only
-while they wait.
+======  ==========================================================
+k       location
+======  ==========================================================
+1       its in-port
+2       the register behind the in-port
+>= 3    a memory: the word has been written and read again
+======  ==========================================================
+
+So a table takes one cycle a step whatever the latency of a memory. A table in which no word rests
+needs no memory on the way. On links of several cycles, a word has not arrived one step later.
+Either all flits of a block move in each step, at least as many as the link has cycles; or, for
+fewer flits, every word leaves as soon as it can, in the order of the steps.
+
+Each memory has one write port and one read port. If two words that came by the same in-port leave
+in the same step, the second waits in an additional memory of that in-port.
 """
 
 from __future__ import annotations
@@ -31,10 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_table"]
 
-#: A block of a node's own: (offset of the destination, chunk).
+#: One of a node's own blocks: (offset of the destination, chunk).
 SentBlock: TypeAlias = tuple[int, ...]
 
-#: The rows in which each leaves, and by which out-ports.
+#: The departures of each of these blocks: (row, out-port).
 _Sent: TypeAlias = dict[SentBlock, list[tuple[int, int]]]
 
 
@@ -44,13 +51,13 @@ def plan_table(request: Request) -> Moves:
     Returns
     -------
     Moves
-        The cheapest of all orders in which words can move without a pause; on links of several
-        cycles the cheapest of the quickest.
+        The cheapest of all orders in which words can move without a pause. On links of several
+        cycles, the cheapest of the fastest orders.
 
     Examples
     --------
-    In four steps a node receives fifteen blocks over four in-ports; none waits for longer than a
-    cycle before it is sent on, so that nothing is read but the node's own block.
+    In four steps a node receives fifteen blocks over four in-ports. No block waits for more than
+    one cycle before it is sent on, so only the node's own block is read from a memory.
 
     >>> import torusfabric as tf
     >>> from torusfabric.program.moves import Request
@@ -65,13 +72,13 @@ def plan_table(request: Request) -> Moves:
     orders = [True, False]
     if request.short or (longest == 1 and (request.any_length or flits == 1)):
         orders = [True]
-    # Of any length, words that go on are all taken out of memories.
+    # If the length is open, all words that go on are taken from memories.
     age = MEMORY_AGE if request.any_length else PASS
     plans = []
     for by_waves in orders:
         soon = by_waves and longest > 1
         timing = by_cycle(transfers) if soon else in_order(transfers, table.round_count)
-        # Where each block comes once, the last of its arrivals is the first.
+        # If each block arrives only once, its last arrival is its first: one plan is enough.
         for latest in (True, False)[: 1 + any(len(a) > 1 for a in transfers.arrivals.values())]:
             traffic, least = _traffic(transfers, timing, by_waves=by_waves, latest=latest), 1
             if not by_waves:
@@ -89,7 +96,7 @@ def plan_table(request: Request) -> Moves:
 
 
 def _cost(moves: Moves) -> tuple[int, int, int]:
-    """Return LUTs a bit, memories of arrivals that are read, and registers."""
+    """Return LUTs per bit, number of receive banks that are read, and number of registers."""
     select, *_, reads, stores = (each.values for each in moves.points)
     columns = select[Action.SELECT][:, 0].T
     inputs = [len(np.unique(column[column >= 0])) for column in columns]
@@ -101,10 +108,10 @@ def _cost(moves: Moves) -> tuple[int, int, int]:
 def _traffic(
     transfers: TableTransfers, timing: TableTiming, *, by_waves: bool, latest: bool
 ) -> TableTraffic:
-    """What every out-port takes when: of several arrivals of a block the latest, or the first."""
+    """Return the words that out-ports take, of several arrivals the latest or the first."""
 
     def there(arrival: Arrival) -> int:
-        """The first row in which what arrived can be sent on."""
+        """Return the first row in which an arrived word can be sent on."""
         return timing.row[arrival] + PASS + by_waves * transfers.longer[arrival.port]
 
     came = {block: sorted(each, key=there) for block, each in transfers.arrivals.items()}
@@ -119,7 +126,7 @@ def _traffic(
         taken.append(Use(Consumer(port, adds=False), step, word))
     table = transfers.table
     personal, local, blocks = table.collective.personal, table.collective.local, table.blocks
-    # How each block arrives that is delivered, by offset, or its number, and chunk.
+    # Arrivals of each delivered block, by (offset or number of the part, chunk).
     if local:
         kept = {
             (part, chunk): came[offset, part if personal else 0, chunk]
@@ -137,7 +144,7 @@ def _traffic(
 
 
 def _received(traffic: TableTraffic) -> list[SharedMemory]:
-    """A memory of each in-port; of the words that leave in one row each is in one of its own."""
+    """Return the memories of all in-ports; words that leave in one row have different memories."""
     timing, longer = traffic.timing, traffic.transfers.longer
     found: list[list[SharedMemory]] = []
     for port in range(traffic.transfers.ports):
@@ -154,7 +161,7 @@ def _received(traffic: TableTraffic) -> list[SharedMemory]:
                 memories.append(SharedMemory(port))
             memories[number].add(use, row)
         for memory in memories:
-            # A slot may be written again in the row in which it is read last.
+            # A slot may be overwritten in the row in which it is read for the last time.
             rows = sorted(memory.rows.items())
             memory.held = {word: row * timing.period + longer[word.of[1]] for row, word in rows}
         memories[0].held |= traffic.kept(port)
@@ -165,8 +172,9 @@ def _received(traffic: TableTraffic) -> list[SharedMemory]:
 def _sent(traffic: TableTraffic) -> list[SharedMemory]:
     """Return the memories of a node's own blocks; those that leave in one row do not share one.
 
-    All are in one memory if that will do, else by the port where each leaves by one port only, else
-    in the first memory without a block that leaves in the same row.
+    The first of these assignments that is possible is taken: all blocks in one memory; a memory for
+    each out-port, if every block leaves by a single out-port; each block in the first memory
+    without a block that leaves in the same row.
     """
     table, timing = traffic.transfers.table, traffic.timing
     own = [use for use in traffic.taken if use.word.stage is Stage.INJECTION]
@@ -193,7 +201,8 @@ def _sent(traffic: TableTraffic) -> list[SharedMemory]:
             apart[block] = next(k for k in range(len(blocks)) if k not in used)
         number |= apart
     memories = [SharedMemory() for _ in range(max(number.values()) + 1)]
-    # In the order in which they leave, unless one memory holds a message as the host writes it.
+    # Blocks lie in the order in which they leave. A single memory of a message that is the same for
+    # all destinations keeps the order of the host.
     last = [(timing.rows, 0)]
     order = sorted(number, key=lambda block: sent.get(block, last)[0])
     in_order = len(memories) > 1 or table.collective.personal

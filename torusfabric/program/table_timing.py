@@ -1,13 +1,16 @@
-"""When what arrives and leaves at a node that carries out a table.
+"""The cycles in which words arrive and leave at a node that executes a table.
 
 Blocks leave in the steps of the table, or as soon as they can.
 
-A sum may leave two cycles after the last word for it has arrived, and words for one sum must not
-arrive in the same cycle, for they are combined one after another; both are longer by what the
-hardware of the operator takes by itself. There are two ways to see to that. By the cycle, every
-word leaves as soon as it can, for messages of one flit or flit after flit of longer ones. By the
-step, for long messages, all flits of a block go by in each step, and each port has a *skew*, a
-number of cycles by which all nodes do later what has to do with its link.
+Sums obey two rules. A sum may leave at the earliest two cycles after the last word for it has
+arrived. And words for one sum must not arrive in the same cycle, because they are combined one
+after another. Both distances grow by the latency of the operator's hardware. There are two ways to
+obey the rules:
+
+- *By cycle*: every word leaves as soon as it can. This is for messages of one flit, or of several
+  flits that are handled flit by flit.
+- *By step*: all flits of a block go in each step, for long messages. Each port has a *skew*, a
+  number of cycles by which all nodes delay everything that concerns its link.
 """
 
 from __future__ import annotations
@@ -28,13 +31,13 @@ if TYPE_CHECKING:
 __all__ = ["Arrival", "Departure", "Key", "TableTiming", "TableTransfers", "by_cycle", "by_step",
            "in_order", "table_rules"]  # fmt: skip
 
-#: A sum at a node: (offset of the node from its owner, chunk); the owner has offset 0. A block at a
-#: node: (offset of the node from its origin, that of the destination, chunk).
+#: A sum at a node: (offset of the node from the sum's owner, chunk); the owner has offset 0.
+#: A block at a node: (offset of the node from the origin, offset of the destination, chunk).
 Key: TypeAlias = tuple[int, ...]
 
 
 class Arrival(NamedTuple):
-    """A word that arrives at every node: in which step, and by which port its sender sent it."""
+    """A word that arrives at every node: its step, and the out-port of its sender."""
 
     step: int
     port: int
@@ -45,14 +48,16 @@ class Departure(NamedTuple):
 
     Parameters
     ----------
+    step, port : int
+        Step, and out-port.
     key : Key
-        What leaves.
+        Block or sum that leaves.
     partial : bool
-        Whether it is a partial sum, rather than a complete one.
+        True for a partial sum, False for a complete one or a block.
     joins : Key
-        The sum that it joins, or becomes, at the node that it arrives at.
+        Block or sum that the word becomes, or joins, at its receiver.
     passed : Arrival or None
-        What is passed on as it came, rather than a sum.
+        Word that is passed on as it arrived, in place of a sum.
     """
 
     step: int
@@ -64,37 +69,42 @@ class Departure(NamedTuple):
 
 
 class TableTransfers:
-    """What arrives and leaves at a node, and what goes into what.
+    """The arrivals and departures at a node, and the sums that they belong to.
 
     Parameters
     ----------
+    table : Table or SumTable
+        Schedule.
     latency : int
-        Cycles that the hardware of the operator takes by itself.
+        Cycles of the operator's own hardware.
 
     Attributes
     ----------
     ports : int
-        Of a node.
+        Ports per node.
     sums : bool
-        Whether words are combined.
+        True if words are combined.
     opposite : list of int
-        The in-port at the other end of the link behind each port.
+        In-port at the other end of the link behind each port.
     kept : bool
-        Whether nodes keep their sums: what leaves is a copy, of what had arrived before its step.
+        True if nodes keep their sums. A departure is then a copy of the sum of all words that
+        arrived before its step.
     combine : int
-        Cycles from the arrival of a word to the sum it went into.
+        Cycles from the arrival of a word to the sum that includes it.
     age : int
-        Cycles from the arrival of a word to the departure of that sum, at the least.
+        Least number of cycles from the arrival of a word to the departure of that sum.
     longer : list of int
-        By how many cycles the link behind each port is longer than the register of the out-port.
+        Cycles of the link behind each port beyond the register of the out-port.
     reach : int
-        Steps further apart than this keep all rules.
+        Number of steps such that words further apart obey all rules in any case.
     joins : dict of Key to (list of Arrival)
-        The arrivals that a node adds to its own contribution to a sum.
+        Arrivals that a node adds to its own contribution to a sum.
     passes : dict of Key to (list of Arrival)
-        Those of the sum after the one with its own contribution has left.
+        Arrivals for a sum after the node's own contribution has left.
     arrivals : dict of Key to (list of Arrival)
-        Those of each block, where nothing is combined.
+        Arrivals of each block, if nothing is combined.
+    departures : list of Departure
+        Departures in the order of the steps.
     """
 
     def __init__(self, table: Table | SumTable, latency: int = 0) -> None:
@@ -119,7 +129,7 @@ class TableTransfers:
             self._follow_blocks(table)
 
     def _follow_blocks(self, table: Table) -> None:
-        """Follow blocks."""
+        """Find the arrivals and departures of blocks."""
         topology, goals = table.topology, table.destination
         steps, ports = np.nonzero(table.offset >= 0)
         there, chunk = table.offset[steps, ports], table.chunk[steps, ports]
@@ -133,9 +143,9 @@ class TableTransfers:
                 self.arrivals[joins].append(Arrival(step, port))
 
     def _follow_sums(self, table: Table) -> None:
-        """Follow sums: a partial one moves, of a complete one a copy leaves."""
+        """Find the arrivals and departures of sums: partial sums move, complete sums are copied."""
         topology = table.topology
-        #: Contributions that have come together, and those who have sent their own.
+        #: Contributions in each sum; and sums whose own contribution has left.
         count, gone = defaultdict[Key, int](lambda: 1), set[Key]()
         for step, (offset, chunk) in enumerate(zip(table.offset, table.chunk, strict=True)):
             ports = np.flatnonzero(offset >= 0)
@@ -157,7 +167,7 @@ class TableTransfers:
             self.departures += leaving
 
     def _follow_kept(self, table: SumTable) -> None:
-        """Follow sums that nodes keep: each node is the owner of its own."""
+        """Find the arrivals and departures of sums that nodes keep; each node owns its own sum."""
         last: dict[tuple[int, int], Arrival] = {}
         for step, row in enumerate(table.chunk.tolist()):
             ports = [port for port, chunk in enumerate(row) if chunk >= 0]
@@ -173,7 +183,7 @@ class TableTransfers:
                 last[self.opposite[port], row[port]] = arrival
 
     def feeding(self, leaving: Departure) -> list[Arrival]:
-        """The arrivals that have to come before a sum leaves."""
+        """Return the arrivals that must come before a sum leaves."""
         if not leaving.partial and leaving.key in self.passes:
             return self.passes[leaving.key]
         joined = self.joins.get(leaving.key, [])
@@ -182,19 +192,19 @@ class TableTransfers:
 
 @dataclass(frozen=True)
 class TableTiming:
-    """When the words of a table are on their links.
+    """The cycles in which the words of a table are on their links.
 
     Parameters
     ----------
-    row : mapping of (step, port)
-        The row in which what leaves by a port in a step does so.
+    row : mapping of (int, int) to int
+        Row in which a word leaves, by step and out-port.
     period : int
         Cycles from one row to the next.
     skew : list of int
-        By how many cycles what has to do with each out-port, and the link behind it, comes later
+        Cycles by which everything that concerns an out-port, and the link behind it, comes later
         than its row.
     by_cycle : bool
-        Whether a row is a cycle; else it is a step of the table.
+        True if a row is a cycle, False if it is a step of the table.
     """
 
     row: Mapping[tuple[int, int], int]
@@ -204,17 +214,17 @@ class TableTiming:
     by_cycle: bool
 
     def time(self, step: int, port: int) -> int:
-        """The cycle in which the first flit that leaves by a port in a step is on the link."""
+        """Return the cycle in which the first flit of a step is on the link behind a port."""
         return self.row[step, port] * self.period + self.skew[port]
 
     def row_at(self, step: int, port: int, late: int = 0) -> tuple[int, int]:
-        """The row and skew of what happens so many cycles after a word of a step is on a link."""
+        """Return row and skew of an event `late` cycles after a word of a step is on its link."""
         row, skew = self.row[step, port], self.skew[port]
         return (row + late, 0) if self.by_cycle else (row, skew + late)
 
 
 def by_cycle(transfers: TableTransfers) -> TableTiming:
-    """Every word leaves as early as it can, in the order of the steps."""
+    """Return the timing in which every word leaves as early as it can, in step order."""
     at: dict[tuple[int, int], int] = {}
     longer = transfers.longer
     arrived: dict[tuple[int, int], int] = {}
@@ -231,8 +241,7 @@ def by_cycle(transfers: TableTransfers) -> TableTiming:
             before = [arrived[a] for a in transfers.feeding(leaving)]
             time = max(before, default=-transfers.age) + transfers.age
         if transfers.kept:
-            # What a later step adds to a sum comes in a later cycle than all that sums of that step
-            # have.
+            # Arrivals of a later step must come after all arrivals that a sum of this step needs.
             earlier = [arrived[a] + 1 for a in transfers.feeding(leaving)]
             time = max([time, *earlier])
         clashes = joined[joins] if partial else set()
@@ -243,22 +252,22 @@ def by_cycle(transfers: TableTransfers) -> TableTiming:
         used[port].add(time)
         if partial:
             clashes.update(range(there - transfers.combine + 1, there + transfers.combine))
-    # An adder takes words as they arrive, and reads memories as late as an out-port passes them on.
+    # Adders read memories in rows up to `PASS` after the arrival (see `TableTraffic.read_at`).
     last = max(at.values()) if transfers.arrivals else max(arrived.values()) + PASS
     return TableTiming(at, last + 1, 1, [0] * transfers.ports, by_cycle=True)
 
 
 def in_order(transfers: TableTransfers, steps: int) -> TableTiming:
-    """Every step takes a cycle."""
+    """Return the timing in which every step takes one cycle."""
     row = {(leaving.step, leaving.port): leaving.step for leaving in transfers.departures}
     return TableTiming(row, steps, 1, [0] * transfers.ports, by_cycle=True)
 
 
 class _Rule(NamedTuple):
-    """Two links, and the number of steps by which the second is used later than the first.
+    """A rule for two links, of which the second is used `steps` steps later than the first.
 
-    Where the first feeds the second, words have to come before they leave. Else both bring words
-    for one sum, which have to come apart.
+    If `feeds` is true, words of the first link must arrive before the sum leaves on the second.
+    Otherwise both links bring words for one sum, which must not arrive together.
     """
 
     steps: int
@@ -267,7 +276,7 @@ class _Rule(NamedTuple):
     feeds: bool
 
     def is_kept(self, period: int, skew: Sequence[int], transfers: TableTransfers) -> bool:
-        """Return True if rows of so many cycles, and skews of the ports, keep the rule."""
+        """True if rows of `period` cycles and these skews obey the rule."""
         apart = self.steps * period + skew[self.second] - skew[self.first]
         first, second = (transfers.longer[port] for port in (self.first, self.second))
         if self.feeds:
@@ -276,7 +285,7 @@ class _Rule(NamedTuple):
 
 
 def table_rules(transfers: TableTransfers) -> set[_Rule]:
-    """Return the rules for arrivals and the departures that they feed, and for those of one sum."""
+    """Return the rules between arrivals and departures that they feed, and within each sum."""
     feeding = {
         _Rule(leaving.step - a.step, a.port, leaving.port, feeds=True)
         for leaving in transfers.departures
@@ -291,19 +300,19 @@ def table_rules(transfers: TableTransfers) -> set[_Rule]:
 
 
 def by_step(transfers: TableTransfers, steps: int, flits: int) -> TableTiming:
-    """All flits of a block go in the step of the table, at the shortest regular intervals.
+    """Return the timing in which all flits of a block go in each step, with the shortest period.
 
-    Skews are found by trying port after port.
+    Skews are searched port by port, by backtracking.
     """
     ports, reach = transfers.ports, transfers.reach
     of_port: list[list[_Rule]] = [[] for _ in range(ports)]
     for rule in table_rules(transfers):
-        # Links that are used further apart in steps keep the rules with any skews.
+        # Links that are used further apart than `reach` steps obey the rules with any skews.
         if rule.steps <= reach:
             of_port[max(rule.first, rule.second)].append(rule)
 
     def extend(skew: list[int], period: int, limit: int) -> list[int] | None:
-        """Return skews up to a limit that keep all rules, or None, given those of first ports."""
+        """Extend skews of the first ports to all ports, up to a limit; None if rules forbid it."""
         if len(skew) == ports:
             return skew
         for value in range(0, limit + 1, transfers.combine):

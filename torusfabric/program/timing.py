@@ -1,27 +1,28 @@
-"""Timing: every latency of the hardware, in one place.
+"""All latencies of the hardware in one module, and the cycles of a run that follow from them.
 
-A row and a flit are presented by the sequencer in a *slot*, one a cycle. What follows from it:
+The sequencer presents a row and a flit in each *slot*, one slot a cycle. Their effects follow at
+fixed distances:
 
 ====================================  =============================
-cycle                                 what happens
+cycle                                 event
 ====================================  =============================
 slot                                  the sequencer's ROM shows the row
-slot + 1                              the sequencer gives addresses; `DISTRIBUTION` follows
-slot + `ADDRESS`                      memories are given addresses
-slot + `SETTING`                      words are there, and settings in the select registers
-slot + `LINK`                         the word is on the first link
+slot + 1                              the sequencer outputs addresses; `DISTRIBUTION` follows
+slot + `ADDRESS`                      memories receive addresses
+slot + `SETTING`                      words are read, and select registers hold the settings
+slot + `LINK`                         the word is on its first link
 slot + `SETTING` + cycles of links    the word is at the in-port of its receiver, and is stored
 ====================================  =============================
 
-An operator behind an in-port takes `COMBINE` cycles more, and those of its own hardware. Skews are
-added. The components that cause these latencies say them as well, and building asserts that both
-are equal.
+An operator behind an in-port adds `COMBINE` cycles and those of its own hardware. Skews of a field
+are added as well. The hardware components declare their latencies too, and building a fabric
+asserts that they equal the constants here.
 
-Cycles are counted like the fabric's own counter: the edge with which a run begins is number 0, and
-something is there in cycle c if it is there after edge c. The first slot is cycle `run_setup`.
+Cycles are counted like the `cycles` port of the fabric counts: the edge with which a run begins has
+number 0, and cycle c follows edge c. The first slot is cycle `run_setup`.
 
-A run begins with the edge that takes its start pulse, unless words are on their way that the host
-wrote just before: then as soon as they will be there in time.
+A run begins with the edge that takes the start pulse. The exception is a start right after writes
+of the host: the run then begins as soon as these words will be in the memories in time.
 """
 
 from __future__ import annotations
@@ -39,47 +40,47 @@ __all__ = ["ADDRESS", "COMBINE", "CyclePiece", "DISTRIBUTION", "LINK", "MEMORY_A
            "MODE_SETUP", "PASS", "ROUND_SETUP", "RUN_SETUP", "SETTING", "Timing", "WRITE",
            "round_pause", "starts"]  # fmt: skip
 
-#: Cycles from the sequencer, or the host port, to the nodes: a register for each group of nodes,
-#: and one in every node.
+#: Cycles from the sequencer, or the host port, to the nodes: one register for each group of nodes
+#: and one register in every node.
 DISTRIBUTION = 2
 
-#: Cycles from a slot to the addresses that memories are given.
+#: Cycles from a slot to the addresses at the memories.
 ADDRESS = 1 + DISTRIBUTION
 
-#: Cycles from a slot to the settings in the select registers, and to the words read.
+#: Cycles from a slot to the settings in the select registers, and to the words that are read.
 SETTING = ADDRESS + 1
 
 #: Cycles from a slot to the word on its first link.
 LINK = SETTING + 1
 
-#: Cycles that an operator behind an in-port takes, besides those of its own hardware.
+#: Cycles of an operator behind an in-port in addition to those of its own hardware.
 COMBINE = 1
 
-#: Cycles of the write of a memory.
+#: Cycles for writing a word into a memory.
 STORE = 1
 
-#: Cycles from the arrival of a word to its departure by way of a memory: it is written, read, sent.
+#: Cycles from the arrival of a word to its departure if it is written to a memory and read again.
 MEMORY_AGE = STORE + LINK - ADDRESS
 
-#: Cycles of the register of an out-port: from the arrival of a word to its departure as it came,
-#: and the first of those of any link.
+#: Cycles from the arrival of a word to its departure if it is passed on at once: the register of
+#: the out-port, which is also the first cycle of every link.
 PASS = LINK - SETTING
 
-#: Cycles of a round beyond its hops and flits: the write of the last flit.
+#: Cycles of a round beyond its hops and flits, for writing the last flit.
 ROUND_SETUP = STORE
 
-#: Clock edges of a write of the host: into the host port, on the way, and into the memory.
+#: Clock edges of a write by the host: into the host port, to the node, and into the memory.
 WRITE = 1 + DISTRIBUTION + STORE
 
-#: Cycles in which a sequencer finds out what follows from the length of a run.
+#: Cycles in which the sequencer computes the counts that depend on the length of a run.
 RUN_SETUP = 1
 
-#: Cycles more in which it finds out what follows from the mode.
+#: Additional cycles in which the sequencer looks up the mode of a run.
 MODE_SETUP = 1
 
 
 class CyclePiece(NamedTuple):
-    """Cycles of a run with blocks of n flits, from some n on: ``constant + per_flit * n``."""
+    """Cycles of a run, ``constant + per_flit * n``, with blocks of n >= `first` flits."""
 
     first: int
     constant: int
@@ -87,9 +88,16 @@ class CyclePiece(NamedTuple):
 
 
 class _LastWord(NamedTuple):
-    """The word for whose write a run waits.
+    """The word that is stored last in a run.
 
-    It is written as many cycles after its slot as delay and links say; slots follow that are left.
+    Parameters
+    ----------
+    delay : int
+        Cycles from the word's slot to its write, without links.
+    links : int
+        Cycles of the links that the word passes.
+    left : int
+        Slots that follow the word's slot.
     """
 
     delay: int
@@ -98,20 +106,22 @@ class _LastWord(NamedTuple):
 
     @property
     def drain(self) -> int:
-        """Cycles from the last slot until it is stored, or 0 if that is before: slots are whole."""
+        """Cycles from the last slot to the write; 0 if the write comes before the last slot."""
         return max(self.delay + self.links - self.left, 0)
 
 
 @dataclass(frozen=True)
 class Timing:
-    """When what happens in a run.
+    """The cycles of the events in a run.
 
     Parameters
     ----------
+    loop : Loop
+        Rows of the program.
     flits : int
-        Of a block in this run.
+        Flits of a block in this run.
     run_setup : int
-        Cycles in which the sequencer gets ready for a run.
+        Cycles in which the sequencer prepares a run, before the first slot.
 
     Examples
     --------
@@ -129,24 +139,25 @@ class Timing:
 
     @property
     def cycles(self) -> int:
-        """Clock edges from the begin of a run to done."""
+        """Clock edges from the beginning of a run to `done`."""
         return self.run_setup + self.loop.slots(self.flits) + self.drain
 
     @property
     def drain(self) -> int:
-        """Cycles from the last slot to `done`: until the last word is stored.
+        """Cycles from the last slot to `done`, in which the last word is stored.
 
-        It does not depend on the flits of a run: of those of all runs it is the most.
+        The value is the maximum over all block lengths, so `done` does not depend on the length of
+        a run.
         """
         return self._last.drain
 
     @cached_property
     def _last(self) -> _LastWord:
-        """The word that is stored last."""
+        """The word whose write determines `drain`, over all block lengths."""
         loop = self.loop
         lengths = {1, loop.flits}
         if loop.order is Order.ROW and loop.least > 1:
-            # From these on, rows grow with their words.
+            # The block lengths from which on each row exceeds its least number of cycles.
             grows_from = -(-(loop.least - loop.pause) // np.maximum(loop.blocks, 1))
             lengths |= set(np.clip(grows_from, 1, loop.flits).tolist())
         left = np.min([loop.left(flits) for flits in lengths], axis=0)
@@ -162,13 +173,19 @@ class Timing:
 
     @property
     def drained(self) -> dict[str, int]:
-        """The purposes on which these cycles are spent.
+        """Cycles of `drain` by purpose.
 
-        From the sequencer's ROM to what it sends, in the registers through which control reaches
-        the nodes, for the hops and the write of the last word, and for operators, by which a sum is
-        written later. What of this happens during slots that follow is counted with these: in a
-        round all of it. Where the longest path of the last round has not its longest message, some
-        are waited less.
+        - ``sequencer``: from the sequencer's ROM to its outputs,
+        - ``distribution``: the registers between the sequencer and the nodes,
+        - ``hop``: the links of the last word,
+        - ``write``: the write of the last word,
+        - ``operators``: the operators that the last word passes,
+        - ``waits``: a correction, 0 or negative.
+
+        Slots that follow the last word's slot overlap with these cycles. The overlap is subtracted
+        from ``operators``, then ``write``, then ``hop``; in a schedule of rounds it covers a whole
+        round. An overlap beyond that, possible where the longest path of the last round does not
+        carry the longest message, is subtracted in ``waits``.
         """
         last, drain = self._last, self.drain
         spent = {"hop": last.links, "write": STORE, "operators": last.delay - SETTING}
@@ -185,11 +202,16 @@ class Timing:
         }
 
     def pieces(self, first: int) -> list[CyclePiece]:
-        """The cycles of runs as a function of the flits of a block, from so many flits on.
+        """Return the cycles of runs as a piecewise linear function of the flits of a block.
+
+        Parameters
+        ----------
+        first : int
+            Block length with which the first piece begins.
 
         Examples
         --------
-        Sums by the step take no less than three cycles for each of these two steps.
+        The two steps of this reduction take at least three cycles each.
 
         >>> import torusfabric as tf
         >>> program = tf.compile(tf.plan("2x3", "reduce-scatter"), max_flits=8)
@@ -201,7 +223,7 @@ class Timing:
             return [CyclePiece(first, self.cycles, 0)]
         if loop.order is Order.FLIT:
             return [CyclePiece(first, constant, loop.rows)]
-        # Nothing moves in some rows, where steps wait for others.
+        # Rows without blocks are pauses, in which a step waits for earlier steps.
         moving = loop.blocks > 0
         constant += int(np.maximum(loop.least, loop.pause[~moving]).sum())
         blocks, pause = loop.blocks[moving], loop.pause[moving]
@@ -214,18 +236,18 @@ class Timing:
         return pieces
 
     def arrival(self, step: int, port: int, cycles: int, *, node: int = 0) -> int:
-        """The cycle in which the first flit of a message is at the in-port of its receiver.
+        """Return the cycle in which the first flit of a message is at the in-port of its receiver.
 
         Parameters
         ----------
         step : int
-            Of the schedule, from 0.
+            Step of the schedule, from 0.
         port : int
-            The out-port that the sender uses.
+            Out-port of the sender.
         cycles : int
-            Of all links on the way.
+            Sum of the cycles of all links on the path.
         node : int
-            The sender.
+            Sender.
         """
         row = self.loop.departure[step, port]
         slot = starts(self.loop.duration(self.flits))[row] + self.loop.departure_skew[node, port]
@@ -233,7 +255,12 @@ class Timing:
 
 
 def starts(duration: IntArray) -> IntArray:
-    """The first slot of each row, given the cycles of each.
+    """Return the first slot of each row.
+
+    Parameters
+    ----------
+    duration : ndarray of int, shape (rows,)
+        Cycles of each row.
 
     Examples
     --------
@@ -245,5 +272,11 @@ def starts(duration: IntArray) -> IntArray:
 
 
 def round_pause(links: IntArray) -> IntArray:
-    """Cycles of rounds, with longest paths of so many cycles, besides those of their messages."""
+    """Return the cycles of rounds beyond those of their messages.
+
+    Parameters
+    ----------
+    links : ndarray of int, shape (rounds,)
+        Cycles of the links on the longest path of each round.
+    """
     return ROUND_SETUP + links

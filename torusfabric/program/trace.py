@@ -1,8 +1,8 @@
-"""Traces: what arrives where, and in which clock cycle.
+"""Traces: all arrivals of messages in a run, with their clock cycles.
 
-A trace follows from the schedule and the hardware's fixed latencies, without a simulation. Cycles
-are counted like the fabric's own counter: the edge that takes the start pulse is number 0, and a
-flit is there in cycle c if it is on the link into a node after edge c.
+A trace is computed from the schedule and the fixed latencies of the hardware, without a simulation.
+Cycles are counted like the `cycles` port of the fabric counts: the edge that takes the start pulse
+has number 0, and a flit arrives in cycle c if it is on the link into the node after edge c.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ __all__ = ["Arrival", "arrivals", "write_trace"]
 
 
 class Arrival(NamedTuple):
-    """A message that comes to the end of its path.
+    """The arrival of a message at the end of its path.
 
     Parameters
     ----------
     round : int
-        Counted from 1.
+        Round, counted from 1.
     cycle, stride, flits : int
-        Flit k of so many is there in cycle ``cycle + k * stride``.
+        Flit k of `flits` flits arrives in cycle ``cycle + k * stride``.
     node, port : int
-        Where, and by which in-port.
+        Receiver, and its in-port.
     path : list of int
-        The nodes on the way, sender and receiver included.
+        Nodes on the path, from the sender to the receiver.
     hops : list of int
-        The out-port taken at each of them but the last.
+        Out-port taken at each node of the path except the last.
     blocks : list of int
-        The numbers of the blocks. Those of longer messages are not in the order of their flits.
+        Numbers of the blocks in the message. In messages of several blocks, they need not be in the
+        order of the flits.
     """
 
     round: int
@@ -56,12 +57,12 @@ class Arrival(NamedTuple):
 
 
 def arrivals(program: Program) -> Iterator[Arrival]:
-    """All arrivals of a collective, round by round.
+    """Yield all arrivals of a collective, round by round.
 
     Parameters
     ----------
     program : Program
-        Of one root, and of one collective, or `Program.alone` of several.
+        Program with a fixed root and one form, such as `Program.alone` of several.
 
     Raises
     ------
@@ -96,16 +97,16 @@ def arrivals(program: Program) -> Iterator[Arrival]:
 
 
 def _length(schedule: Schedule, blocks: list[int]) -> int:
-    """Blocks of a message; contributions of the same chunk are one sum."""
+    """Return the blocks of a message; in a reduction, contributions to a chunk are one sum."""
     if not schedule.collective.reducing:
         return len(blocks)
     return len(set(schedule.blocks.chunk(np.array(blocks)).tolist()))
 
 
 def write_trace(program: Program, path: str | Path) -> None:
-    """Write a trace as JSON lines: one that says of what, then one for each arrival.
+    """Write a trace as JSON lines: a head that describes the form, then a line for each arrival.
 
-    Of several collectives there is this for each, one after another.
+    A program of several forms gets head and arrivals for each form, one form after another.
 
     Raises
     ------
@@ -121,7 +122,7 @@ def write_trace(program: Program, path: str | Path) -> None:
 
 
 def _lines(program: Program, head: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The lines of a trace as plain values; the first one with what is said of the mode."""
+    """Yield the lines of a trace as plain values; `head` has further entries of the first line."""
     schedule, names = program.schedule, program.topology.port_names
     yield {
         "format": "torusfabric-trace",

@@ -1,14 +1,15 @@
-"""Moves of sums up trees: one row, in which every word passes on as it comes.
+"""The planner for sums up trees: a single row, in which every word passes on as it arrives.
 
 Every in-port brings the sums of one child in one tree. The operators behind the in-ports of a
-node's children stand in a chain: the first combines what arrives with the node's own word, each
-other one with the result of the one before, and the result of the last leaves. A child's words come
-as much later than those of the child before as an operator takes, the deepest subtree last, so that
-nothing waits. A node's own word is read when its first child's comes: readers differ by how late
-they read, and each node has those of its own places in the trees.
+node's children form a chain: the first combines the arriving word with the node's own word, each
+other one with the result of the operator before it, and the result of the last leaves. The words
+of successive children arrive one operator latency apart, those of the deepest subtree last, so
+nothing waits. A node's own word is read when the word of its first child arrives. Readers therefore
+differ by the cycle in which they read, and each node has readers for its depths in the trees.
 
-Of an all-reduce the complete sum goes on from its root, down the same links the other way, in the
-cycle in which a root of a reduction would store it: every node stores it as it passes by.
+In an all-reduce, the complete sum goes down from the root, over the same links in the opposite
+direction. It leaves the root in the cycle in which the root of a reduction would store it. Every
+node stores it as it passes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ __all__ = ["tree_moves"]
 def tree_moves(request: Request, trees: SumTrees) -> Moves:
     """Return the moves of a reduction, or of an all-reduce, along trees.
 
-    Complete sums lie in a memory for each chunk; at a single root in one for each of its in-ports.
+    Complete sums lie in a memory for each chunk; at a single root, in a memory for each of its
+    in-ports.
 
     Examples
     --------
@@ -47,12 +49,12 @@ def tree_moves(request: Request, trees: SumTrees) -> Moves:
     """
     topology, ports, nodes = request.topology, request.topology.ports, request.topology.nodes
     made, to_root = request.fixed, request.schedule.collective.to_root
-    # Where sums leave as they are made, results are in registers of their own just then.
+    # Sums that leave as they are made enter the out-port and the result register at once.
     leaving = 0 if made else PASS
     times = _times(topology, trees, request.latency, leaving)
     stored = np.where(times.down > 0, times.down, PASS - leaving)
     chunk, roots = np.arange(len(trees.up)), trees.roots
-    # There are as many readers as any node needs that read so late.
+    # For each cycle of reading there are as many readers as any node needs.
     same = times.read[:, None] == times.read[None, :]
     rank = (same & (chunk[:, None] > chunk)[..., None]).sum(axis=1)
     keys, reader = np.unique(times.read * len(chunk) + rank, return_inverse=True)
@@ -86,7 +88,7 @@ def tree_moves(request: Request, trees: SumTrees) -> Moves:
         sources.first(Stage.RESULT) + after[tree, child],
         injected[tree, parent],
     )
-    # Complete sums go on from roots as their own sum would, and elsewhere as they come.
+    # A root sends the complete sum like its own sum; other nodes pass it on from their in-port.
     going = np.where(trees.down >= 0, trees.down, passed)
     tree, child = np.nonzero(trees.down >= 0)
     above = trees.down[tree, child]
@@ -136,27 +138,27 @@ def tree_moves(request: Request, trees: SumTrees) -> Moves:
         send_map=AddressMap.chunk_by_chunk(len(of_memory), layout.part_chunks),
         receive_map=receive_map,
         known_by="the in-port",
-        # Sums wait on the way, so that a hop of several cycles counts as so many.
+        # Sums wait on the way, so a hop of k cycles counts as k hops.
         cost=CycleCost(1, last_links, block, alpha=ROUND_SETUP, hop_cycles=1),
     )
 
 
 class _Times(NamedTuple):
-    """When what happens in the trees, in cycles; arrays of shape (chunks, nodes).
+    """The cycles of the events in the trees; arrays have the shape (chunks, nodes).
 
     Parameters
     ----------
     read : ndarray of int
-        How much later than the first a node reads its own word.
+        Cycle in which a node reads its own word, counted from the first read of any node.
     sent : ndarray of int
-        When its sum is in the register of its out-port, or at the root could be, counted alike.
+        Cycle in which the node's sum is in the register of its out-port, counted alike. At the
+        root, the cycle in which it could be.
     after : ndarray of int
-        The in-port of the child after whose words its own come next in the chain of its parent;
-        -1 for the first.
+        In-port of the previous child in the chain of the node's parent; -1 for the first child.
     last : ndarray of int
-        The in-port whose result is its sum; -1 at leaves.
+        In-port whose result is the node's sum; -1 at leaves.
     cycles : int
-        From the first read to the last results.
+        Cycles from the first read to the last results.
     down : ndarray of int
         Cycles of the complete sum from the root to a node.
     """
@@ -170,9 +172,18 @@ class _Times(NamedTuple):
 
 
 def _depth(ends: IntArray, ports: IntArray, roots: IntArray, cycles: IntArray) -> IntArray:
-    """Cycles from each node to the roots, given the node at each port, and the ports towards them.
+    """Return the cycles from each node to the root of each tree.
 
-    Those of a hop from each node by each port are given, too.
+    Parameters
+    ----------
+    ends : ndarray of int, shape (nodes, ports)
+        Node at the end of each port.
+    ports : ndarray of int, shape (chunks, nodes)
+        Port of each node towards the root; -1 at the root.
+    roots : ndarray of int, shape (chunks,)
+        Root of each tree.
+    cycles : ndarray of int, shape (nodes, ports)
+        Cycles of a hop from each node by each port.
     """
     nodes = np.arange(len(ends))
     above = parent = np.where(ports >= 0, ends[nodes, ports], nodes)
@@ -185,19 +196,19 @@ def _depth(ends: IntArray, ports: IntArray, roots: IntArray, cycles: IntArray) -
 
 
 def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _Times:
-    """Plan when nodes read and send, as late as the roots allow.
+    """Plan the cycles in which nodes read and send, as late as the roots allow.
 
     Parameters
     ----------
     leaving : int
-        Cycles from the result of the last child to the register of the out-port: none where it
-        leaves as it is made, or those of the register.
+        Cycles from the result of the last child to the register of the out-port; 0 if sums leave as
+        they are made.
     """
     ports, step = trees.up, COMBINE + latency
     nodes = np.arange(topology.nodes)
     parent = np.where(ports >= 0, topology.neighbours[nodes, ports], nodes)
     depth = _depth(topology.neighbours, ports, trees.roots, np.ones_like(topology.neighbours))
-    # By what a link is longer than the register of an out-port.
+    # Cycles of a link beyond the register of the out-port.
     longer = topology.cycles_of_arc[nodes, ports] - PASS
     height, rank = np.zeros((2, *parent.shape), int)
     after, last, children = np.full((3, *parent.shape), -1)
@@ -221,7 +232,7 @@ def _times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _
     for tree, child in levels:
         late = leaving + step * (1 + rank[tree, child]) + longer[tree, child]
         sent[tree, child] = sent[tree, parent[tree, child]] - late
-    # Of a leaf the word goes from the reader into the register of the out-port.
+    # The word of a leaf goes from the reader directly into the register of the out-port.
     read = sent - np.where(children > 0, leaving + step * children, PASS)
     first = int(read.min())
     stays = (trees.down < 0).all()

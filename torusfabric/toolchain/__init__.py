@@ -1,1 +1,1 @@
-"""External tools, the cache, and files; nothing here knows the field."""
+"""External tools, their cache, and files; independent of networks and hardware."""

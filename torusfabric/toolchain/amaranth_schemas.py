@@ -1,6 +1,9 @@
-"""Amaranth's check of its own JSON schemas, put off until metadata of a component are checked.
+"""Postponement of a slow self-check of Amaranth, for commands that have to start quickly.
 
-It checks them whenever it is imported, which takes more than half of that import.
+Amaranth defines JSON schemas for the metadata of components. When it is imported it validates its
+own schemas, with the library jschon, which takes more than half of the import. This module puts a
+substitute for jschon into `sys.modules`. The substitute accepts every schema, and imports the real
+library as soon as metadata are compared with a schema.
 """
 
 import importlib
@@ -15,18 +18,21 @@ LIBRARY = "jschon"
 
 
 def put_off_schema_checks() -> None:
-    """Let what Amaranth asks of its schemas be found right, unless that library is there."""
+    """Make Amaranth's self-check succeed at once; call before Amaranth is imported.
+
+    If jschon has been imported already, nothing changes.
+    """
     sys.modules.setdefault(LIBRARY, _Later(LIBRARY))
 
 
 class _Right(NamedTuple):
-    """What is found of a schema."""
+    """The result of a validation that is taken for granted."""
 
     valid: bool = True
 
 
 class _Schema:
-    """A schema that is taken to be right, until anything is compared with it."""
+    """A substitute for jschon's schema: valid by assumption, evaluated by the real library."""
 
     def __init__(self, schema: Any, **_: Any) -> None:
         self._schema = schema
@@ -41,22 +47,23 @@ class _Schema:
 
 
 class _Later(ModuleType):
-    """Stands for the library, which is imported when anything else of it is used."""
+    """A substitute for the library jschon, which imports the real one when it is needed."""
 
     JSONSchema = _Schema
 
     def create_catalog(self, *_: str) -> None:
-        """No catalog is needed to find a schema right."""
+        """Do nothing, because validation without the library needs no catalog."""
 
     def __getattr__(self, name: str) -> Any:
-        # Whoever looks at all modules does not use this one.
+        # Tools that inspect every module (such as `inspect.getmodule`) ask for names like
+        # __file__. They must not cause the import.
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(_library(), name)
 
 
 def _library() -> Any:
-    """The library itself."""
+    """Import the real library in place of the substitute, and return it."""
     if isinstance(sys.modules.get(LIBRARY), _Later):
         del sys.modules[LIBRARY]
     return importlib.import_module(LIBRARY)

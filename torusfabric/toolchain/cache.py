@@ -1,11 +1,12 @@
-"""A cache of what external tools produced, which the processes of one machine share.
+"""A cache of results of external tools, shared by all processes of a user on one machine.
 
-The key of an entry is a digest of everything its value depends on (text, options, versions of the
-tools). The library diskcache keeps the entries in a database, and removes those that were used
-least recently when there are too many. A cache that cannot be used costs time and nothing else.
+The key of an entry is a digest of everything that the value depends on: texts, options, and the
+versions of the tools. The library diskcache keeps the entries in a database. It evicts the least
+recently used entries when the cache exceeds its size limit. A cache that cannot be used costs
+time, but causes no error.
 
-A cache holds libraries and pickles, which run code when they are loaded. Therefore the entries lie
-in a folder that only this user can enter.
+Why a private folder: entries are shared libraries and pickles, and loading either runs code.
+Therefore the entries lie in a folder that only the current user can enter.
 """
 
 import contextlib
@@ -35,14 +36,15 @@ __all__ = ["LIMIT_VARIABLE", "Cache", "RenewingCache", "Usage", "default_folder"
 
 T = TypeVar("T")
 
-#: The variable of the environment that sets the limit.
+#: The environment variable that sets the size limit.
 LIMIT_VARIABLE = "TORUSFABRIC_CACHE_LIMIT"
 
-#: The limit in bytes without it.
+#: The size limit in bytes without that variable.
 DEFAULT_LIMIT = 2_000_000_000
 
-#: Options of the database. Losing entries when the power fails is better than waiting for the disk.
-#: A write-ahead log would need memory that the hosts of a network file system do not share.
+#: Options of the database. The cache does not wait for the disk (`synchronous`): entries that are
+#: lost in a power failure can be made again. A write-ahead log is ruled out, because it needs
+#: memory that processes share, and the hosts of a network file system share none.
 OPTIONS = {
     "eviction_policy": "least-recently-used",
     "sqlite_journal_mode": "delete",
@@ -54,26 +56,30 @@ _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?) ?([kmgt]?)b?", re.IGNORECASE
 
 
 class Usage(NamedTuple):
-    """The number of entries of a cache, and the bytes that they take on the disk."""
+    """The number of entries of a cache, and the bytes that the entries take on the disk."""
 
     entries: int
     bytes: int
 
 
 def default_folder() -> Path:
-    """The folder of the cache: `TORUSFABRIC_CACHE`, or where the platform keeps caches."""
+    """Return the folder of the cache.
+
+    The environment variable `TORUSFABRIC_CACHE` names it. By default it is the platform's folder
+    for caches.
+    """
     if named := os.environ.get("TORUSFABRIC_CACHE"):
-        return Path(named).absolute()  # tools run elsewhere
+        return Path(named).absolute()  # because tools run in other folders
     return platformdirs.user_cache_path("torusfabric", appauthor=False)
 
 
 def size_limit() -> int:
-    """The limit of a cache in bytes; 0 where nothing is kept.
+    """Return the size limit of the cache in bytes; 0 switches the cache off.
 
     Raises
     ------
     InputError
-        If the variable is set to something else than a size.
+        If the environment variable is set and is no size.
     """
     text = os.environ.get(LIMIT_VARIABLE, "").strip()
     if not text:
@@ -85,31 +91,31 @@ def size_limit() -> int:
 
 
 def digest(*parts: Any) -> str:
-    """A name for values: the SHA-256, in hexadecimal, of their JSON form."""
+    """Return the SHA-256, in hexadecimal, of the JSON form of values; the key of a cache entry."""
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @functools.cache
 def source_digest(*rooms: str) -> str:
-    """A digest of the text of some rooms of this package."""
+    """Return a digest of the source text of some rooms of this package."""
     package = Path(__file__).parents[1]
     paths = [path for room in rooms for path in sorted((package / room).rglob("*.py"))]
     return digest(*(path.read_text(encoding="utf-8") for path in paths))
 
 
 class Cache:
-    """A folder of entries named by `digest`.
+    """A folder of entries, each under a key that `digest` makes.
 
     Parameters
     ----------
     folder : path, optional
-        Where; by default `default_folder()`.
+        Folder that holds entries and locks; by default `default_folder()`.
 
     Raises
     ------
     InputError
-        If its limit is set to something that is no size.
+        If the environment sets a size limit that is no size.
     """
 
     def __init__(self, folder: AnyPath | None = None) -> None:
@@ -122,18 +128,24 @@ class Cache:
         data = self._use(lambda entries: entries.get(key))
         try:
             return None if data is None else pickle.loads(zlib.decompress(data))
-        except Exception:  # whatever classes of another version raise
+        except Exception:  # of any type: unpickling runs code of classes that may have changed
             return None
 
     def put(self, key: str, value: Any) -> Any:
-        """Keep a value that can be pickled under a key; returns it."""
+        """Store a value that can be pickled under a key, and return the value."""
         if self._limit and self.private_folder():
             data = zlib.compress(pickle.dumps(value), 1)
             self._use(lambda entries: entries.set(key, data))
         return value
 
     def put_files(self, key: str, sources: Mapping[str, AnyPath]) -> None:
-        """Keep copies of files under a key, by their names, with their modes."""
+        """Store copies of files under a key, with their names and modes.
+
+        Parameters
+        ----------
+        sources : mapping of str to path
+            Path of each file, by the name under which it is stored.
+        """
         with contextlib.suppress(OSError):
             self.put(
                 key,
@@ -144,7 +156,13 @@ class Cache:
             )
 
     def fetch_files(self, key: str, names: Iterable[str], folder: Path) -> bool:
-        """Copy the files kept under a key into a folder; returns whether they are there."""
+        """Copy files that are stored under a key into a folder.
+
+        Returns
+        -------
+        bool
+            True if all files were there. Otherwise nothing is copied.
+        """
         kept = self.get(key) or {}
         if not kept.keys() >= {*names}:
             return False
@@ -156,15 +174,17 @@ class Cache:
 
     @contextlib.contextmanager
     def lock(self, name: str, *, waiting: Callable[[], object] | None = None) -> Iterator[None]:
-        """Let one process or thread at a time in; where files cannot be locked, let all in.
+        """Hold an exclusive lock during the body; without effect where files cannot be locked.
 
-        Who makes an entry that takes long holds the lock of its key meanwhile, so that nobody
-        makes it a second time at once.
+        A process that makes an expensive entry holds the lock of the key meanwhile. Other processes
+        then wait for the entry instead of making it a second time.
 
         Parameters
         ----------
+        name : str
+            Name of the lock, such as a key.
         waiting : function of (), optional
-            Called if somebody else is in.
+            Called once if another process or thread holds the lock.
         """
         path = self._locks / f"{name}.lock"
         with contextlib.suppress(OSError):
@@ -174,19 +194,31 @@ class Cache:
             yield
 
     def usage(self) -> Usage:
-        """Return the size of the cache."""
+        """Return the number and the size of the entries."""
         found = self._use(lambda entries: Usage(len(entries), entries.volume()))
         return found or Usage(0, 0)
 
     def clear(self) -> Usage:
-        """Remove all entries and locks, and nothing else; returns what was removed."""
+        """Remove all entries and locks, and nothing else.
+
+        Returns
+        -------
+        Usage
+            Size of the entries that were removed.
+        """
         found = self.usage()
         for folder in (self._entries, self._locks):
             shutil.rmtree(folder, ignore_errors=True)
         return found
 
     def private_folder(self) -> Path | None:
-        """Make the folder of the entries, which only this user can enter; None if it cannot be."""
+        """Make the folder of the entries, which only the current user can enter, and return it.
+
+        Returns
+        -------
+        Path or None
+            None if the folder cannot be made, cannot be written, or belongs to another user.
+        """
         try:
             self._entries.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
@@ -194,20 +226,20 @@ class Cache:
         return self._entries if os.access(self._entries, os.W_OK) and self._is_own() else None
 
     def _is_own(self) -> bool:
-        """True if the folder of the entries is there and this user made it."""
+        """True if the folder of the entries exists and belongs to the current user."""
         with contextlib.suppress(OSError):
             return not hasattr(os, "getuid") or self._entries.stat().st_uid == os.getuid()
         return False
 
     @functools.cached_property
     def _database(self) -> "diskcache.Cache":
-        """The entries, opened; it takes longer than most uses."""
-        import diskcache  # here, since most commands keep nothing
+        """The database of the entries, opened at the first use because that is slow."""
+        import diskcache  # here, because most commands use no cache
 
         return diskcache.Cache(os.fspath(self._entries), size_limit=self._limit, **OPTIONS)
 
     def _use(self, action: "Callable[[diskcache.Cache], T]") -> T | None:
-        """Apply a function to the database; None if there is none that can be used."""
+        """Apply a function to the database; return its result, or None if it fails."""
         if not self._is_own():
             return None
         import sqlite3
@@ -216,7 +248,7 @@ class Cache:
             with self._database as entries:
                 return action(entries)
         except Exception as error:
-            # Another process may have removed it: it is opened anew next time.
+            # Another process may have removed the database. The next use opens it again.
             self.__dict__.pop("_database", None)
             if type(error) is sqlite3.DatabaseError:  # damaged
                 shutil.rmtree(self._entries, ignore_errors=True)
@@ -224,7 +256,7 @@ class Cache:
 
 
 class RenewingCache(Cache):
-    """A cache that is written but not read, so that every entry is made anew."""
+    """A cache that is written but never read, so that every entry is made again."""
 
     def get(self, key: str) -> Any:
-        """Return no value."""
+        """Return None, as if the entry were missing."""

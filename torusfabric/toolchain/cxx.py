@@ -1,7 +1,7 @@
-"""C++ compilers: finding one, and building shared libraries and programs with it.
+"""C++ compilation: the search for a compiler, and cached builds of shared libraries and programs.
 
-A compiler is looked for in this order: the one that the variable `CXX` names, g++, clang++, and
-Zig's as the Python package ziglang installs it. What was built is kept in the cache.
+The compiler is the first that is found of: the command in the environment variable `CXX`, g++,
+clang++, and the compiler of Zig from the Python package ziglang. Built files go into the cache.
 """
 
 import functools
@@ -19,24 +19,24 @@ from .folders import work_folder
 
 __all__ = ["build", "compiler", "have_compiler"]
 
-#: What to do without a compiler.
+#: Advice for users without a compiler, for messages.
 INSTALL = "install g++ or clang++ with your system, or pip install ziglang"
 
 
 def compiler() -> list[str]:
-    """The command of a C++ compiler, a list of words.
+    """Return the command of a C++ compiler, as a list of words.
 
     Raises
     ------
     MissingTool
-        If there is none; says how to get one.
+        If no compiler is found; the message says how to install one.
     """
     if named := os.environ.get(tools.env_var("g++")):
         return _named(named)
     for name in ("g++", "clang++"):
         if path := shutil.which(name):
             return [path]
-    # Not by python -m, which runs any file of that name in the current folder.
+    # Why not `python -m ziglang`: that would run a file ziglang.py of the current folder.
     folder = tools.package_folder("ziglang")
     if folder and (path := shutil.which("zig", path=os.fspath(folder))):
         return [path, "c++"]
@@ -44,7 +44,7 @@ def compiler() -> list[str]:
 
 
 def _named(text: str) -> list[str]:
-    """The command that a text says: a program, perhaps with arguments before those of ours."""
+    """Return the command in a text: a program, perhaps followed by arguments."""
     if path := shutil.which(text):
         return [path]
     try:
@@ -58,7 +58,7 @@ def _named(text: str) -> list[str]:
 
 
 def have_compiler() -> bool:
-    """Whether there is a compiler."""
+    """Return True if a compiler is found."""
     try:
         return bool(compiler())
     except MissingTool:
@@ -67,7 +67,7 @@ def have_compiler() -> bool:
 
 @functools.cache
 def compiler_version(command: tuple[str, ...]) -> str:
-    """The version that a compiler prints."""
+    """Return the first line of the version that a compiler prints."""
     return tools.call("g++", [*command, "--version"]).stdout.split("\n")[0]
 
 
@@ -80,32 +80,34 @@ def build(
     headers: Mapping[str, str] | None = None,
     what: str,
 ) -> Path:
-    """Compile sources and link them, unless that has been done before.
+    """Compile and link sources, or take the result from the cache.
 
     Parameters
     ----------
+    name : str
+        File name of the result.
     sources : dict of str to str
-        Texts by file name; several are compiled side by side.
+        Text of each source, by file name. Several sources are compiled in parallel.
     flags : sequence of str
-        For compiling and linking.
+        Arguments for compiling and linking.
     link : sequence of str
-        For linking only.
+        Additional arguments for linking.
     headers : dict of str to str, optional
-        Texts that the sources include.
+        Text of each file that sources include, by file name.
     what : str
-        What it is, for the message of an error.
+        Noun for the result in error messages.
 
     Returns
     -------
     Path
-        A file that lasts as long as this process.
+        The built file, which exists until this process ends.
 
     Raises
     ------
     MissingTool
-        If there is no compiler.
+        If no compiler is found.
     WorkFailed
-        If it fails.
+        If the compiler fails.
     """
     command = compiler()
     texts = {**sources, **(headers or {})}
@@ -119,7 +121,7 @@ def build(
             return made
         with work_folder("cxx") as work:
             for file, text in texts.items():
-                # A path in it may hold bytes that are no UTF-8.
+                # Texts may contain paths, whose bytes need not be UTF-8.
                 (work / file).write_text(text, encoding="utf-8", errors="surrogateescape")
             compiling = [*command, *flags]
             objects = processes.parallel(
@@ -132,23 +134,23 @@ def build(
 
 @functools.cache
 def _libraries() -> "tempfile.TemporaryDirectory[str]":
-    """A folder for the libraries of this process, which goes when the process ends.
+    """Make a folder for the built files of this process, which is removed when the process ends.
 
-    It lies in the cache where possible, because some machines run nothing in a folder for temporary
-    files.
+    Why in the cache, where possible: some machines forbid executing files in the folder for
+    temporary files.
     """
     return tempfile.TemporaryDirectory(prefix="torusfabric-", dir=Cache().private_folder())
 
 
 def _compile(command: Sequence[str], file: str, folder: Path, what: str) -> str:
-    """Compile one source; returns the name of the object file."""
+    """Compile one source and return the name of the object file."""
     made = f"{file}.o"
     _run([*command, "-c", file, "-o", made], folder, makes=made, what=what)
     return made
 
 
 def _run(command: Sequence[str], folder: Path, *, makes: str, what: str) -> None:
-    """Run a compiler, and see that it makes a file."""
+    """Run the compiler in a folder and check that it made the file `makes`."""
     done = tools.call("g++", command, folder=folder)
     if done.returncode:
         line = tools.error_line(done.stderr + done.stdout, done.returncode)

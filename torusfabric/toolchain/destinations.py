@@ -1,4 +1,9 @@
-"""What a path leads to: a regular file, standard output, or what is written directly."""
+"""Classification of paths to write to: regular files, standard output, and special files.
+
+A *special file* is a device, a named pipe, or a descriptor such as ``/dev/fd/3``. Special files
+are written directly, while regular files are replaced as a whole (see
+`torusfabric.toolchain.files`).
+"""
 
 import errno
 import os
@@ -14,30 +19,30 @@ __all__ = ["COMPRESSED", "STANDARD_OUTPUT", "AnyPath", "is_standard_output", "is
 #: The name of standard output in place of a path.
 STANDARD_OUTPUT = "-"
 
-#: Seconds in which somebody must open the other end of a named pipe.
+#: Seconds within which the other end of a named pipe must be opened.
 PATIENCE = 10
 
-#: The endings of names of text files that are compressed, in writing as in reading.
+#: Suffixes of text files that are compressed when written and unpacked when read.
 COMPRESSED = (".gz", ".svgz")
 
-#: What a path is; where something is written, ``-`` is standard output.
+#: The type of a path. For functions that write, ``-`` stands for standard output.
 AnyPath = str | os.PathLike[str]
 
 
 def is_standard_output(path: AnyPath) -> bool:
-    """Whether a path is ``-``, or a name of the system for descriptor 1 or a link to it."""
+    """Return True if a path is ``-``, or leads to descriptor 1, as ``/dev/stdout`` does."""
     return os.fspath(path) == STANDARD_OUTPUT or any(
         link.name == "1" and _folder(link) == _descriptors() for link in _links(Path(path))
     )
 
 
 def status_of(path: AnyPath) -> os.stat_result | None:
-    """The status of an existing file that may be written; None if there is none.
+    """Return the status of a file that exists and may be written; None if no file exists.
 
     Raises
     ------
     OSError
-        If it may not be written.
+        If the path is a folder, or the file may not be written.
     """
     try:
         status = os.stat(path)
@@ -53,25 +58,33 @@ def status_of(path: AnyPath) -> os.stat_result | None:
 
 
 def is_written_directly(path: AnyPath, status: os.stat_result | None) -> bool:
-    """Whether a path is no regular file, or names a descriptor, whatever that is open on."""
+    """Return True if a path leads to a special file.
+
+    A name of a descriptor counts as special even if the descriptor is open on a regular file.
+
+    Parameters
+    ----------
+    status : os.stat_result or None
+        Status of the file, as `status_of` returns it.
+    """
     if status is None:
         return False
     return not stat.S_ISREG(status.st_mode) or any(map(_is_descriptor, _links(Path(path))))
 
 
 def open_in_time(path: Path, mode: str) -> BinaryIO:
-    """Open a binary file; wait some seconds for the other end of a named pipe.
+    """Open a binary file; for a named pipe, wait at most `PATIENCE` seconds for the other end.
 
-    Why: opening a pipe blocks without end while nobody opens its other end.
+    Why: opening a named pipe blocks for ever while its other end is closed.
 
     Raises
     ------
     OSError
-        If it cannot be opened, or is a pipe without another end.
+        If the file cannot be opened, or the other end of the pipe stays closed.
     """
     if not path.is_fifo():
         return cast(BinaryIO, open(path, mode))
-    from concurrent import futures  # here, since hardly any file is a pipe
+    from concurrent import futures  # here, because hardly any file is a pipe
 
     with futures.ThreadPoolExecutor(1) as pool:
         opened = pool.submit(open, path, mode)
@@ -88,12 +101,17 @@ def open_in_time(path: Path, mode: str) -> BinaryIO:
 
 
 def require_plain(what: str, path: AnyPath) -> None:
-    """Refuse a name that ends as those of compressed files do, for a file that is none.
+    """Refuse a name with the suffix of compressed files, for a format that is never compressed.
 
     Parameters
     ----------
     what : str
-        What the file is, to begin the error with.
+        Noun for the file, with which the error message begins.
+
+    Raises
+    ------
+    InputError
+        If the name ends in ``.gz`` or ``.svgz``.
     """
     if (name := Path(path)).suffix in COMPRESSED:
         raise InputError(
@@ -102,7 +120,7 @@ def require_plain(what: str, path: AnyPath) -> None:
 
 
 def _links(path: Path) -> list[Path]:
-    """A path, and those that it leads to as a symbolic link; round trips end."""
+    """Return a path and its chain of symbolic links, at most 40 because of cycles."""
     found = [path]
     while path.is_symlink() and len(found) < 40:
         path = path.parent / os.readlink(path)
@@ -111,14 +129,15 @@ def _links(path: Path) -> list[Path]:
 
 
 def _is_descriptor(path: Path) -> bool:
-    """Whether a path is a name of the system for an open file, of this process or another."""
+    """True if a path is the system's name for an open file of any process."""
     return _folder(path) == _descriptors() or _folder(path).startswith("/proc/")
 
 
 def _folder(path: Path) -> str:
+    """Return the folder of a path, without symbolic links."""
     return os.path.realpath(path.parent)
 
 
 def _descriptors() -> str:
-    """The folder of the open files of this process."""
+    """Return the folder in which the system lists the open files of this process."""
     return os.path.realpath("/dev/fd")

@@ -1,4 +1,4 @@
-"""Names that a package imports only when they are first used, and what other packages offer."""
+"""Lazy imports of a package's public names, and plug-ins from other packages."""
 
 import sys
 from collections.abc import Callable
@@ -12,11 +12,19 @@ __all__ = ["exported", "read_entry_points"]
 
 
 def exported(package: str) -> Callable[[str], Any]:
-    """Make the ``__getattr__`` of a package, so that nobody waits for names that he does not use.
+    """Return a ``__getattr__`` for a package, which imports each public name at its first use.
 
-    The package imports its names under ``if TYPE_CHECKING:``, relative to itself. When such a name
-    is first used, it is imported from there. No name may be that of a module of the package, which
-    would take its place.
+    The package lists its public names as relative imports under ``if TYPE_CHECKING:``. The returned
+    function reads this list from the source of the package, and imports a name from there when it
+    is asked for. Why: importing the package stays fast, since a user waits for the used names only.
+
+    A public name must differ from the names of the package's modules: importing a module sets an
+    attribute with the module's name, which would hide the public name.
+
+    Parameters
+    ----------
+    package : str
+        Dotted name of the package.
 
     Examples
     --------
@@ -26,8 +34,8 @@ def exported(package: str) -> Callable[[str], Any]:
 
     @cache
     def find_origins() -> dict[str, tuple[str, str]]:
-        """Return the module, and the name in it, of each name that is imported for types."""
-        import ast  # here, since `--help` needs no names and these take long
+        """Return the module of each public name, and its name within that module."""
+        import ast  # here, because `--help` needs no names, and these two imports are slow
         import inspect
 
         tree = ast.parse(inspect.getsource(sys.modules[package]))
@@ -57,21 +65,25 @@ def read_entry_points(
     *,
     broken: Callable[[InputError], object] | None = None,
 ) -> None:
-    """Register what the entry points of a group name.
+    """Load the entry points of a group, which other packages offer, and register each.
 
     Parameters
     ----------
+    group : str
+        Name of the group of entry points.
     what : str
-        What each must name, for the message of an error.
+        Noun for the object that an entry point must name, for error messages.
+    register : function of (object)
+        Registers a loaded object, or raises an error to refuse it.
     broken : function of (InputError), optional
-        Called with the error of an entry point that is left out.
+        Called with the error of a broken entry point, which is then skipped.
 
     Raises
     ------
     InputError
-        If one of them cannot be imported, or is refused, and none is to be left out.
+        If an entry point cannot be imported or is refused, and `broken` is left out.
     """
-    from importlib.metadata import entry_points  # here, since few need it
+    from importlib.metadata import entry_points  # here, because few commands need it
 
     for point in entry_points(group=group):
         try:

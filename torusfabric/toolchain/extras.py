@@ -1,4 +1,8 @@
-"""The extras of the package: what brings the modules and programs that only some commands need."""
+"""Optional dependencies: the extras of the package, and messages that name a missing one.
+
+An *extra* is a named group of packages, installed by ``pip install 'torusfabric[EXTRA]'``, that
+only some commands need.
+"""
 
 import importlib.util
 from collections.abc import Iterator
@@ -8,7 +12,7 @@ from ..errors import MissingTool
 
 __all__ = ["EXTRAS", "MODULES", "extras_named", "how_to_install", "installed", "missing_package"]
 
-#: What each extra is for. A package belongs to the first that asks for it.
+#: The purpose of each extra. A package of several extras is counted to the first of them.
 EXTRAS = {
     "hardware": "Verilog and simulation",
     "synthesis": "synthesis, place and route",
@@ -27,7 +31,7 @@ EXTRAS = {
     "test": "tests",
 }
 
-#: Modules that may be missing, and the extra that brings each.
+#: Modules that may be missing, each with the extra that installs it.
 MODULES = {
     "amaranth": "hardware",
     "amaranth_boards": "boards",
@@ -45,7 +49,7 @@ MODULES = {
 
 
 def how_to_install(extra: str) -> str:
-    """What a user does to get an extra.
+    """Return the command that installs an extra.
 
     Examples
     --------
@@ -56,17 +60,20 @@ def how_to_install(extra: str) -> str:
 
 
 def installed(module: str) -> bool:
-    """Whether a module is there; it is not imported."""
+    """Return True if a module can be imported; it is only searched for, not imported."""
     return importlib.util.find_spec(module) is not None
 
 
 def missing_package(error: ModuleNotFoundError, extra: str = "") -> str | None:
-    """What is said of a module of an extra that is not installed; None of any other module.
+    """Return the message about a module that an extra would install; None for any other module.
 
     Parameters
     ----------
+    error : ModuleNotFoundError
+        Error of the import that failed.
     extra : str
-        What the command needs in all, if that is more than the hardware of which this is a part.
+        Extra to name in place of ``hardware``, for commands that need a larger extra which includes
+        ``hardware``.
 
     Examples
     --------
@@ -84,7 +91,12 @@ def missing_package(error: ModuleNotFoundError, extra: str = "") -> str | None:
 
 @contextmanager
 def extras_named(extra: str = "") -> Iterator[None]:
-    """Say of a module that is not installed which extra brings it; see `missing_package`.
+    """Turn the error of a missing module into a `MissingTool` that names the extra to install.
+
+    Parameters
+    ----------
+    extra : str
+        Parameter `extra` of `missing_package`.
 
     Examples
     --------

@@ -1,10 +1,11 @@
-"""Writing files: a file is replaced as a whole, or stays as it was.
+"""Atomic writing: a file is replaced as a whole, or stays unchanged.
 
-The content goes into a new file, in a hidden folder beside the target. The file takes the target's
-name once it is complete. A process that is killed may leave the hidden folder behind. An existing
-file keeps its mode, and a symbolic link keeps pointing to it. What is no regular file (a device, a
-FIFO, a descriptor under ``/dev/fd``) is written directly, and the names ``-`` and ``/dev/stdout``
-are standard output.
+The content is written to a new file in a hidden folder beside the target. The new file takes the
+target's name when it is complete. The new file gets the mode of the old one. A symbolic link keeps
+pointing to its target, which is replaced. A process that is killed may leave the hidden folder.
+
+Two destinations are written directly: standard output, named ``-`` or ``/dev/stdout``, and special
+files (see `torusfabric.toolchain.destinations`).
 """
 
 import contextlib
@@ -37,23 +38,22 @@ __all__ = ["AnyPath", "finished", "replacing", "reporting", "writable", "write_f
 
 @contextlib.contextmanager
 def replacing(path: AnyPath) -> Iterator[Path]:
-    """A file that takes the place of another one at the end, unless an exception comes first.
+    """Provide an unfinished file, which replaces the target when the body ends without an error.
 
     Parameters
     ----------
     path : path
-        The file to replace or to make; not ``-``.
+        Target, which need not exist; not ``-``.
 
     Yields
     ------
     Path
-        An empty file on the same disk, for the content; of what is no regular file, the path
-        itself.
+        An empty file for the content, on the disk of the target. For a special file, `path` itself.
 
     Raises
     ------
     OSError
-        If the file cannot be written.
+        If the target cannot be written.
     """
     path = Path(path)
     status = status_of(path)
@@ -61,7 +61,8 @@ def replacing(path: AnyPath) -> Iterator[Path]:
         yield path
         return
     target = Path(os.path.realpath(path))
-    # The file lies in a folder of its own, because a temporary file would be of this user alone.
+    # Why a folder: `tempfile` makes files that only this user can read, and the target would keep
+    # that mode. A file made within the folder gets the usual mode.
     with tempfile.TemporaryDirectory(
         prefix=".", suffix=".part", dir=target.parent, ignore_cleanup_errors=True
     ) as folder:
@@ -75,17 +76,17 @@ def replacing(path: AnyPath) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def finished(path: AnyPath) -> Iterator[Path]:
-    """A regular file whose content gets to a path at the end, whatever is there.
+    """Provide an unfinished regular file, whose content goes to any target when the body ends.
 
-    For programs that open a file themselves, and go back in it: as `replacing`, but where the path
-    is written directly, the content is copied there.
+    For programs that open a file by its name and seek in it. If the target is a special file, the
+    content is copied there at the end. Otherwise the file replaces the target, as by `replacing`.
 
     Raises
     ------
     InputError
-        If what is no regular file cannot be written.
+        If standard output or a special file cannot be written.
     OSError
-        If a regular file cannot.
+        If a regular file cannot be written.
     """
     if is_written_directly(path, status_of(path)):
         with tempfile.TemporaryDirectory(prefix="torusfabric-") as folder:
@@ -100,7 +101,7 @@ def finished(path: AnyPath) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def writing(path: AnyPath) -> Iterator[BinaryIO]:
-    """A binary file to write into, which takes the place of another one at the end.
+    """Open a binary file to write, which replaces the target if the body ends without an error.
 
     Yields
     ------
@@ -109,8 +110,8 @@ def writing(path: AnyPath) -> Iterator[BinaryIO]:
     Raises
     ------
     InputError
-        If it cannot be written. Every `OSError` of the body counts as that, but for standard
-        output whose reader is gone.
+        If the target cannot be written. Any `OSError` of the body counts as that, except a
+        `BrokenPipeError` of standard output.
     """
     path = path_of("File", path)
     with reporting(path):
@@ -125,10 +126,11 @@ def writing(path: AnyPath) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def writing_text(path: AnyPath) -> Iterator[TextIO]:
-    """A text file to write into, in UTF-8; else as `writing`.
+    """Open a UTF-8 text file for writing, which replaces the target as by `writing`.
 
-    It is compressed, without a time stamp, if its name ends in ``.gz`` or ``.svgz``. Names of files
-    may hold bytes that are no UTF-8: these are escaped.
+    A file whose name ends in ``.gz`` or ``.svgz`` is compressed, without a time stamp, so that
+    equal text gives equal bytes. Surrogates, which stand for bytes of file names that are no UTF-8,
+    are escaped.
     """
     with contextlib.ExitStack() as stack:
         raw = stack.enter_context(writing(path))
@@ -140,24 +142,24 @@ def writing_text(path: AnyPath) -> Iterator[TextIO]:
 
 
 def write_file(path: AnyPath, text: str) -> None:
-    """Write a text as a whole or not at all.
+    """Write a text file as a whole, or leave the old file unchanged.
 
     Raises
     ------
     InputError
-        If it cannot be written.
+        If the file cannot be written.
     """
     with writing_text(path) as file:
         file.write(text)
 
 
 def writable(path: AnyPath) -> None:
-    """Check that a file can be written, before hours are spent on its content.
+    """Check that a file can be written, before hours are spent on computing its content.
 
     Raises
     ------
     InputError
-        If it is a folder, or its folder does not exist or cannot be written.
+        If the path is a folder, or if the folder of the file is missing or cannot be written.
     """
     if is_standard_output(path):
         return
@@ -177,9 +179,10 @@ def writable(path: AnyPath) -> None:
 
 @contextlib.contextmanager
 def reporting(path: AnyPath) -> Iterator[None]:
-    """Turn errors of writing a file into errors of the user's input.
+    """Turn an `OSError` of writing to a path into an `InputError`.
 
-    Standard output whose reader is gone stays a `BrokenPipeError`: the reader has seen enough.
+    A `BrokenPipeError` of standard output is passed on: its reader has closed the pipe, which is no
+    mistake.
     """
     try:
         yield
@@ -193,18 +196,18 @@ def reporting(path: AnyPath) -> Iterator[None]:
 
 
 class _StandardOutput(io.RawIOBase):
-    """Standard output as a file that can be closed while standard output stays open."""
+    """Standard output as a binary file; closing this file leaves standard output open."""
 
     def writable(self) -> bool:
-        """It can be written."""
+        """Return True."""
         return True
 
     def write(self, data: Any) -> int:
-        """Write bytes."""
+        """Write bytes and return their number."""
         return sys.stdout.buffer.write(data)
 
     def flush(self) -> None:
-        """Pass on what is buffered."""
+        """Flush the buffer of standard output."""
         sys.stdout.buffer.flush()
 
 

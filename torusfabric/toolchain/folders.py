@@ -1,7 +1,7 @@
-"""Folders to work in: one process at a time in what a user names, and folders of one's own.
+"""Folders: locks on a user's folder, and work folders for external tools.
 
-A folder is locked itself, so that no lock file is left in it. A tool works in a folder of its own,
-whose files are written into that of the user at the end.
+A lock is taken on the folder itself, so no lock file remains in it. A tool runs in a *work folder*,
+a temporary folder of its own. Its results are copied to the user's folder at the end.
 """
 
 import contextlib
@@ -18,33 +18,38 @@ from .destinations import AnyPath
 __all__ = ["locked", "made_folder", "remove_work_folders", "require_room", "work_folder"]
 
 
-#: Errors of a disk that takes no more.
+#: Error numbers of a disk that is full or read-only, or of a file that is too large.
 _NO_ROOM = {
     getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS") if hasattr(errno, name)
 }
 
 
-#: Bytes that must be free where tools work, before and after.
+#: Bytes that must be free on the disk of a work folder, before and after a tool runs.
 ROOM = 10_000_000
 
-#: The work folders of this process.
+#: Work folders of this process that exist at the moment.
 _open: set[Path] = set()
 
 
 @contextlib.contextmanager
 def locked(path: AnyPath, *, waiting: Callable[[], object] | None = None) -> Iterator[None]:
-    """Let one process or thread at a time in; where a file or folder cannot be locked, let all in.
+    """Hold an exclusive lock on a file or folder during the body.
+
+    Where the file system or the platform cannot lock the path, the body runs without a lock.
 
     Parameters
     ----------
+    path : path
+        File or folder to lock.
     waiting : function of (), optional
-        Called if somebody else is in.
+        Called once if another process or thread holds the lock.
     """
-    import filelock  # here, since most commands lock nothing
+    import filelock  # here, because most commands lock nothing
 
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            # Network file systems lock only files that are open for writing; folders cannot be.
+            # Network file systems lock only files that are open for writing. A folder can only be
+            # opened for reading.
             descriptor = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
             stack.callback(os.close, descriptor)
             if not filelock.lock_descriptor(descriptor, blocking=False):
@@ -56,24 +61,26 @@ def locked(path: AnyPath, *, waiting: Callable[[], object] | None = None) -> Ite
 
 @contextlib.contextmanager
 def made_folder(folder: AnyPath) -> Iterator[None]:
-    """A folder, made with those above it if need be; after an error, empty ones go again.
+    """Make a folder and its missing parents.
+
+    After an error in the body, the folders that this call has made are removed if they are empty.
 
     Raises
     ------
     InputError
-        If it cannot be made.
+        If the folder cannot be made.
     """
     folder = Path(folder)
     new = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
     try:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-        except (OSError, ValueError) as error:  # ValueError: a byte of 0 in its name
+        except (OSError, ValueError) as error:  # ValueError: the name contains a zero byte
             reason = getattr(error, "strerror", None) or os.strerror(errno.EINVAL)
             raise InputError(f"Folder must be writable, not {folder} ({reason})") from None
         yield
     except BaseException:
-        for path in new:  # the inner ones first
+        for path in new:  # inner folders first
             with contextlib.suppress(OSError, ValueError):
                 path.rmdir()
         raise
@@ -81,17 +88,25 @@ def made_folder(folder: AnyPath) -> Iterator[None]:
 
 @contextlib.contextmanager
 def work_folder(use: str = "") -> Iterator[Path]:
-    """A new folder, which is removed at the end, but for a `WorkFailed` whose message names it.
+    """Make a temporary work folder, and remove it when the body ends.
+
+    The folder is kept after a `WorkFailed` whose message names it, so that the user can read the
+    logs.
 
     Parameters
     ----------
     use : str
-        What it is for, for its name.
+        Word for the purpose of the folder, which becomes a part of its name.
+
+    Yields
+    ------
+    Path
+        The new folder.
 
     Raises
     ------
     WorkFailed
-        If there is no room for it, or for what the body writes.
+        If the disk has too little room for the folder, or for the files that the body writes.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix=f"torusfabric-{use}-" if use else "torusfabric-"))
@@ -115,23 +130,25 @@ def work_folder(use: str = "") -> Iterator[Path]:
 
 
 def remove_work_folders() -> None:
-    """Remove all work folders that are open, for a process that ends without leaving them."""
+    """Remove all work folders of this process, before it exits from within their bodies."""
     for folder in list(_open):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def require_room(folder: AnyPath) -> None:
-    """See that there is room for what tools write, for few of them notice if there is not.
+    """Check that the disk of a folder has room for the output of tools.
+
+    Why: few tools notice that the disk is full.
 
     Raises
     ------
     WorkFailed
-        If less than `ROOM` is free.
+        If less than `ROOM` bytes are free.
     """
     try:
         disk = shutil.disk_usage(folder)
     except OSError:
-        return  # whoever uses the folder finds out more
+        return  # using the folder will give a better message
     if disk.total and disk.free < ROOM:
         where, temporary = Path(folder).resolve(), Path(tempfile.gettempdir()).resolve()
         where = temporary if temporary in where.parents else where.parent
@@ -142,10 +159,10 @@ def require_room(folder: AnyPath) -> None:
 
 
 def _no_room(error: OSError) -> WorkFailed:
-    """What a full folder for temporary files comes to."""
+    """Return the error for a folder of temporary files that is full."""
     try:
         where = tempfile.gettempdir()
-    except OSError:  # not a single one can be written
+    except OSError:  # no folder for temporary files can be written
         where = os.environ.get("TMPDIR", "/tmp")
     return WorkFailed(
         f"Folder for temporary files must have room, not {where} ({error.strerror}): TMPDIR names "

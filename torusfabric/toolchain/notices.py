@@ -1,17 +1,17 @@
-"""What a user wants to know while something takes long, said by way of `logging`.
+"""Notices: lines of text that tell a user about the progress of long work, sent through `logging`.
 
-The commands show it on standard error; a program of one's own sees it where it listens to the
-logger ``torusfabric``.
+Commands print notices on standard error. A Python program receives them if it adds a handler to
+the logger ``torusfabric`` at the level `logging.INFO`.
 """
 
 import logging
 
 __all__ = ["LOGGER", "say"]
 
-#: Where notices go.
+#: The logger of all notices.
 LOGGER = logging.getLogger("torusfabric")
 
 
 def say(text: str) -> None:
-    """Give a notice, a line of text."""
+    """Send a notice, one line of text."""
     LOGGER.info("%s", text)

@@ -1,8 +1,13 @@
-"""Files of ours: only what was written here is replaced or removed, unless a user says otherwise.
+"""Ownership of output files: only files that torusfabric wrote are replaced or removed.
 
-A folder has a hidden record with the digest of each file that was written into it: a file that is
-not in it, or has changed since, is somebody else's. A single file has no record: it may be
-replaced if it is empty, or begins as the new one does.
+A command that writes a set of files into a folder also writes a hidden *record*: the digest of
+each file. A file that the record lacks, or that differs from its digest, is *foreign*: somebody
+else made or changed it. A foreign file is replaced only if the user forces it.
+
+A single file has no record. It may be replaced if it is empty, or begins like the new file.
+
+The *seal* of a set is the file by which a reader recognises that the set is complete. It is removed
+before the set changes, and written last.
 """
 
 import contextlib
@@ -22,27 +27,34 @@ from .values import path_of
 
 __all__ = ["is_like", "require_like", "require_owned", "require_whole", "write_owned"]
 
-#: The record, by what wrote the files.
+#: File name of the record, with the maker filled in.
 RECORD = ".torusfabric-{}.json"
 
 
 def owned_files(folder: Path, maker: str) -> set[str]:
-    """The names of the files in a folder that a maker wrote and nobody changed."""
+    """Return the names of the files in a folder that a maker wrote and nobody has changed since."""
     known = _recorded(folder, maker)
     return {name for name, digests in known.items() if _is_recorded(folder, name, digests)}
 
 
 def require_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool) -> None:
-    """Refuse to replace files in a folder that are not ours.
+    """Refuse to replace foreign files in a folder.
 
     Parameters
     ----------
+    folder : Path
+        Folder that the files go into; it may be missing.
     maker : str
-        What writes them: a command.
+        Name of the command that writes the files.
     names : iterable of str
-        The files, by their paths from the folder.
+        Paths of the files, relative to the folder.
     force : bool
-        Whether they may be replaced whoever wrote them.
+        True if foreign files may be replaced.
+
+    Raises
+    ------
+    InputError
+        If one of the files exists, is foreign, and `force` is False.
     """
     there = {name for name in names if os.path.lexists(folder / name)}
     if foreign := sorted(there - owned_files(folder, maker)) if there and not force else []:
@@ -52,38 +64,48 @@ def require_owned(folder: Path, maker: str, names: Iterable[str], *, force: bool
 def write_owned(
     folder: Path, maker: str, files: Mapping[str, bytes], *, seal: str, force: bool
 ) -> None:
-    """Write a set of files into a folder in place of the set that the same maker wrote before.
+    """Write a set of files into a folder, in place of the set that the same maker wrote before.
 
-    Files of the earlier set that nobody changed and that the new set lacks are removed, with inner
-    folders that are empty then. The set is whole, or its seal is missing. All files are written
-    under other names first, so that a full disk changes nothing. Then the old seal is removed, the
-    new files take their names, and the new seal comes last.
+    Files of the old set that are unchanged and absent from the new set are removed, and so are
+    inner folders that are empty then.
+
+    The order of operations makes an interruption harmless:
+
+    1. All files are written under temporary names, so a full disk changes nothing.
+    2. The record lists the old and the new digests of each file.
+    3. The old seal and other files of the old set are removed.
+    4. The new files take their names, the seal last.
+    5. The record lists the new digests alone.
 
     Parameters
     ----------
-    folder, maker, force
-        As of `require_owned`; the folder is made if need be, and those in it.
+    folder : Path
+        Folder for the set; it and its parents are made if they are missing.
+    maker : str
+        Name of the command that writes the files.
     files : dict of str to bytes
-        The content of each file, by its path from the folder.
+        Content of each file, by its path relative to the folder.
     seal : str
-        The file by which a reader knows that the set is whole.
+        Path of the seal, relative to the folder.
+    force : bool
+        True if foreign files may be replaced.
 
     Raises
     ------
     InputError
-        If one is not ours or cannot be written; nothing is changed then.
+        If a file is foreign or cannot be written. The folder is unchanged then.
     """
     require_owned(folder, maker, files, force=force)
     before, gone = _recorded(folder, maker), owned_files(folder, maker) - files.keys()
     if not files and not gone:
         return
     new = {name: [hashlib.sha256(content).hexdigest()] for name, content in files.items()}
-    # Wherever this is interrupted, each file is as one of its digests says.
+    # At any moment of the exchange each file has one of the two digests.
     both = {name: [*before.get(name, []), *digests] for name, digests in new.items()}
     with reporting(folder), contextlib.ExitStack() as stack:
         for inside in sorted({(folder / name).parent for name in files}):
             stack.enter_context(made_folder(inside))
-        # What is entered first takes its name last.
+        # The exit stack unwinds in reverse: the seal is entered first and takes its name last.
         for name in sorted(files, key=lambda name: name != seal):
             with reporting(folder / name):
                 unfinished = stack.enter_context(replacing(folder / name))
@@ -95,7 +117,7 @@ def write_owned(
 
 
 def _unlink(path: Path, folder: Path) -> None:
-    """Remove a file of a folder, and the inner folder that is empty then."""
+    """Remove a file, and its inner folder if that is empty then."""
     try:
         path.unlink(missing_ok=True)
         if path.parent != folder and not any(path.parent.iterdir()):
@@ -107,12 +129,17 @@ def _unlink(path: Path, folder: Path) -> None:
 
 
 def require_whole(seal: AnyPath) -> None:
-    """Refuse a set of files whose seal is missing where its record is: it was interrupted.
+    """Refuse a set of files with a record but without its seal, because writing it was interrupted.
 
     Parameters
     ----------
     seal : path
-        The file by which a reader knows that the set is whole.
+        File by which a reader recognises that the set is complete.
+
+    Raises
+    ------
+    InputError
+        If the seal is missing and the folder has a record.
     """
     path = Path(path_of("File", seal))
     if not path.exists() and any(path.parent.glob(RECORD.format("*"))):
@@ -123,23 +150,38 @@ def require_whole(seal: AnyPath) -> None:
 
 
 def require_like(path: AnyPath, beginning: str | bytes, *, force: bool = False) -> None:
-    """Refuse to replace a file unless it begins as the new one does; a folder may be missing.
+    """Refuse to replace a single file that does not begin like the new file.
 
     Parameters
     ----------
+    path : path
+        File to be replaced; the file and its folder may be missing.
     beginning : str or bytes
-        How all files of this format begin, before they are compressed.
+        Beginning that all files of this format share, before compression.
     force : bool
-        Whether any file may be replaced.
+        True if any file may be replaced.
+
+    Raises
+    ------
+    InputError
+        If the file is foreign.
     """
     if not force and not is_like(path, beginning):
         raise _foreign(Path(path))
 
 
 def is_like(path: AnyPath, beginning: str | bytes) -> bool:
-    """Whether a file is missing or empty, no regular file, or begins as the new one does.
+    """Return True if a single file may be replaced by a new file of a format.
 
-    Parameters as of `require_like`.
+    This holds for a file that is missing or empty, for a special file, and for a file that begins
+    like the new one.
+
+    Parameters
+    ----------
+    path : path
+        File to be replaced.
+    beginning : str or bytes
+        Beginning that all files of this format share, before compression.
     """
     path = path_of("File", path)
     if is_standard_output(path):
@@ -152,7 +194,7 @@ def is_like(path: AnyPath, beginning: str | bytes) -> bool:
 
 
 def _begins(path: Path, beginning: bytes) -> bool:
-    """Whether a file, unpacked if it is packed, begins like this."""
+    """True if a file, unpacked if it is compressed, has this beginning."""
     with open(path, "rb") as file:
         found = file.read(max(len(beginning), 2))
     if found.startswith(b"\x1f\x8b"):
@@ -172,7 +214,7 @@ def _foreign(path: Path) -> InputError:
 
 
 def _recorded(folder: Path, maker: str) -> dict[str, list[str]]:
-    """The digests of each file that a maker wrote into a folder."""
+    """Return the digests in a maker's record of a folder, by file name."""
     try:
         record = json.loads((folder / RECORD.format(maker)).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -190,11 +232,11 @@ def _write_record(folder: Path, maker: str, files: Mapping[str, list[str]]) -> N
 
 
 def _is_recorded(folder: Path, name: str, digests: Iterable[str]) -> bool:
-    """True if a file lies in a folder, not behind a link that leads out, and has a known digest."""
+    """True if a file has one of the digests and lies within the folder, not behind a link."""
     path = folder / name
     try:
         inside = path.parent.resolve().is_relative_to(folder.resolve())
-        # What is no regular file may have no end.
+        # Reading a special file might never end.
         content = path.read_bytes() if inside and path.is_file() else None
     except (OSError, ValueError, RuntimeError):
         return False

@@ -1,11 +1,13 @@
-"""Child processes, which end when their caller does, together with whatever they started.
+"""Child processes that never outlive their caller, with all of their own descendants.
 
-Each child leads a process group of its own: a shell passes nothing on to what it runs, and a
-compiler's driver leaves its passes behind. A group is ended when the call that waits for it is
-left by an exception; `ending_signals` turns the signals that end a command into exceptions.
+Each child leads a process group of its own, and the whole group is ended at once. Why: a shell does
+not pass signals on to its children, and a compiler driver leaves its passes running. The group is
+ended when an exception leaves the call that waits for the child. `ending_signals` turns the
+signals that end a command (SIGINT, SIGTERM, SIGHUP) into such exceptions.
 
-Python raises an exception only between two of its own instructions. A library that computes for
-longer than `HEED` seconds is not waited for: a thread, which the signal wakes up, ends the process.
+Python raises the exception of a signal only between two of its own instructions, so a library in a
+long computation would delay it. Therefore a thread watches for signals as well. If the main thread
+has not reacted within `HEED` seconds, the thread ends the whole process.
 """
 
 import contextlib
@@ -27,23 +29,29 @@ __all__ = ["Interrupted", "beside", "ending_signals", "leave", "parallel", "run"
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Seconds that processes get to clean up after themselves.
+#: Seconds that a process group has to clean up after SIGINT, before it is killed.
 GRACE = 1.0
 
-#: Seconds between two looks at a process.
+#: Seconds from one call of `look` to the next while a process runs.
 PERIOD = 1.0
 
-#: Seconds in which the main thread must notice a signal that ends the command.
+#: Seconds within which the main thread must react to a signal that ends the command.
 HEED = 0.5
 
-#: The signals that end a command; not those that a system does not have.
+#: The signals that end a command, as far as the platform has them.
 _ENDING = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal came that ends the command."""
+    """The exception for a signal that ends the command.
+
+    Parameters
+    ----------
+    number : int
+        Number of the signal.
+    """
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -51,7 +59,7 @@ class Interrupted(KeyboardInterrupt):
 
     @property
     def status(self) -> int:
-        """The exit status of a command that ends by it, as shells count it."""
+        """The exit status that a shell reports for a process ended by this signal."""
         return 128 + self.number
 
     def __str__(self) -> str:
@@ -59,7 +67,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def _end(processes: Iterable[subprocess.Popen[str]]) -> None:
-    """End processes and all that they started: ask first, then do not."""
+    """End process groups: send SIGINT, wait up to `GRACE` seconds for each, then kill the rest."""
     processes = [process for process in processes if process.poll() is None]
     try:
         for process in processes:
@@ -73,7 +81,7 @@ def _end(processes: Iterable[subprocess.Popen[str]]) -> None:
 
 
 def _signal(process: subprocess.Popen[str], number: int) -> None:
-    """Send a signal to a process and all that it started."""
+    """Send a signal to the group of a process."""
     with contextlib.suppress(OSError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, number)
@@ -82,7 +90,11 @@ def _signal(process: subprocess.Popen[str], number: int) -> None:
 
 
 class _Signals:
-    """Holds back the signals that come while a process is being started, lest it be lost."""
+    """The signal handler, which defers signals while a process is being started.
+
+    Why: an exception between the start of a process and its registration in `_running` would leave
+    the process without anybody to end it.
+    """
 
     def __init__(self) -> None:
         self._holding = False
@@ -90,7 +102,7 @@ class _Signals:
         self.noticed = threading.Event()
 
     def arrive(self, number: int, _: FrameType | None) -> None:
-        """Raise what a signal means, now or as soon as that may be."""
+        """Handle a signal: raise `Interrupted`, at once or at the end of `held`."""
         self.noticed.set()
         if self._holding:
             self._came = number
@@ -99,7 +111,7 @@ class _Signals:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Hold signals back during the body; they come in the main thread only."""
+        """Defer signals during the body; only the main thread gets signals."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -114,20 +126,20 @@ class _Signals:
 
 _signals = _Signals()
 
-#: The running processes; and for each the event that says that its pool of threads has failed.
+#: The running processes. Each has the event that is set when the pool of its thread has failed.
 _running: dict["subprocess.Popen[str]", threading.Event] = {}
 _starting = threading.Lock()
 
-#: The event of the pool that a thread belongs to; other threads never fail as a whole.
+#: The failure event of the current thread's pool; and the event, never set, of all other threads.
 _of_thread, _never = threading.local(), threading.Event()
 
 
 @contextlib.contextmanager
 def ending_signals() -> Iterator[None]:
-    """Raise `Interrupted` for each signal that ends a command, so that its processes end too.
+    """Raise `Interrupted` for signals that end a command, so that child processes are ended too.
 
-    Signals that are ignored stay so (as after ``nohup``). Has no effect but in the main thread,
-    which is the only one that may handle signals.
+    Signals that are ignored stay ignored, as after ``nohup``. Outside the main thread there is no
+    effect, because Python lets only the main thread handle signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -146,10 +158,10 @@ def ending_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _watched_signals() -> Iterator[None]:
-    """End the process if the main thread does not notice a signal during the body."""
+    """End the process if the main thread does not react to a signal during the body."""
     _signals.noticed.clear()
     receiver, sender = socket.socketpair()
-    sender.settimeout(0.0)  # never blocks
+    sender.settimeout(0.0)  # `set_wakeup_fd` demands a socket that never blocks
     before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
     threading.Thread(target=_watch, args=(receiver,), daemon=True).start()
     try:
@@ -160,7 +172,7 @@ def _watched_signals() -> Iterator[None]:
 
 
 def _watch(receiver: socket.socket) -> None:
-    """Read the numbers of signals; end the process by one that is not noticed in time."""
+    """Read the numbers of arriving signals; end the process if no reaction follows in time."""
     with receiver:
         while number := receiver.recv(1):
             _signals.noticed.wait(HEED)
@@ -170,16 +182,18 @@ def _watch(receiver: socket.socket) -> None:
 
 
 def leave(status: int, text: str = "") -> NoReturn:
-    """End this process, all that it has started, and its work folders, from any thread.
+    """End this process from any thread, with its child processes and its work folders.
 
     Parameters
     ----------
+    status : int
+        Exit status.
     text : str
-        A line for standard error.
+        Line for standard error; no line if empty.
     """
-    from .folders import remove_work_folders  # here, since hardly any process ends so
+    from .folders import remove_work_folders  # here, because few processes end this way
 
-    with _starting:  # nothing more is started
+    with _starting:  # no other thread can start a process from here on
         _end(list(_running))
         remove_work_folders()
         with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -195,19 +209,30 @@ def run(
     log: IO[bytes] | None = None,
     look: Callable[[], object] | None = None,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a program to its end, with nothing on its standard input.
+    """Run a program until it exits, with empty standard input.
 
     Parameters
     ----------
+    command : sequence of str
+        Program and arguments.
+    folder : path, optional
+        Working directory of the program.
+    environ : mapping of str to str, optional
+        Environment of the program, by default that of this process.
     log : binary file, optional
-        Where all of its output goes; otherwise that is returned.
+        File for standard output and standard error. By default the result holds both.
     look : function of (), optional
-        Called every second while it runs; what that raises ends it.
+        Called every `PERIOD` seconds while the program runs. An exception from it ends the program.
+
+    Returns
+    -------
+    subprocess.CompletedProcess
+        The exit status; ``stdout`` and ``stderr`` as text if `log` is left out.
 
     Raises
     ------
     OSError
-        If it cannot be started.
+        If the program cannot be started.
     """
     streams = (subprocess.PIPE, subprocess.PIPE) if log is None else (log, subprocess.STDOUT)
     failed = getattr(_of_thread, "failed", _never)
@@ -246,9 +271,14 @@ def run(
 
 
 def parallel(function: Callable[[T], R], items: Iterable[T], *, jobs: int = 2) -> Iterator[R]:
-    """Apply a function that runs programs to each item, a few at a time; results in order.
+    """Apply a function to items in several threads, and yield the results in order.
 
-    The first failure, or an interrupt, ends what else is running.
+    The function runs programs by `run`. The first exception ends all programs of the other threads.
+
+    Parameters
+    ----------
+    jobs : int
+        Largest number of threads.
     """
     items = list(items)
     if len(items) <= 1 or jobs <= 1:
@@ -260,9 +290,12 @@ def parallel(function: Callable[[T], R], items: Iterable[T], *, jobs: int = 2) -
 
 @contextlib.contextmanager
 def beside(function: Callable[[], R]) -> Iterator[Callable[[], R]]:
-    """Run a function that runs programs beside the body, which is given what waits for its result.
+    """Run a function in a thread while the body runs; an exception in the body ends its programs.
 
-    An exception in the body ends what the function runs.
+    Yields
+    ------
+    function of ()
+        Waits for the end of the thread and returns the result of `function`.
     """
     with _pool(1) as pool:
         yield pool.submit(function).result
@@ -270,7 +303,7 @@ def beside(function: Callable[[], R]) -> Iterator[Callable[[], R]]:
 
 @contextlib.contextmanager
 def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads; what they run is ended with the body if that fails."""
+    """Provide a pool of threads; an exception in the body ends all programs of the threads."""
     failed = threading.Event()
     join = lambda: setattr(_of_thread, "failed", failed)
     pool = ThreadPoolExecutor(threads, initializer=join)

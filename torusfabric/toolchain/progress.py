@@ -1,8 +1,8 @@
-"""What is being done and how far it has come: a bar on a terminal, elsewhere a line now and then.
+"""Progress display for long work: a bar on a terminal, otherwise a line now and then.
 
-It is shown where notices are (see `torusfabric.toolchain.notices`): by the commands, and by a
-program that listens to the logger ``torusfabric``. Lines are notices; what something took in all is
-a message of the level `logging.DEBUG`.
+Progress is shown wherever notices are shown: by commands, and in Python programs that listen to the
+logger ``torusfabric`` (see `torusfabric.toolchain.notices`). The lines are notices. The total
+duration is logged at the level `logging.DEBUG`.
 """
 
 import contextlib
@@ -17,26 +17,28 @@ from .resources import duration_text
 
 __all__ = ["Progress", "progress_bar", "progress_lines"]
 
-#: Shows how much is done of how much, and perhaps of what.
+#: The type of a function of (done, total, text=None) that shows progress. The two numbers have any
+#: common unit; the text replaces the description of the work.
 Progress = Callable[..., None]
 
-#: Seconds until the first line, and at most from one line to the next; each wait is twice the last.
+#: Seconds until the first line, and the longest pause between lines. Each pause is twice as long
+#: as the one before it, up to that limit.
 FIRST, LONGEST = 10.0, 60.0
 
 
 @contextlib.contextmanager
 def progress_bar(what: str) -> Iterator[Progress]:
-    """Show on standard error how far something has come while it lasts.
+    """Show on standard error how far some work has come, while the body does the work.
 
     Parameters
     ----------
     what : str
-        What is being done: ``planning``.
+        Description of the work, such as ``planning``.
 
     Yields
     ------
-    function of (done, total, what=None)
-        May be called as often as one likes, or never.
+    function of (done, total, text=None)
+        To be called with the progress, any number of times.
     """
     if not LOGGER.isEnabledFor(logging.INFO):
         yield lambda *_: None
@@ -48,7 +50,7 @@ def progress_bar(what: str) -> Iterator[Progress]:
 
 
 def _on_terminal() -> bool:
-    """Whether somebody looks at a terminal; standard error may be closed, or none at all."""
+    """True if standard error is a terminal; False if it is closed or missing."""
     try:
         return sys.stderr.isatty()
     except (AttributeError, ValueError):
@@ -57,8 +59,8 @@ def _on_terminal() -> bool:
 
 @contextlib.contextmanager
 def _bar(what: str) -> Iterator[Progress]:
-    """A bar, which is gone at the end."""
-    # Here, since only a terminal shows one and its import takes longer than most small plans.
+    """Show a bar during the body, and remove it at the end."""
+    # Here, because only terminals show a bar, and the import takes longer than most small plans.
     from rich import progress as rich_progress
     from rich.console import Console
 
@@ -80,7 +82,18 @@ def _bar(what: str) -> Iterator[Progress]:
 
 @contextlib.contextmanager
 def progress_lines(what: str) -> Iterator[Progress]:
-    """Give a notice now and then of how far something has come; parameters as of `progress_bar`."""
+    """Send a notice now and then about how far some work has come, while the body does the work.
+
+    Parameters
+    ----------
+    what : str
+        Description of the work, such as ``planning``.
+
+    Yields
+    ------
+    function of (done, total, text=None)
+        To be called with the progress, any number of times.
+    """
     now, began, over = (what, 0.0, 0.0), time.monotonic(), threading.Event()
 
     def advance(done: float, total: float, text: str | None = None) -> None:
@@ -103,7 +116,7 @@ def progress_lines(what: str) -> Iterator[Progress]:
 
 
 def _line(what: str, done: float, total: float, seconds: float) -> str:
-    """What there is to say.
+    """Return a line about the progress.
 
     Examples
     --------

@@ -1,13 +1,16 @@
-"""Public functions and classes: an argument of another type is refused in one line.
+"""Type checks for public functions and classes: a wrong argument type gives a one-line error.
 
-A function that is marked with `public` runs as ever, and refuses by itself what it looks at. If
-another error comes out of it, its arguments are compared with its annotations, and the first that
-does not fit is named in place of that error. An error of right arguments stays as it is: it is a
-defect of ours, or comes from a function of the user. Flags are compared before the call, because
-any value counts as one of them and no error would come.
+A function that is marked with `public` is called without any check. If an unexpected exception
+leaves it, the arguments are compared with the annotations. The first argument that does not match
+is reported as an `InputError`, in place of the exception. If all arguments match, the exception is
+passed on: it shows a defect of this package, or comes from a function of the user.
 
-Why not before each call: annotations name classes of rooms that are not imported yet, calls inside
-of the package have right arguments, and messages of the functions themselves say more.
+Flags (parameters annotated ``bool``) are the exception: they are checked before the call. Why: any
+value has a truth value, so a wrong flag would raise nothing.
+
+Why other arguments are not checked before the call: their annotations name classes of rooms that
+may not be imported yet. Most calls come from this package itself and are right. And where a
+function checks an argument by itself, its message is more precise.
 """
 
 import ast
@@ -34,7 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C", bound=type)
 
-#: Words for one value of a type, and for several.
+#: Words in messages for one value of a type, and for several.
 WORDS: dict[Any, tuple[str, str]] = {
     bool: ("True or False", "True or False"),
     int: ("an integer", "integers"),
@@ -46,17 +49,18 @@ WORDS: dict[Any, tuple[str, str]] = {
     collections.abc.Callable: ("a function", "functions"),
 }
 
-#: What numbers of Python and numpy are taken for; True and False are no numbers.
+#: The abstract class that numbers of Python and numpy match, by annotation. A bool is no number.
 NUMBERS = {int: Integral, float: Real, complex: Real}
 
 
 def public(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a function that users call, so that it refuses arguments of other types in one line.
+    """Mark a function that users call, so that a wrong argument type gives a one-line error.
 
     Raises
     ------
     InputError
-        Names the first parameter that is of another type than its annotation says.
+        From the marked function: names the first parameter whose argument does not match the
+        annotation.
 
     Examples
     --------
@@ -93,7 +97,9 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def public_class(kind: C) -> C:
-    """Mark a class that users make and ask: its constructor and its own public methods.
+    """Mark a class that users construct: apply `public` to the constructor and the public methods.
+
+    Inherited methods and generators are left alone.
 
     Examples
     --------
@@ -116,18 +122,18 @@ def public_class(kind: C) -> C:
 
 
 def _title(name: str) -> str:
-    """The name of a parameter at the beginning of a message."""
+    """Return the name of a parameter, as a message begins with it."""
     return name.replace("_", " ").capitalize()
 
 
 def _refusal(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> InputError | None:
-    """The error of the first argument of another type; None if all are right."""
+    """Return the error about the first argument of a wrong type; None if all arguments match."""
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)
     except TypeError:
-        return None  # Python itself says which argument is missing, or is one too many
+        return None  # Python's own error names the argument that is missing or superfluous
     hints = _hints(function)
     for name, value, hint in _arguments(bound, hints):
         if not _fits(value, hint):
@@ -138,7 +144,7 @@ def _refusal(
 def _arguments(
     bound: inspect.BoundArguments, hints: Mapping[str, Any]
 ) -> collections.abc.Iterator[tuple[str, Any, Any]]:
-    """The name, the value and the annotation of each argument."""
+    """Yield the name, the value and the annotation of each argument."""
     for name, value in bound.arguments.items():
         hint = hints.get(name, Any)
         kind = bound.signature.parameters[name].kind
@@ -153,12 +159,12 @@ def _arguments(
 
 
 def require_fields(value: Any) -> None:
-    """Refuse a value of a class with fields one of which is of another type than is said.
+    """Check the fields of an instance of a dataclass against their annotations.
 
     Raises
     ------
     InputError
-        Names the first such field.
+        Names the first field of a wrong type.
     """
     hints = _hints(type(value).__init__)
     for name in value.__dataclass_fields__:
@@ -169,23 +175,23 @@ def require_fields(value: Any) -> None:
 
 @cache
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of a function, with the names that only type checkers import."""
+    """Return the evaluated annotations of a function, also of names only type checkers import."""
     names = _checked_names(function.__module__)
     hints = {}
     for name, hint in function.__annotations__.items():
         try:
             hints[name] = eval(hint, names) if isinstance(hint, str) else hint
         except Exception:
-            hints[name] = Any  # a class of an extra that is not installed
+            hints[name] = Any  # the class belongs to an extra that is not installed
     return hints
 
 
 @cache
 def _checked_names(module: str) -> dict[str, Any]:
-    """The names of a module, and those that it imports for type checkers alone."""
+    """Return the names of a module, with those that it imports under ``if TYPE_CHECKING:``."""
     home = sys.modules[module]
     names = dict(vars(home))
-    with suppress(OSError, TypeError):  # typed in, without a file
+    with suppress(OSError, TypeError):  # a module without a source file, such as an interpreter's
         for block in ast.parse(inspect.getsource(home)).body:
             if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
                 for line in block.body:
@@ -195,7 +201,7 @@ def _checked_names(module: str) -> dict[str, Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """True if a value is of the type that an annotation says, as far as it can be told."""
+    """True if a value matches an annotation, or if that cannot be decided."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(_fits(value, each) for each in inner)
@@ -209,13 +215,21 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, NUMBERS[hint]) and not isinstance(value, bool)
     if not isinstance(hint, type):
         return True  # Any, a variable, Self
-    with suppress(TypeError):  # a protocol that cannot be looked at
+    with suppress(TypeError):  # a protocol that cannot be checked at run time
         return isinstance(value, hint)
     return True
 
 
 def _fits_generic(value: Any, origin: Any, inner: tuple[Any, ...]) -> bool:
-    """True if a value is a collection of values of some types, an array or a function."""
+    """True if a value matches an annotation with parameters: a collection, an array or a function.
+
+    Parameters
+    ----------
+    origin : type
+        Class of the annotation, such as `list`.
+    inner : tuple
+        Parameters in brackets.
+    """
     if origin is collections.abc.Callable:
         return callable(value)
     if hasattr(value, "dtype"):
@@ -235,14 +249,20 @@ def _fits_generic(value: Any, origin: Any, inner: tuple[Any, ...]) -> bool:
 
 
 def _fits_array(value: Any, inner: tuple[Any, ...]) -> bool:
-    """True if an array has numbers of the type that an annotation says."""
+    """True if the element type of an array matches the parameters of its annotation."""
     (kind,) = get_args(inner[-1]) or (Any,)
     kind = get_origin(kind) or kind
     return not isinstance(kind, type) or issubclass(value.dtype.type, kind)
 
 
 def _describe(hint: Any, *, many: bool = False) -> str:
-    """A type in words, of one value or of many."""
+    """Return an annotation in words for messages.
+
+    Parameters
+    ----------
+    many : bool
+        True for the plural.
+    """
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (typing.Union, types.UnionType):
         *most, last = dict.fromkeys(_describe(each, many=many) for each in inner)
@@ -253,7 +273,7 @@ def _describe(hint: Any, *, many: bool = False) -> str:
     name = getattr(kind, "__name__", str(kind))
     if name == "ndarray":
         return "an array" + (" of integers" if "integer" in str(inner) else "")
-    if name == "integer":  # that of numpy
+    if name == "integer":  # numpy's class
         kind = int
     if kind in WORDS:
         return WORDS[kind][many]

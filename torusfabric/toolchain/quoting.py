@@ -1,7 +1,8 @@
-r"""Words of others within text of ours: one function for each language that it is written in.
+"""Quoting: one function for each language in which the package writes text with foreign words.
 
-Names of files, algorithms and commands may hold anything. Where they become part of a program, a
-script or a page they stay what they are: a word, a comment, a cell.
+Foreign words are names of files, algorithms and commands, and may contain any characters. Quoting
+keeps such a word a word, a comment or a table cell when it becomes a part of a program, a script or
+a page.
 """
 
 import json
@@ -13,17 +14,17 @@ __all__ = ["facts_table", "filled", "line_comment", "markdown_code",
            "script_json", "shell_command", "tcl_text", "visible", "xml_attribute",
            "xml_text"]  # fmt: skip
 
-#: What XML 1.0 cannot hold at all.
+#: Characters that XML 1.0 forbids, even when escaped.
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""A text in which everything can be seen: other characters become escapes.
+    r"""Return a text with all unprintable characters replaced by Python's escapes.
 
     Parameters
     ----------
     keep : str
-        Characters that stay as they are.
+        Unprintable characters that stay as they are.
 
     Examples
     --------
@@ -39,9 +40,10 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def line_comment(text: str, mark: str = "//") -> str:
-    r"""A comment to the end of its line, in Verilog, C++, Tcl, shell or Make.
+    r"""Return a comment that ends with its line, in Verilog, C++, Tcl, shell or Make.
 
-    A backslash at the end would continue it in some of them.
+    A full stop is added after a final backslash, which some of these languages take for a
+    continuation.
 
     Examples
     --------
@@ -53,7 +55,7 @@ def line_comment(text: str, mark: str = "//") -> str:
 
 
 def shell_command(words: Iterable[str]) -> str:
-    r"""Words as a command for a shell, on one line that can be seen and copied.
+    r"""Return words as a shell command on one printable line, which can be copied.
 
     Examples
     --------
@@ -66,7 +68,7 @@ def shell_command(words: Iterable[str]) -> str:
 
 
 def _in_dollars(word: str) -> str:
-    """What stands between the quotes: bytes of what cannot be seen, as of a name of a file."""
+    """Return a word for a shell's quotes ``$'..'``; unprintable characters become octal bytes."""
     return "".join(
         ("\\" if char in "\\'" else "") + char
         if char.isprintable()
@@ -77,7 +79,9 @@ def _in_dollars(word: str) -> str:
 
 
 def markdown_code(text: str) -> str:
-    """Code on one line of a page in Markdown.
+    """Return a text as inline code in Markdown.
+
+    The fence has one backquote more than the longest run of backquotes in the text.
 
     Examples
     --------
@@ -91,20 +95,20 @@ def markdown_code(text: str) -> str:
 
 
 def xml_text(text: str) -> str:
-    r"""Text of XML, SVG or HTML, also between the quotes of an attribute.
+    r"""Return a text escaped for XML, SVG or HTML, in an element or in a quoted attribute.
 
     Examples
     --------
     >>> print(xml_text("a < b\x00"))
     a &lt; b\x00
     """
-    import html  # here, since few texts are XML
+    import html  # here, because few texts are XML
 
     return html.escape(_NO_XML.sub(lambda found: visible(found[0]), text))
 
 
 def xml_attribute(text: str) -> str:
-    """The value of an attribute, with its quotes.
+    """Return a text as the value of an XML attribute, with quotes around it.
 
     Examples
     --------
@@ -115,9 +119,9 @@ def xml_attribute(text: str) -> str:
 
 
 def tcl_text(text: str) -> str:
-    """Return a text for a word in braces of Tcl, which carries nothing out in it.
+    """Return a text for a braced word of Tcl, in which nothing is substituted or executed.
 
-    Braces and backslashes are left out: they end a word, or may hide its end.
+    Braces and backslashes are removed, because they could end the word or hide its end.
 
     Examples
     --------
@@ -128,7 +132,7 @@ def tcl_text(text: str) -> str:
 
 
 def script_json(value: object) -> str:
-    r"""Return a value as JSON that an HTML page can hold in a script element.
+    r"""Return a value as JSON that is safe within a script element of an HTML page.
 
     Examples
     --------
@@ -139,7 +143,15 @@ def script_json(value: object) -> str:
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """A template in which each ``@NAME@`` is replaced at once: what is filled in stays as it is.
+    """Return a template with each ``@NAME@`` replaced by its value.
+
+    All names are replaced in one pass, so a ``@NAME@`` within a value stays. Unknown names stay
+    too.
+
+    Parameters
+    ----------
+    values : mapping of str to str
+        Replacement for each name.
 
     Examples
     --------
@@ -149,12 +161,19 @@ def filled(template: str, values: Mapping[str, str]) -> str:
     return re.sub("@([A-Z]+)@", lambda found: values.get(found[1], found[0]), template)
 
 
-#: Names stand left of their values, numbers below one another.
+#: The style of all cells: names and values are aligned to the left and to the top.
 _CELL = "text-align:left;vertical-align:top"
 
 
 def facts_table(title: str, facts: Mapping[str, object]) -> str:
-    """Names and values as an HTML table, with a title above.
+    """Return an HTML table of names and values, with a title above.
+
+    Parameters
+    ----------
+    title : str
+        Caption of the table, plain text.
+    facts : mapping of str to object
+        Value of each row, by the name in its first column.
 
     Examples
     --------

@@ -1,8 +1,10 @@
-"""Reading files that someone else made: nothing in them is believed.
+"""Reading of untrusted files: limited in size, and strict about their format.
 
-A file is read up to a limit, so that neither a device without an end nor a few kilobytes that
-unpack to gigabytes exhaust the memory. JSON is taken strictly: no key twice in an object, no
-number that JSON does not know, no half of a surrogate pair, which no terminal and no file can take.
+A file is read up to a limit. Neither a device without an end, nor a few compressed kilobytes that
+unpack to gigabytes, can exhaust the memory.
+
+JSON must be exact. Refused are an object with a key twice, the constants NaN and Infinity, and a
+string with half of a surrogate pair, because no terminal and no file could show that string.
 """
 
 import gzip
@@ -24,27 +26,29 @@ from .values import path_of
 __all__ = ["excerpt", "listed_files", "parse_json", "location_of", "read_array", "read_bytes",
            "read_text", "unpack"]  # fmt: skip
 
-#: Bytes of text that are read. Its lists and numbers take some fifteen times as much memory.
+#: The largest text that is read, in bytes. Parsed JSON takes about fifteen times as much memory.
 MOST_BYTES = 2**29
 
-#: Compressed text may unpack to so many times its size; schedules shrink to a tenth at best.
+#: The largest ratio of unpacked to compressed size. Schedules shrink to a tenth at best.
 MOST_RATIO = 100
 
-#: It may always unpack to so many bytes.
+#: The unpacked size, in bytes, that is admitted for any ratio.
 SMALL = 2**24
 
-#: Bytes that are read at a time.
+#: Bytes per read.
 PIECE = 2**20
 
-#: What is left of a value in a message.
+#: The longest excerpt of a value in a message, in characters.
 LONGEST_EXCERPT = 60
 
-#: What may be a half of a surrogate pair, in the text of JSON.
+#: The escape of a surrogate in JSON, which may lack its other half.
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def listed_files(text: str) -> list[str]:
-    """The names of files that are joined by commas; a file that is there may have some in its name.
+    """Return the file names in a text that joins them by commas.
+
+    If the whole text is the name of an existing file, its commas belong to the name.
 
     Examples
     --------
@@ -55,19 +59,19 @@ def listed_files(text: str) -> list[str]:
 
 
 def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTES) -> bytes:
-    """The content of a file, unpacked if its name ends in ``.gz``.
+    """Return the content of a file, unpacked if its name ends in ``.gz`` or ``.svgz``.
 
     Parameters
     ----------
     what : str
-        What the file is, to begin an error with: ``Schedule file``.
+        Noun for the file, with which an error message begins: ``Schedule file``.
     most : int
-        Bytes that it may hold, once unpacked.
+        Largest size in bytes, after unpacking.
 
     Raises
     ------
     InputError
-        If it cannot be read, is not whole, or holds more.
+        If the file cannot be read, is damaged, or is too large.
     """
     path = path_of(what, path)
     path = Path(path)
@@ -89,7 +93,7 @@ def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTE
 
 
 def read_text(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTES) -> str:
-    """The text of a file in UTF-8, without a byte-order mark; otherwise as `read_bytes`."""
+    """Return the text of a UTF-8 file, without a byte-order mark; see `read_bytes` for limits."""
     try:
         return read_bytes(path, what, most=most).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -97,12 +101,13 @@ def read_text(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTES
 
 
 def unpack(packed: bytes) -> bytes:
-    """The content of bytes that zlib has compressed, all of them.
+    """Return the content of bytes that zlib has compressed.
 
     Raises
     ------
     ValueError
-        If bytes are missing or left over, or unpack to more than a file may hold.
+        If the bytes are damaged, end too soon or go on after the end, or if the content is too
+        large.
 
     Examples
     --------
@@ -126,12 +131,17 @@ def unpack(packed: bytes) -> bytes:
 
 
 def read_array(path: str | os.PathLike[str], what: str) -> NDArray[Any]:
-    """The array of a ``.npy`` file, which is read as it is used.
+    """Return the array in a ``.npy`` file, mapped into memory and loaded when it is used.
+
+    Parameters
+    ----------
+    what : str
+        Noun for the file, with which an error message begins.
 
     Raises
     ------
     InputError
-        If it cannot be read, or holds something else, or less or more than its head says.
+        If the file cannot be read, is no array, or differs in size from its header.
     """
     try:
         array = np.lib.format.open_memmap(path, mode="r")
@@ -141,13 +151,13 @@ def read_array(path: str | os.PathLike[str], what: str) -> NDArray[Any]:
         reason = f"{left} bytes more than its head says"
     except OSError as error:
         reason = error.strerror or "not an array"
-    except Exception:  # of a damaged head whatever its parser meets, such as TokenError
+    except Exception:  # numpy's parser raises many types for a damaged header, such as TokenError
         reason = "not an array"
     raise InputError(f"{what} must be a readable .npy file, not {path} ({reason})")
 
 
 def _unpacked_limit(packed: int, most: int) -> tuple[int, str]:
-    """How much so many compressed bytes may hold, as a number and in words."""
+    """Return the size to which `packed` bytes may unpack, as a number and in words."""
     limit = max(SMALL, MOST_RATIO * packed)
     if limit < most:
         return limit, f"{MOST_RATIO} times its size or {_size(SMALL)}"
@@ -155,7 +165,7 @@ def _unpacked_limit(packed: int, most: int) -> tuple[int, str]:
 
 
 def _read(file: BinaryIO, text: str, limit: int) -> bytes:
-    """All of a file, piece by piece; an error with some text if that is more than a limit."""
+    """Read all of a file, piece by piece; raise an error that begins with `text` above a limit."""
     content = bytearray()
     while piece := file.read(PIECE):
         content += piece
@@ -165,22 +175,22 @@ def _read(file: BinaryIO, text: str, limit: int) -> bytes:
 
 
 def _size(count: int) -> str:
-    """A number of bytes for people."""
+    """Return a number of bytes in words."""
     return f"{count >> 20} MiB" if count >= 2**20 else f"{count} bytes"
 
 
 def parse_json(raw: bytes) -> Any:
-    """The value that JSON text stands for.
+    """Return the value that JSON text stands for.
 
     Parameters
     ----------
     raw : bytes
-        In UTF-8, perhaps behind a byte-order mark.
+        Text in UTF-8, with or without a byte-order mark.
 
     Raises
     ------
     ValueError
-        If it is not JSON, or an object has a key twice; the message is one line.
+        If the text is not JSON, or an object has a key twice. The message is one line.
 
     Examples
     --------
@@ -204,7 +214,7 @@ def parse_json(raw: bytes) -> Any:
 
 
 def _as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object that pairs of a key and a value make."""
+    """Return the object with these pairs of a key and a value; refuse a key that comes twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -218,7 +228,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 def excerpt(value: Any) -> str:
-    """A value from a file as JSON, cut to a length that fits a message.
+    """Return a value from a file as JSON, cut to the length that a message has room for.
 
     Examples
     --------
@@ -230,7 +240,7 @@ def excerpt(value: Any) -> str:
 
 
 def location_of(path: Iterable[str | int]) -> str:
-    """A place in a file for people.
+    """Return the path to a value within a JSON file, in words.
 
     Examples
     --------

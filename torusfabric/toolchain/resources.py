@@ -1,11 +1,12 @@
-"""What this machine has to spare, and amounts of it in words."""
+"""Available memory of this machine, and amounts of memory and time in words."""
 
 import math
 from pathlib import Path
 
 __all__ = ["available_memory", "duration_text", "memory_text"]
 
-#: Limits of a container, and what it uses: of version 2 of control groups, and of version 1.
+#: Files with the memory limit and the memory usage of a container, in bytes: for version 2 of
+#: Linux control groups, and for version 1.
 CONTAINERS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (
@@ -14,29 +15,32 @@ CONTAINERS = (
     ),
 )
 
-#: Seconds in each unit of time.
+#: Units of time, each with its length in seconds.
 _UNITS = ((1, "s"), (60, "min"), (3600, "h"), (86400, "days"), (365 * 86400, "years"))
 
-#: Larger amounts are not told apart, for an integer may be larger than any float.
+#: The largest amount that is shown, because an integer can exceed any float.
 BEYOND_REASON = 1e300
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take without others being swapped out or ended.
+    """Return the bytes that this process can still allocate without swapping or being killed.
+
+    The result is the least of: the memory that is free on the machine, the rest of a container's
+    limit, and the rest of the process's own limit (``ulimit -v``).
 
     Examples
     --------
     >>> available_memory() > 2**20
     True
     """
-    import psutil  # here, since few ask and its import takes longer than most small plans
+    import psutil  # here, because few commands need it and the import is slow
 
     found = [int(psutil.virtual_memory().available)]
     for most, used in CONTAINERS:
         try:
             found.append(int(Path(most).read_text()) - int(Path(used).read_text()))
         except (OSError, ValueError):
-            continue  # no such group, or one without a limit
+            continue  # no such control group, or no limit
     try:
         import resource
     except ImportError:  # Windows
@@ -48,7 +52,7 @@ def available_memory() -> int:
 
 
 def memory_text(size: float) -> str:
-    """Bytes in words.
+    """Return a number of bytes in words.
 
     Examples
     --------
@@ -64,7 +68,7 @@ def memory_text(size: float) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Seconds in words.
+    """Return a number of seconds in words.
 
     Examples
     --------
@@ -77,7 +81,7 @@ def duration_text(seconds: float) -> str:
 
 
 def _huge(value: float, unit: str) -> str:
-    """A number that may be beyond reason."""
+    """Return a number with its unit, which has no upper limit."""
     if math.isinf(value) or value >= 1e15:
         return f"more than 10^15 {unit}"
     return f"{value:,.0f} {unit}" if value >= 9.95 or value == 0 else f"{value:.2g} {unit}"

@@ -1,14 +1,18 @@
-"""External tools: where they are, which version they are, and running them.
+"""External tools: their locations, their versions, and running them.
 
-A tool is looked up in this order: the environment variable that Amaranth uses for it (`YOSYS`,
-`NEXTPNR_ICE40`, ..); the package from PyPI (its script beside the Python interpreter, or on the
-search path); a program of its own name on the search path. The PyPI packages come first because
-they are dependencies of ours, the same everywhere, while a program that happens to be installed may
-be too old to understand our files.
+The program for a tool is the first that is found of:
 
-The packages named YoWASP run WebAssembly. The first use of a tool compiles it, which takes up to
-two minutes and may not happen twice at once: `require` sees to it, and says so. They cannot see
-absolute paths under `/tmp`, so `run` starts a tool in its work folder and is given relative names.
+1. the environment variable that Amaranth uses for it (`YOSYS`, `NEXTPNR_ICE40`, ..),
+2. the PyPI package: its script beside the Python interpreter, or on the search path,
+3. a program with the tool's own name on the search path.
+
+Why packages come before installed programs: they are dependencies of torusfabric with known
+versions, while an installed program may be too old for the files that it is given.
+
+YoWASP packages run tools as WebAssembly, which has two consequences. The first use of a tool
+compiles it, which takes up to two minutes and must not happen twice at once; `require` holds a lock
+meanwhile, and sends a notice. And they cannot see absolute paths below `/tmp`; therefore `run`
+starts a tool in its work folder, with relative file names.
 """
 
 import contextlib
@@ -42,18 +46,20 @@ __all__ = ["TOOLS", "Tool", "call", "env_var", "error_line", "find", "origin", "
 
 @dataclass(frozen=True)
 class Tool:
-    """A program we know how to get.
+    """An external program, with the way to install it.
 
     Parameters
     ----------
+    name : str
+        Name of the program itself.
     serves : str
-        What it is needed for.
+        Purpose of the program.
     install : str
-        What a user does to get it.
+        Instructions for the user to install it.
     package_script : str or None
-        The name of the same program as a PyPI package installs it.
+        Name of the script by which a PyPI package runs the same program.
     package : str or None
-        That package, where its version is that of the program.
+        Name of that package, if the package has the version of the program.
     """
 
     name: str
@@ -68,7 +74,7 @@ def _yowasp(name: str, package: str, extra: str, serves: str) -> Tool:
 
 
 def _yosys() -> Tool:
-    """Yosys: as machine code where there is a package of it, else as WebAssembly."""
+    """Return Yosys as machine code if the package pyosys is installed, otherwise as WebAssembly."""
     wasm = _yowasp("yosys", "yosys", "hardware", "synthesis")
     if installed("pyosys"):
         return replace(wasm, package_script="torusfabric-yosys", package="pyosys")
@@ -79,10 +85,10 @@ def _system(name: str, package: str, serves: str) -> Tool:
     return Tool(name, serves, f"install the package {package} of your system")
 
 
-#: The router of Gowin devices, and its package.
+#: Name of the place-and-route tool for Gowin devices, and of its package.
 GOWIN = "nextpnr-himbaechel-gowin"
 
-#: Every external program we may run, by name.
+#: All external programs that torusfabric may run, by name.
 TOOLS = {
     tool.name: tool
     for tool in (
@@ -111,16 +117,16 @@ TOOLS = {
     )
 }
 
-#: Where a tool's variable is not its name in capitals.
+#: Environment variables that differ from the tool's name in capitals.
 _ENV_VARS = {"yosys-smtbmc": "SMTBMC", "g++": "CXX"}
 
 
 def env_var(name: str) -> str:
-    """The environment variable that names the program to use for a tool."""
+    """Return the environment variable that names the program for a tool."""
     return _ENV_VARS.get(name) or name.upper().replace("-", "_").replace("+", "X")
 
 
-#: Patterns of the lines of a tool's output that give the reason of a failure, best first.
+#: Patterns of the line that gives the reason of a failure in a tool's output, best first.
 _ERROR_LINES = (
     r"\bERROR: ",
     r"^%Error",
@@ -129,18 +135,18 @@ _ERROR_LINES = (
     r"(?i)\bfatal\b|exception",
 )
 
-#: What tools say, in whatever line, when memory is at its end; of WebAssembly it is the last one.
+#: Texts by which tools report that memory is exhausted, in any line. WebAssembly prints the last.
 _NO_MEMORY = re.compile(
     r"(?i)(can ?not|unable to|failed to) allocate|bad_alloc|out of memory|memory exhausted|"
     r"memory allocation|\bMemoryError\b|failed to grow|insufficient memory"
 )
 
-#: Statuses of what was killed: of the process itself, and of a shell or WebAssembly around it.
+#: Exit statuses after SIGKILL: of the process itself, and of a shell or WebAssembly around it.
 _KILLED = (-9, 137)
 
 
 def find(name: str) -> str | None:
-    """The path of a tool, or None if it is not installed."""
+    """Return the path of a tool, or None if the tool is not installed."""
     if named := os.environ.get(env_var(name)):
         return shutil.which(named) or _beside_python(named)
     script = TOOLS[name].package_script if name in TOOLS else None
@@ -150,20 +156,37 @@ def find(name: str) -> str | None:
 
 
 def _beside_python(script: str) -> str | None:
-    """The path of a script in the folders of this Python, which need not be on the search path."""
+    """Return the path of a script in the folders of this Python, or None.
+
+    Why: these folders need not be on the search path.
+    """
     folders = {os.path.dirname(sys.executable), sysconfig.get_path("scripts")}
     return shutil.which(script, path=os.pathsep.join(sorted(filter(None, folders))))
 
 
 def package_folder(name: str) -> Path | None:
-    """Where an installed Python package is, which brings programs along; it is not imported."""
+    """Return the folder of an installed Python package; the package is not imported.
+
+    Returns
+    -------
+    Path or None
+        None if the package is not installed.
+    """
     spec = importlib.util.find_spec(name)
     places = list(spec.submodule_search_locations or ()) if spec else []
     return Path(places[0]) if places else None
 
 
 def set_environment(environ: MutableMapping[str, str] = os.environ) -> None:
-    """Let Amaranth's own builds find what `find` finds, by setting the variables not yet set."""
+    """Make Amaranth's own builds use the tools that `find` finds, through environment variables.
+
+    Variables that are set already stay.
+
+    Parameters
+    ----------
+    environ : mutable mapping of str to str
+        Environment to change, by default that of this process.
+    """
     for tool in TOOLS.values():
         if (
             tool.package_script
@@ -174,12 +197,12 @@ def set_environment(environ: MutableMapping[str, str] = os.environ) -> None:
 
 
 def require(name: str) -> str:
-    """The path of a tool, ready to be run, even several times at once.
+    """Return the path of a tool that is ready to run, also in several processes at once.
 
     Raises
     ------
     MissingTool
-        If it is not installed; says how to get it.
+        If the tool is not installed; the message says how to install it.
     """
     path = find(name)
     if path is None:
@@ -189,14 +212,17 @@ def require(name: str) -> str:
         install = TOOLS[name].install if name in TOOLS else f"install {name}"
         raise MissingTool(f"Tool {name} was not found{detail}: {install}")
     if os.path.basename(path).startswith("yowasp-"):
-        size_limit()  # one that is no size is an error each time, not only before the first use
+        size_limit()  # raises an error about a bad limit at each use, not only at the first
         _warm(name, path)
     return path
 
 
 @functools.cache
 def _warm(name: str, path: str) -> None:
-    """Let a package compile its tool, which writes in place: one process at a time."""
+    """Let a YoWASP package compile its tool, in one process at a time.
+
+    Why the lock: the package writes the compiled code in place.
+    """
     waiting = lambda: say(f"waiting for another process, which prepares {name} or such a tool")
     what = f"preparing {name} for this machine, once, in a minute or two"
     with Cache().lock("warm", waiting=waiting), progress_lines(what):
@@ -204,12 +230,12 @@ def _warm(name: str, path: str) -> None:
 
 
 def version(name: str) -> str:
-    """The version of a tool, as text that differs where its results may.
+    """Return the version of a tool, for cache keys: versions with different results differ as text.
 
     Raises
     ------
     MissingTool
-        If it is not installed.
+        If the tool is not installed.
     """
     path = find(name) or require(name)
     return _package_version(name, path) or _ask_version(name, require(name))
@@ -217,7 +243,7 @@ def version(name: str) -> str:
 
 @functools.cache
 def _package_version(name: str, path: str) -> str | None:
-    """Name and version of the package that installed a tool, if one for this Python did."""
+    """Return name and version of the PyPI package that installed a program, or None."""
     tool = TOOLS.get(name)
     if not (tool and tool.package and tool.package_script):
         return None
@@ -229,6 +255,7 @@ def _package_version(name: str, path: str) -> str | None:
 
 @functools.cache
 def _ask_version(name: str, path: str) -> str:
+    """Run a tool to read its version, the first line that it prints."""
     flag = "-V" if name in ("iverilog", "vvp", "openFPGALoader", "dfu-util") else "--version"
     done = call(name, [path, flag])
     lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
@@ -245,32 +272,32 @@ def run(
     makes: Iterable[str] = (),
     look: Callable[[], object] | None = None,
 ) -> str:
-    """Run a tool in a folder, with its output kept in a log file there.
+    """Run a tool in a folder, and keep its output in a log file there.
 
     Parameters
     ----------
     args : iterable of str
-        Its arguments; names of files relative to `folder`.
+        Arguments; file names are relative to `folder`.
     log : str
-        The name of the log file in that folder.
+        Name of the log file within the folder.
     what : str, optional
-        What it works on, for the message of an error.
+        Noun for the input of the tool, for error messages.
     makes : iterable of str
-        The files that it must leave in that folder.
+        Names of files that the tool must write into the folder.
     look : function of (), optional
-        Called every second while it runs; what that raises ends it.
+        Called every second while the tool runs. An exception from it ends the tool.
 
     Returns
     -------
     str
-        Its output, standard output and standard error together.
+        Standard output and standard error together.
 
     Raises
     ------
     MissingTool
-        If it is not installed.
+        If the tool is not installed.
     WorkFailed
-        If it fails; quotes the line that matters.
+        If the tool fails or leaves a file out; the message quotes the line with the reason.
     """
     path, path_of_log = require(name), Path(folder, log)
     with open(path_of_log, "wb") as file:
@@ -297,12 +324,21 @@ def call(
     log: IO[bytes] | None = None,
     look: Callable[[], object] | None = None,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run the command of a tool as `processes.run` does, with an error that a user understands.
+    """Run the command of a tool by `processes.run`, and explain errors to the user.
+
+    Parameters
+    ----------
+    name : str
+        Name of the tool, for messages.
+    command : sequence of str
+        Program and arguments.
+    folder, environ, log, look
+        Parameters of `processes.run`.
 
     Raises
     ------
     WorkFailed
-        If it cannot be started, or there is no room for what it writes.
+        If the program cannot be started, or the disk has too little room for its output.
     """
     try:
         if folder is not None:
@@ -321,13 +357,19 @@ def call(
 
 
 def origin(name: str, path: str) -> str:
-    """Where a tool is, and the variable that says so, for a message."""
+    """Return the path of a tool and the variable that named it, in brackets for a message."""
     variable = env_var(name)
     return f"({path}, set by {variable})" if os.environ.get(variable) else f"({path})"
 
 
 def error_line(output: str, status: int = 1) -> str:
-    """The line of a failed tool's output that gives the reason."""
+    """Return the line of a failed tool's output that gives the reason.
+
+    Parameters
+    ----------
+    status : int
+        Exit status of the tool.
+    """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     for line in lines:
         if _NO_MEMORY.search(line):

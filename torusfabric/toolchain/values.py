@@ -1,7 +1,7 @@
-"""Numbers and words as users give them, on a command line or in Python: one rule for both.
+"""Checks of values that users give: the same rules for a command line and for Python.
 
-A number may be given as text. What is none of what it must be is refused in one line. Numbers are
-printed as JSON has them.
+A number may be given as text. A value that breaks its rule raises an `InputError` of one line.
+The parameter `what` of a check is the noun with which that line begins, such as ``Seed``.
 """
 
 import difflib
@@ -18,12 +18,12 @@ from ..errors import InputError
 __all__ = ["Choice", "entries_of", "flag", "hint", "is_several", "natural", "no_such", "of_type",
            "path_of", "plain_json", "positive", "real", "shown"]  # fmt: skip
 
-#: Characters of a value in a message.
+#: The longest value in a message, in characters.
 LONGEST = 80
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it: one line, and not too long.
+    """Return a value as text for a message: one line of at most `LONGEST` characters.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def shown(value: object) -> str:
 
 
 def _integer(value: object) -> int | None:
-    """The integer that a value is, or that a text writes; None if there is none."""
+    """Return an integer from an integer or from decimal text; None for any other value."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,4000}", value):
         return int(value)
     if isinstance(value, Integral) and not isinstance(value, bool):
@@ -46,14 +46,14 @@ def _integer(value: object) -> int | None:
 
 
 def natural(what: str, value: object, *, most: int | None = None) -> int:
-    """An integer of at least 0.
+    """Return a value as an integer of at least 0.
 
     Parameters
     ----------
     what : str
-        What the number is called, to begin the message with.
+        Noun for the number, with which the error message begins.
     most : int, optional
-        The largest that is allowed.
+        Largest number that is allowed.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def natural(what: str, value: object, *, most: int | None = None) -> int:
 
 
 def positive(what: str, value: object) -> int:
-    """An integer of at least 1; see `natural`.
+    """Return a value as an integer of at least 1.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def positive(what: str, value: object) -> int:
 
 
 def real(what: str, value: object) -> float:
-    """A number that need not be whole; see `natural`.
+    """Return a value as a number that may have a fraction.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def real(what: str, value: object) -> float:
 
 
 def flag(what: str, value: object) -> bool:
-    """True or False, and nothing that only counts as one of them.
+    """Return a value that is True or False, and refuse others that merely have a truth value.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def flag(what: str, value: object) -> bool:
 
 
 def is_several(value: object) -> TypeGuard[Iterable[Any]]:
-    """Whether a value is several: not an array without axes, which only looks like that.
+    """Return True if a value can be iterated; an array without axes cannot, though it seems so.
 
     Examples
     --------
@@ -130,9 +130,9 @@ def is_several(value: object) -> TypeGuard[Iterable[Any]]:
 
 
 def entries_of(value: object) -> tuple[Any, ...]:
-    """The entries of a list or an array; a value that is no list is the only one.
+    """Return the entries of a list or an array; any other value is its own single entry.
 
-    Integers of numpy become those of Python. Bytes are no list of numbers.
+    Integers of numpy become integers of Python. Text and bytes count as single values.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def entries_of(value: object) -> tuple[Any, ...]:
 
 
 def path_of(what: str, value: object) -> str | os.PathLike[str]:
-    """The name of a file or a folder.
+    """Return a value that is the path of a file or folder.
 
     Examples
     --------
@@ -165,7 +165,14 @@ def path_of(what: str, value: object) -> str | os.PathLike[str]:
 
 
 def of_type(what: str, value: object, kind: type, how: str) -> Any:
-    """A value of a class, and how users come by one to end the message with.
+    """Return a value that is an instance of a class.
+
+    Parameters
+    ----------
+    kind : type
+        Class of the value.
+    how : str
+        Source of such values, with which the error message tells users how to get one.
 
     Examples
     --------
@@ -179,7 +186,10 @@ def of_type(what: str, value: object, kind: type, how: str) -> Any:
 
 
 def plain_json(value: Any) -> Any:
-    """Numbers that JSON does not know, as numbers that it does; others as text."""
+    """Return a number or an array of a library in a form that JSON has; other values as text.
+
+    This is the parameter `default` of `json.dumps`. A fraction becomes a float.
+    """
     if hasattr(value, "denominator") and hasattr(value, "numerator"):
         return int(value) if value.denominator == 1 else float(value)
     if hasattr(value, "tolist"):
@@ -187,19 +197,19 @@ def plain_json(value: Any) -> Any:
     return str(value)
 
 
-#: Names are meant by others from this share of equal letters on.
+#: The least similarity, as `difflib` measures it, of a name that is suggested for another.
 CLOSE = 0.6
 
 
 def hint(name: object, known: Iterable[str] | Mapping[str, str]) -> str:
-    """The end of a message that names what is nearest to a name, or nothing.
+    """Return " (did you mean X?)" for the known name closest to a given one, or empty text.
 
     Parameters
     ----------
     name : object
-        What the user wrote.
+        Name that the user wrote.
     known : iterable of str, or dict of str to str
-        The names there are; or the ways to write one, and the name that each stands for.
+        Known names; or known spellings, each with the name that it stands for.
 
     Examples
     --------
@@ -231,20 +241,20 @@ def no_such(
     ways: Mapping[str, str] | None = None,
     more: str = "",
 ) -> InputError:
-    """The error of a name that there is none of.
+    """Return the error about an unknown name, which lists the known names and suggests one.
 
     Parameters
     ----------
     what : str
-        What is named, to begin the message with.
+        Noun for the named thing, with which the message begins.
     name : object
-        What the user wrote.
+        Name that the user wrote.
     known : iterable of str
-        The names there are.
+        Known names.
     ways : dict of str to str, optional
-        Other ways to write them, and the name that each stands for.
+        Further spellings, each with the name that it stands for.
     more : str
-        What would do besides.
+        Alternatives to a known name, appended to the list of names.
 
     Examples
     --------
@@ -260,7 +270,10 @@ def no_such(
 
 
 class _OfWords(EnumMeta):
-    """Takes words alone: an array is not to be compared with any."""
+    """The metaclass of `Choice`: only text can be looked up.
+
+    Why: comparing a numpy array with each word would give arrays instead of True or False.
+    """
 
     def __call__(cls, value: object, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(value, str):
@@ -269,7 +282,7 @@ class _OfWords(EnumMeta):
 
 
 class Choice(str, Enum, metaclass=_OfWords):
-    """One of several words; equal to the word itself, as in a schedule file."""
+    """An enumeration of words; a member equals its word, as read from a schedule file."""
 
     __str__ = str.__str__
 

