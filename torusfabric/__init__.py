@@ -13,7 +13,7 @@ Plan a collective, prove the schedule right, and build it.
 >>> tf.simulate(fabric).passed
 True
 
-Names are imported when they are first used, so that planning does not wait for what makes hardware.
+Each name is imported when it is first used. Why: planning does not wait for the import of Amaranth.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The program ``torusfabric``, which is ``python -m torusfabric`` too."""
+"""The program ``torusfabric``, also started by ``python -m torusfabric``."""
 
 import sys
 
@@ -6,7 +6,10 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Run a command; returns the exit status. An interrupt may come while it is being loaded."""
+    """Run a command, and return its exit status.
+
+    Importing the commands takes time, and an interrupt in that time ends the program too.
+    """
     try:
         from .cli import main as run
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""The errors a user may meet, each with the exit status of the command that meets it."""
+"""The errors that users see. Each class has the exit status of a command that raises it."""
 
 __all__ = [
     "InputError",
@@ -27,7 +27,7 @@ class TorusfabricError(Exception):
 
 
 class InputError(TorusfabricError, ValueError):
-    """What the user asked for does not exist or does not fit.
+    """The input of the user names something unknown, or something that does not fit.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class InputError(TorusfabricError, ValueError):
 
 
 class NotEnoughMemory(InputError):
-    """What the user asked for does not fit into the memory that is free; elsewhere it might.
+    """The request needs more memory than is free; a larger machine may carry it out.
 
     Examples
     --------
@@ -86,12 +86,14 @@ class ScheduleError(WorkFailed, ValueError):
     Parameters
     ----------
     message : str
-        What is wrong, in one line.
-    round, node, port : int, optional
-        Where: the round (counted from 1; None for what is missing when all are done), the node and
-        the out-port (or in-port) number.
+        The broken rule, in one line.
+    round : int, optional
+        The round in which the rule is broken, counted from 1; None if a block is missing after the
+        last round.
+    node, port : int, optional
+        The node, and the number of its out-port or in-port.
     block : tuple of int, optional
-        Which block: (origin, chunk) or (origin, destination, chunk).
+        The block, as (origin, chunk) or (origin, destination, chunk).
 
     Examples
     --------
