@@ -1,0 +1,56 @@
+"""Docstrings begin with their subject: few clauses with *what*, none at the beginning."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "torusfabric"
+
+#: Rooms whose docstrings are not edited yet.
+UNEDITED = {"adapters", "algorithms", "fabric", "rtl"}
+PACKAGES = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+ROOMS = sorted(PACKAGES - UNEDITED)
+
+#: Words that begin a clause in place of a noun or a verb.
+CLAUSES = {"What", "Of", "As", "And", "Where", "Which", "How", "Whether", "That", "Those", "Whose",
+           "When"}  # fmt: skip
+
+#: The most words *what* among 1,000.
+MOST = 1
+
+
+def docstrings(room):
+    """Yield the path and the text of each docstring of a room."""
+    for path in sorted((PACKAGE / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = ast.get_docstring(node)
+                if text:
+                    yield str(path.relative_to(PACKAGE)), text
+
+
+def words_of(text):
+    """The words of a docstring without examples, code, and parameters that are named ``what``."""
+    text = re.sub(r"^ *(>>>|\.\.\.) .*$", "", text, flags=re.MULTILINE)
+    return re.findall(r"[A-Za-z']+", re.sub(r"`[^`]*`|^ *what : ", "", text, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_what_is_rare(room):
+    words = [word for _, text in docstrings(room) for word in words_of(text)]
+    assert len(words) > 300
+    assert 1000 * sum(word.lower() == "what" for word in words) < MOST * len(words)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_docstrings_begin_with_a_noun_or_a_verb(room):
+    firsts = [(path, text.split(maxsplit=1)[0]) for path, text in docstrings(room)]
+    assert [(path, word) for path, word in firsts if word in CLAUSES] == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_entries_have_a_noun_of_their_own(room):
+    entry = re.compile(r"^ {4,}Of\b", re.MULTILINE)
+    assert [path for path, text in docstrings(room) if entry.search(text)] == []
