@@ -95,7 +95,7 @@ class Fabric(wiring.Component):
         Clock edges by which the begin of a run is delayed if the start comes one edge after a
         write of the host. Each further edge between write and start shortens the delay by one.
     here : list of int
-        The nodes that are built: all nodes, or those of one board.
+        The nodes that are built: all nodes, or those of one of several parts.
     operator_unit : OperatorUnit or None
         The unit that combines words, if the program has operators.
 
@@ -158,8 +158,8 @@ class Fabric(wiring.Component):
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Drive the inputs that have no port on a device, in a design that contains the fabric.
 
-        A fabric of one board overrides this method: it drives the number of the board and the
-        link ports.
+        A fabric of one of several parts overrides this method: it drives the number of the part and
+        the link ports.
         """
 
     @property
@@ -169,7 +169,7 @@ class Fabric(wiring.Component):
 
     @property
     def runs_alone(self) -> bool:
-        """True if the fabric runs without other fabrics; False for one of several boards."""
+        """True if the fabric runs without other fabrics; False for one of several parts."""
         return True
 
     @property

@@ -75,8 +75,8 @@ class Front(ABC):
         The tables of the fabric, if they are writable.
     """
 
-    #: Further nets (with their widths) whose values must be equal on all boards at the start of a
-    #: run, besides the choices of the run.
+    #: Further nets (with their widths) whose values must be equal in all parts of a fabric at the
+    #: start of a run, besides the choices of the run.
     agreed: Mapping[str, int] = MappingProxyType({})
 
     top: str
@@ -113,7 +113,7 @@ class Front(ABC):
         return max(program.cycles(mode=mode) for mode in range(len(program.modes)))
 
     def part(self, cut: Cut, *, for_bus: bool, closed_by: str) -> Front:
-        """Return the front of a fabric that builds only some of the nodes, as for one board.
+        """Return the front of a fabric that builds only some of the nodes: one of several parts.
 
         Parameters
         ----------
