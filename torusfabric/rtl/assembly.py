@@ -58,7 +58,7 @@ class Assembly(wiring.Component):
     Parameters
     ----------
     netlist : Netlist
-        The netlist.
+        The instances to connect.
     gated : bool
         True to give each node its own clock, for simulation. The testbench may stop the clock of a
         node that has nothing to do. All running clocks are in step.

@@ -170,7 +170,7 @@ class Distribution:
     netlist : NetlistBuilder
         The netlist that takes the registers.
     nodes : int
-        Number of nodes.
+        Number of nodes that the signals are distributed to.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ class Distribution:
         net : str
             The net to distribute.
         node : int
-            The node.
+            The node whose group is meant.
         width : int, optional
             The number of low bits; by default all bits.
         """

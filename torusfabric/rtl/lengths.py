@@ -79,7 +79,7 @@ def last_of_form(
     last : Value
         The number of the last flit of the message, from 0.
     form : Value
-        The number of the form.
+        The number of the form that the run executes.
     """
     quotients = {cut: last_of_block(last, *cut) for cut in dict.fromkeys(cuts)}
     each = [

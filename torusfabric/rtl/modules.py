@@ -139,6 +139,7 @@ class Use(Elaboratable):
     Parameters
     ----------
     module : SharedModule
+        The module to instantiate.
     **ports : Value
         The signal at each port, by the name of the port behind ``i_`` (input) or ``o_`` (output).
     """

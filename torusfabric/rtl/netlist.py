@@ -65,7 +65,7 @@ class NodePort(NamedTuple):
     name : str
         The name without the number of the node, common to all nodes: ``word`` of ``word_7``.
     node : int
-        The node.
+        The node that the port belongs to.
     """
 
     name: str
@@ -471,6 +471,7 @@ def add_single(
     Parameters
     ----------
     build : NetlistBuilder
+        The netlist that takes the module and its instance.
     name : str
         The name of the module.
     role : Role

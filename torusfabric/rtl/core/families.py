@@ -68,7 +68,7 @@ def pad_rows(rows: IntArray, values: IntArray, count: int) -> IntArray:
     rows : ndarray of int
         The row of each value; values of a row are adjacent.
     values : ndarray of int
-        The values.
+        The numbers to fill in, one for each entry of `rows`.
     count : int
         Number of rows.
 
@@ -221,7 +221,7 @@ def find_uses(
     sources : Sources
         The sources of the words of a node.
     kinds : NodeKinds
-        The kinds of nodes.
+        The variants that each kind executes.
     values : iterable of (int, ndarray of int), shape (rows, variants)
         The number of each multiplexer, and the source that it passes, -1 where the source does not
         matter.

@@ -296,7 +296,7 @@ class NodeTable:
         Parameters
         ----------
         row_bits : int
-            Bits of the number of a row.
+            Address bits that select a row.
         """
         whole, which = np.unique(
             np.maximum(np.stack(self.columns, axis=-1), 0).astype(np.int8),

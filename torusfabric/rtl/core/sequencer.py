@@ -73,7 +73,7 @@ class RunControl(Leaf):
     Parameters
     ----------
     port : RunPort
-        The run port.
+        The declaration of inputs and outputs.
     unit : OperatorUnit or None
         The unit that combines words, if the program has operators.
     members : dict of str to Member
@@ -196,7 +196,7 @@ class Sequencer(RunControl):
     rows : Rows
         The values of all control points.
     port : RunPort
-        The run port.
+        The declaration of inputs and outputs.
     columns : Columns
         The signals to send to the nodes.
     unit : OperatorUnit or None

@@ -101,7 +101,7 @@ class StoreModule(NodePart):
     shape : StoreShape
         The structure of the store.
     port : MemoryPort
-        The memory port.
+        The port that an adapter uses between runs.
     inputs : NodeInputs
         The control inputs.
     settings : NodeSettings
