@@ -78,8 +78,6 @@ class Fabric(rtl.Fabric):
     answer : int
         Cycles from a read at the inputs of a node to its word.
     core : Core
-    room : Room or None
-        What may be loaded, where tables are.
     hold : int
         Clock edges by which a run begins later if it is started with the edge after a write of the
         host; one fewer for each edge between.

@@ -25,7 +25,8 @@ output         meaning
 ============== ==================================================================================
 ``idle``       high if a start is accepted
 ``ending``     high in the cycle before the last cycle of a run
-``ends``       high `lead` cycles before the last cycle of a run
+``ends``       high `lead` cycles before the last cycle of a run, but with a `room` no earlier than
+               in the last slot of the run
 ``busy``       high during a run
 ``done``       high from the end of a run to the start of the next
 ``cycles``     clock edges from the start to done
