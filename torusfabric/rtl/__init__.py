@@ -1,4 +1,17 @@
-"""Hardware: builds what a program says, and decides nothing."""
+"""The hardware of a program, as Amaranth modules in a netlist.
+
+The room translates a program into hardware and takes no decision about its schedule. In the order
+of reading:
+
+- `modules`, `netlist`, `arrays`: the pieces that hardware is described with. A `Netlist` has
+  instances of `Leaf` modules.
+- `memories`, `multiplexer`, `operator_unit`, `links`, `flit_rows`: building blocks inside modules.
+- `core`: the hardware that executes a program: nodes, links and the sequencer.
+- `distribution`: the registers between the sequencer and the nodes.
+- `fabric`, `front`, `run_choices`: the frame in which an adapter puts ports around a core.
+- `assembly`: a netlist as an Amaranth design.
+- `core_address_map`, `inventory`, `word_path`: reports about a fabric.
+"""
 
 from .fabric import Fabric
 

@@ -1,13 +1,13 @@
-"""Private names of Amaranth, for the writer of Verilog, the compiled engine and lists of memories.
+"""The only module that uses private names and attributes of Amaranth.
 
-No other module imports a private name of Amaranth or reads a private attribute of its objects.
-Amaranth may change them in any release: ``rtl_tests/rtl/test_amaranth_private.py`` looks for each,
-and says which of our modules needs it.
+Its users are the writer of Verilog, the compiled engine and the lists of memories. Amaranth may
+change private names in any release. The test ``rtl_tests/rtl/test_amaranth_private.py`` looks for
+each of them, and says which module of this package needs it.
 
-- `ast`: classes of statements and values; `nir`: cells of Amaranth's netlist.
-- `describe_memory`, `assigned_signals`: parts that fragments keep in private attributes.
-- `make_netlist`: the netlist of a design.
-- `no_inferred_names`: signals without the names that Amaranth would infer.
+- `ast` has the classes of statements and values, and `nir` the cells of Amaranth's netlist.
+- `describe_memory` and `assigned_signals` read private attributes of memories and statements.
+- `make_netlist` returns Amaranth's netlist of a design.
+- `no_inferred_names` makes signals without the names that Amaranth would infer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["MemoryDescription", "MemoryInstance", "MemoryPort", "assigned_signal
 
 
 class MemoryPort(NamedTuple):
-    """A port of a memory; `transparent` lists the write ports whose words a read port forwards."""
+    """A port of a memory. A read port forwards words of the write ports in `transparent`."""
 
     domain: str
     address: Value
@@ -41,7 +41,7 @@ class MemoryPort(NamedTuple):
 
 
 class MemoryDescription(NamedTuple):
-    """A memory: its size, first contents, attributes and ports."""
+    """A memory: its size, initial contents (`rows`), attributes and ports."""
 
     name: str
     width: int
@@ -63,7 +63,7 @@ def describe_memory(memory: MemoryInstance) -> MemoryDescription:
 
 
 def assigned_signals(target: ast.Statement | Value) -> list[Signal]:
-    """Return the signals that a statement assigns, or that lie in the target of an assignment."""
+    """Return the signals that a statement, or the target of an assignment, assigns."""
     return list(target._lhs_signals())
 
 
@@ -79,25 +79,25 @@ def make_netlist(
     return netlist
 
 
-#: Blocks of `no_inferred_names` that are open in all threads, and the lock of this list.
+#: The blocks of `no_inferred_names` that are open, of all threads, and the lock of this list.
 _open: list[object] = []
 _lock = threading.Lock()
 _infer = tracer.get_var_name
 
 
 def _name_or_default(depth: int = 2, **options: Any) -> Any:
-    """Return the default of a name, or the inferred name where there is no default."""
+    """Return the default of a name if there is one, else the inferred name."""
     return options["default"] if "default" in options else _infer(depth + 1)
 
 
 @contextlib.contextmanager
 def no_inferred_names() -> Iterator[None]:
-    """Leave new signals without a name, unless one is given or Amaranth requires one.
+    """Let Amaranth infer no names in a ``with`` block: new signals have a given name or none.
 
-    The last of several threads that are in such a block puts Amaranth's function back.
+    The block affects all threads. It ends when the last thread has left its block.
 
-    Why: Amaranth infers the names of variables from bytecode, in some versions of Python and not
-    in others, and the placement of other tools depends on names.
+    Why: Amaranth infers names of variables from bytecode, which works in some versions of Python
+    only. Tools that place a design depend on its names, so results would differ by version.
     """
     mark = object()
     with _lock:

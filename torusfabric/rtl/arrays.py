@@ -1,8 +1,21 @@
-"""Arrays of instances: what a netlist has once for every node, or for every group of nodes.
+"""Arrays of instances: the compact form of a netlist with many nodes.
 
-All instances of an array are of one module and wired alike: what differs is numbers, which are
-vectors. So a fabric of a hundred thousand nodes is some dozens of arrays, which engines and the
-text go through; `instances` writes one out, instance by instance.
+An `Array` stands for one instance at every node, or at every group of nodes. Its instances have
+the same module and are wired alike. They differ only in numbers (node, bit position, constant,
+ROM contents), and each such number is a vector with one entry for each instance. A fabric of a
+hundred thousand nodes is thus some dozens of arrays, which the compiled engine and the writer of
+Verilog go through. `Array.instances` yields the instances one by one.
+
+An input of an array is driven by a concatenation of *sources*, each of one of four types:
+
+========= ==============================================================
+`Slice`   bits of a net: for instance k, bits of net ``word_{number[k]}``
+`OneOf`   a slice of one of several nets, chosen for each instance
+`Numbers` a constant for each instance
+`Fixed`   one constant for all instances
+========= ==============================================================
+
+The drivers of a single `Instance` are *parts*: `Part` (bits of a net) and `Fixed`.
 """
 
 from __future__ import annotations
@@ -26,7 +39,7 @@ _Node = TypeVar("_Node", int, IntArray)
 
 
 class Role(enum.Enum):
-    """What the instances of a module are for; the value is the label in reports."""
+    """The purpose of a module; the value is the label in reports."""
 
     ROUTER = "router"
     LINK = "links"
@@ -57,13 +70,13 @@ class Part(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """A constant."""
+    """A constant of `width` bits."""
 
     value: int
     width: int
 
 
-#: What drives an input: least significant part first.
+#: The drivers of an input of an instance, least significant part first.
 Parts: TypeAlias = tuple[Part | Fixed, ...]
 
 
@@ -73,18 +86,20 @@ class Instance:
 
     Parameters
     ----------
+    name, module : str
+        The name of the instance, and of its module.
     role : Role
-        Of its module.
+        The role of the module.
     inputs : dict of str to tuple of (Part or Fixed)
-        What drives each input, least significant part first.
+        The drivers of each input, least significant part first.
     outputs : dict of str to str
         The net that each output drives.
     node : int or None
-        The node it belongs to.
+        The node that the instance belongs to, if any.
     contents : tuple of int
-        The rows of a ROM; empty for all others.
+        The rows of a ROM; empty for other modules.
     width : int
-        The bits of a row of a ROM.
+        Bits of a row of a ROM; 0 for other modules.
     """
 
     name: str
@@ -103,11 +118,14 @@ class Slice(NamedTuple):
     Parameters
     ----------
     net : str
-        The name of the net, with ``{}`` where the number of one of many stands.
+        The name of the net, with ``{}`` in the place of a number.
     number : ndarray of int, shape (instances,), or None
-        These numbers; None for a net that is there once.
+        The number in the name, for each instance. None if the name has no ``{}``, so that all
+        instances read the same net.
     start : int or ndarray of int, shape (instances,)
-        The lowest bit.
+        The lowest bit, for all instances or for each.
+    width : int
+        Bits of the slice.
     """
 
     net: str
@@ -116,20 +134,20 @@ class Slice(NamedTuple):
     width: int
 
     def of(self, rows: IntArray) -> Slice:
-        """That of some of the instances."""
+        """Return the slice restricted to some instances."""
         number = None if self.number is None else self.number[rows]
         start = self.start if isinstance(self.start, int) else self.start[rows]
         return Slice.made(self.net, number, start, self.width)
 
     @classmethod
     def made(cls, net: str, number: IntArray | None, start: int | IntArray, width: int) -> Slice:
-        """A slice whose lowest bit is a number where it is the same for all instances."""
+        """Return a slice; a vector of equal lowest bits becomes one number."""
         if not isinstance(start, int) and (start == start[0]).all():
             start = int(start[0])
         return cls(net, number, start, width)
 
     def parts(self, count: int) -> Iterator[Part]:
-        """One for each of so many instances."""
+        """Return the part of each of `count` instances."""
         starts = repeat(self.start) if isinstance(self.start, int) else self.start.tolist()
         nets = repeat(self.net, count)
         if self.number is not None:
@@ -139,26 +157,29 @@ class Slice(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """A constant for each instance of an array."""
+    """A constant of `width` bits for each instance of an array."""
 
     values: IntArray
     width: int
 
     def of(self, rows: IntArray) -> Numbers:
-        """Those of some of the instances."""
+        """Return the constants of some instances."""
         return self._replace(values=self.values[rows])
 
     def parts(self, count: int) -> Iterator[Fixed]:
-        """One for each of so many instances."""
+        """Return the constant of each of `count` instances."""
         return map(Fixed, self.values.tolist(), repeat(self.width))
 
 
 class OneOf(NamedTuple):
-    """Bits of one of several nets for each instance of an array; all slices are of one width.
+    """Bits of one of several nets for each instance of an array.
 
     Parameters
     ----------
+    slices : tuple of Slice
+        The alternatives, all with the same width.
     which : ndarray of int, shape (instances,)
+        For each instance, the index of its slice in `slices`.
     """
 
     slices: tuple[Slice, ...]
@@ -166,28 +187,28 @@ class OneOf(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The bits of each."""
+        """Bits of each slice."""
         return self.slices[0].width
 
     def of(self, rows: IntArray) -> OneOf:
-        """Those of some of the instances."""
+        """Return the choice restricted to some instances."""
         return OneOf(tuple(each.of(rows) for each in self.slices), self.which[rows])
 
     def each(self) -> Iterator[tuple[IntArray, Slice]]:
-        """The instances that have bits of each net, and these."""
+        """Yield each slice that is used: the instances that use it, and the slice of these."""
         for number in np.unique(self.which).tolist():
             rows = np.flatnonzero(self.which == number)
             yield rows, self.slices[number].of(rows)
 
     def parts(self, count: int) -> Iterator[Part]:
-        """One for each of so many instances."""
+        """Return the part of each of `count` instances."""
         every = [(rows, [*each.parts(len(rows))]) for rows, each in self.each()]
         order = np.argsort(np.concatenate([rows for rows, _ in every]))
         parts = [part for _, parts in every for part in parts]
         return (parts[at] for at in order.tolist())
 
 
-#: What drives some bits of an input of all instances of an array.
+#: The driver of some bits of an input, for all instances of an array.
 Source: TypeAlias = Slice | OneOf | Numbers | Fixed
 
 
@@ -197,9 +218,9 @@ class Roms(NamedTuple):
     Parameters
     ----------
     contents : tuple of (tuple of int)
-        The different contents, row by row.
+        The different contents, each row by row.
     which : ndarray of int, shape (instances,)
-        The number of the contents of each ROM.
+        For each ROM, the index of its contents in `contents`.
     width : int
         Bits of a row.
     """
@@ -211,24 +232,28 @@ class Roms(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Array:
-    """Instances of a module.
+    """Instances of one module that are wired alike; a single instance is an array of one.
 
     Parameters
     ----------
     scope : str
-        What there is one instance for each of, such as ``node``; empty for an instance alone.
+        The unit that has one instance, such as ``node``; empty for a single instance.
     index : ndarray of int, shape (instances,)
-        The number in the scope of each.
+        The number of the unit of each instance.
     name : str
-        That of instances, with ``{}`` where the number stands, as in the names of nets.
+        The name of the instances, with ``{}`` in the place of the number.
+    module : str
+        The name of the module.
+    role : Role
+        The role of the module.
     inputs : dict of str to tuple of Source
-        What drives each input, least significant part first.
+        The drivers of each input, least significant part first.
     outputs : dict of str to (str, int)
-        The net that each output drives, and its width.
+        The net that each output drives, with ``{}`` for the number, and its width in bits.
     nodes : ndarray of int, shape (instances,), or None
-        The nodes they belong to.
+        The node that each instance belongs to, if any.
     roms : Roms or None
-        Of ROMs, their rows.
+        The contents, if the instances are ROMs.
     """
 
     scope: str
@@ -246,7 +271,7 @@ class Array:
 
     @classmethod
     def of(cls, instance: Instance, widths: Mapping[str, int]) -> Array:
-        """An instance alone, given the widths of nets."""
+        """Return the array of a single instance, given the widths of the nets that it drives."""
         inputs = {
             port: tuple(
                 part if isinstance(part, Fixed) else Slice(part.net, None, part.start, part.width)
@@ -270,7 +295,7 @@ class Array:
         )
 
     def renamed(self, names: Mapping[str, str]) -> Array:
-        """The same with other names of nets."""
+        """Return the array with some nets renamed; names with ``{}`` are renamed as a whole."""
         inputs = {
             port: tuple(
                 part._replace(net=names[part.net])
@@ -284,14 +309,14 @@ class Array:
         return replace(self, inputs=inputs, outputs=outputs)
 
     def named(self, pattern: str) -> Iterator[str]:
-        """A name, or that of a net, of each instance."""
+        """Return the name of each instance, or of its net, from a name with ``{}``."""
         before, number, after = pattern.partition("{}")
         if not number:
             return repeat(pattern, len(self))
         return (f"{before}{index}{after}" for index in self.index.tolist())
 
     def instances(self) -> Iterator[Instance]:
-        """All, one after another."""
+        """Yield the instances one by one."""
         count = len(self)
         inputs = [
             zip(*([part] * count if isinstance(part, Fixed) else part.parts(count)
@@ -324,7 +349,16 @@ class Array:
 
 @dataclass(frozen=True)
 class NodeGroups:
-    """The groups of nodes that have a register in common.
+    """The partition of the nodes into groups of consecutive numbers that share a register.
+
+    A signal for all nodes is spread in two stages: a register for each group, then a register at
+    each node. With groups of about sqrt(N) nodes, no register drives more than about sqrt(N)
+    others.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes, N.
 
     Examples
     --------
@@ -337,19 +371,19 @@ class NodeGroups:
 
     @cached_property
     def size(self) -> int:
-        """Nodes of a group: a power of two, not far from the square root of all."""
+        """Nodes of a group: the smallest power of two that is at least sqrt(N)."""
         return 1 << ((self.nodes - 1).bit_length() + 1) // 2
 
     @property
     def count(self) -> int:
-        """Number of groups; the last one may have fewer nodes."""
+        """Number of groups. The last group may have fewer nodes."""
         return -(-self.nodes // self.size)
 
     @property
     def place_bits(self) -> int:
-        """The low bits of the number of a node that tell it from the others of its group."""
+        """Bits of the position of a node within its group: the low bits of its number."""
         return address_width(self.size)
 
     def of(self, node: _Node) -> _Node:
-        """The group of a node, or of each of some nodes."""
+        """Return the group of a node, or of each node in an array."""
         return node // self.size

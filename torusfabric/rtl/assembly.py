@@ -1,6 +1,7 @@
-"""Assemblies: netlists as Amaranth designs.
+"""Assemblies: netlists as Amaranth designs, for simulation in Amaranth and as submodules.
 
-Of ROMs, the emitted text has the module of ``rom.v``, and the compiled engine a loop of its own.
+Emitted Verilog and the compiled engine do not use assemblies. For ROMs, emitted Verilog has the
+module in ``rom.v``, and the compiled engine has its own loop; `Rom` here is the Amaranth form.
 """
 
 from collections.abc import Sequence
@@ -17,20 +18,21 @@ __all__ = ["Assembly"]
 
 
 class Rom(Leaf):
-    """A synchronous ROM: a row is there one cycle after its address, and stays as long as that.
+    """A synchronous ROM: `data` is the row at the address of the cycle before.
 
     Parameters
     ----------
     contents : sequence of int
-        The rows. Past the end it reads the last one.
+        The rows. An address past the end reads the last row.
     width : int
         Bits of a row.
 
     Members
     -------
     address : In
+        The address of the row.
     data : Out(width)
-        A register that is not reset; it starts as 0.
+        The row, in a register that starts as 0 and is not reset.
     """
 
     def __init__(self, contents: Sequence[int], width: int) -> None:
@@ -44,7 +46,8 @@ class Rom(Leaf):
         """Bind the address to the port of the memory."""
         m = Module()
         m.submodules.rows = self._memory
-        # The signal of the port is replaced, so that the simulator has nothing to evaluate.
+        # The address signal of the port is replaced, rather than assigned, so that the simulator
+        # has nothing to evaluate.
         self._port.addr = self.value("address")
         return m
 
@@ -54,16 +57,19 @@ class Assembly(wiring.Component):
 
     Parameters
     ----------
+    netlist : Netlist
+        The instances to connect.
     gated : bool
-        For simulation: give every node a clock of its own, which whoever drives the design may
-        leave still while the node is not concerned. All clocks that run at all run in step.
+        True to give each node its own clock, for simulation. The testbench may stop the clock of a
+        node that has nothing to do. All running clocks are in step.
 
     Attributes
     ----------
     leaves : dict of str to Leaf
-        Every instance by name.
+        Each instance by its name.
     domains : dict of (int or None) to ClockDomain
-        Where gated, the clock of every node, and, for None, that of everything else.
+        If gated, the clock of each node, and under None the clock of all other modules. Otherwise
+        empty.
     """
 
     def __init__(self, netlist: Netlist, *, gated: bool = False) -> None:
@@ -88,11 +94,11 @@ class Assembly(wiring.Component):
                 self.leaves[instance.name].bind(port, [self._part(part) for part in parts])
 
     def net(self, name: str) -> Signal:
-        """The signal of a net."""
+        """Return the signal of a net."""
         return self._nets[name]
 
     def define_domains(self, m: Module) -> None:
-        """Define the clocks, where gated, in a design that this is a part of, not in here."""
+        """Define the gated clocks in a design that contains this assembly, instead of inside it."""
         self._defined_above = True
         self._define_domains(m)
 
@@ -110,7 +116,7 @@ class Assembly(wiring.Component):
         return net if whole else net[part.start : part.start + part.width]
 
     def elaborate(self, platform: object) -> Module:
-        """Connect the instances."""
+        """Return the design: all instances, with their outputs connected to the ports."""
         m = Module()
         if not self._defined_above:
             self._define_domains(m)
@@ -128,7 +134,7 @@ class Assembly(wiring.Component):
 
 
 def _leaf(netlist: Netlist, instance: Instance) -> Leaf:
-    """The component of an instance."""
+    """Return the component of an instance."""
     if instance.role is Role.ROM:
         return Rom(instance.contents, instance.width)
     return netlist.modules[instance.module]()

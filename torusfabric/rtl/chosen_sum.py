@@ -1,4 +1,8 @@
-"""The sum of a word and one of several others, in a module of its own."""
+"""The sum of a word and one of several operands, as a shared module.
+
+An operator that adds uses it in emitted Verilog. Why one module: a device with suitable cells can
+merge the multiplexer of the operand into the adder; see `torusfabric.verilog.ecp5`.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,16 @@ __all__ = ["ChosenSum"]
 
 @dataclass(frozen=True)
 class ChosenSum:
-    """The sum of a word and one of several others, or nothing.
+    """The sum of a word and one of several operands.
 
     Parameters
     ----------
     count : int
-        What is chosen among, with the select bits of `branch_bits`.
+        Number of operands, chosen by the select bits of `branch_bits`.
     width : int
         Bits of a word.
     idles : bool
-        Whether the last of these is nothing: the sum is the word then.
+        True if the last operand is the constant 0, so that the sum can be the word itself.
 
     Examples
     --------
@@ -37,24 +41,25 @@ class ChosenSum:
 
     @property
     def words(self) -> int:
-        """The words among which it chooses."""
+        """Number of operands that are inputs: all except a constant 0."""
         return self.count - self.idles
 
     @property
     def select_bits(self) -> int:
-        """The select bits of a slice."""
+        """Number of select bits of a slice."""
         return len(branch_bits(self.count, 0))
 
     @property
     def slices(self) -> list[tuple[int, int]]:
-        """The first bit of each slice, and that after its last; each has its select bits."""
+        """The first bit of each slice, and the bit after its last. Slices have own select bits."""
         return slice_bounds(self.width, -(-self.width // SLICE))
 
     @property
     def shared(self) -> SharedModule:
-        """Its module: the word, the others, select bits, and the sum.
+        """The shared module, with ports for the word, the operands, the select bits and the sum.
 
-        Of the others, the first is in the lowest bits; of select bits, those of the lowest slice.
+        The first operand is in the lowest bits of ``words``. The select bits of the lowest slice
+        are in the lowest bits of ``select``.
         """
         return SharedModule(
             f"sum_{'idle_' * self.idles}{self.count}_{self.width}",
@@ -70,7 +75,7 @@ class ChosenSum:
         )
 
     def _fill(self, m: Module, word: Value, words: Value, select: Value, total: Value) -> None:
-        """Add what is inside."""
+        """Add the logic: a multiplexer for each slice, and one adder."""
         size, nothing = self.select_bits, [Const(0, self.width)] * self.idles
         inputs = [words[k : k + self.width] for k in range(0, len(words), self.width)]
         chosen = []

@@ -1,4 +1,7 @@
-"""The address map of a core as plain lists: where each block arrives, or lies in memory."""
+"""The address map of a core as plain lists: the port or the memory address of each block.
+
+The manifest of emitted Verilog contains it, for testbenches and software.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,22 @@ __all__ = ["core_address_map"]
 
 
 def core_address_map(program: Program) -> dict[str, Any]:
-    """The address map of the core of a program.
+    """Return the address map of the core of a program.
 
-    Block k of a memory is chunk ``k % C`` of part ``k // C``, with C chunks a part, in the order in
-    which a host would see it: parts are origins, destinations or owners, as the collective has it.
+    Block k of a message is chunk ``k % C`` of part ``k // C``, if a part has C chunks. Parts are
+    origins, destinations or owners, depending on the collective.
 
     Returns
     -------
     dict
-        Of a core with streams, ``arrivals[node][port][step - 1]`` is [origin, chunk], or null
-        where it is nothing new: a block has one entry at a node, where it arrives first. Of a core
-        with memories, ``sent[node][k]`` is [`write_bank`, first `write_address`] of block k of
-        what the node sends, and ``received[node][k]`` is [`read_bank`, first `read_address`] of
-        block k of what it receives; null where there is no such block. With any root, what the root
-        alone receives is listed for every node, as if it were that.
+        For a core with direct ports, ``arrivals[node][port][step - 1]`` is [origin, chunk] of the
+        block that arrives there for the first time at the node, or null.
+
+        For a core with memories, ``sent[node][k]`` is [`write_bank`, first `write_address`] of
+        block k of the message that the node sends, and ``received[node][k]`` is [`read_bank`, first
+        `read_address`] of block k of the message that it receives. Entries are null if there is no
+        such block. If only the root receives and runs choose the root, each node is listed as if
+        it were the root.
     """
     form, layout = program.form, program.layout
     if is_direct(program):
@@ -50,7 +55,7 @@ def core_address_map(program: Program) -> dict[str, Any]:
 def _listed(
     program: Program, mapped: AddressMap, parts: int, first: int
 ) -> list[list[list[int] | None]]:
-    """Memory and first address of each block of each node, null for none."""
+    """Return [memory, first address] of each block of each node, or None if it has none."""
     chunks = program.layout.part_chunks
     part, chunk = divmod(np.arange(parts * chunks), chunks)
     nodes = program.groups.position
@@ -60,10 +65,10 @@ def _listed(
 
 
 def _first_arrivals(program: Program) -> IntArray:
-    """What is new at each in-port in each step, shape (nodes, ports, steps).
+    """Return the block that arrives at each in-port in each step, shape (nodes, ports, steps).
 
-    A block number; -1 where nothing arrives, or what the node has already, be it that it comes in
-    by another port in the same step.
+    The entry is -1 if no block arrives, or if the node has the block already. Of several ports with
+    the same block in the same step, only the first has it.
     """
     topology, blocks, nodes = program.topology, program.blocks, np.arange(program.topology.nodes)
     steps = program.schedule.round_count

@@ -1,4 +1,8 @@
-"""CRC-32, a word at a time: the sum of what goes over links, and of images."""
+"""CRC-32 over words of any width, for frames on links between fabrics and for images.
+
+The CRC is that of zlib and Ethernet, with the low bits of a word first. It starts as `ONES`. The
+usual final inversion is left to the caller.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,10 @@ from amaranth.hdl import Cat, Const, Value
 
 __all__ = ["CRC_BITS", "ONES", "POLYNOMIAL", "crc_after", "crc_masks"]
 
-#: Bits of a sum.
+#: Bits of the CRC.
 CRC_BITS = 32
 
-#: The sum before the first word.
+#: The CRC before the first word.
 ONES = (1 << CRC_BITS) - 1
 
 #: The polynomial, the least significant bit first.
@@ -19,14 +23,29 @@ POLYNOMIAL = 0xEDB88320
 
 
 def crc_after(crc: Value, word: Value) -> Value:
-    """The sum after a word more, whose low bits come first."""
+    """Return the CRC after one more word, given the CRC before it.
+
+    Parameters
+    ----------
+    crc : Value
+        The CRC before the word, 32 bits.
+    word : Value
+        The word; its low bits come first.
+    """
     both = Cat(crc, word)
     return Cat((both & Const(mask, len(both))).xor() for mask in crc_masks(len(word)))
 
 
 @lru_cache
 def crc_masks(width: int) -> tuple[int, ...]:
-    """On which bits of the sum before, and above them of the word, each bit of the sum depends.
+    """Return for each bit of the new CRC a mask of the bits whose parity it is.
+
+    Bits 0 to 31 of a mask stand for the old CRC, and higher bits for the word.
+
+    Parameters
+    ----------
+    width : int
+        Bits of the word.
 
     Examples
     --------

@@ -1,4 +1,16 @@
-"""The way from what a fabric has once to its nodes, and the words of nodes as columns."""
+"""Distribution of signals from the sequencer and the host port to all nodes.
+
+Each such signal passes two registers: one for each group of nodes (`ControlStage`) and one at each
+node (`torusfabric.rtl.core.part.NodePart.here`)::
+
+    sequencer --+--> control_stage_0 --+--> node 0
+                |                      +--> node 1 ..
+                +--> control_stage_1 --+--> ..
+
+For a net ``X``, the net ``X_near_K`` is the output of the register of group K.
+
+The module also has `Words`, the nets that an input of many nodes is made of.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +31,21 @@ from .netlist import NetlistBuilder, Part, Parts, Role
 
 __all__ = ["ControlStage", "Distribution", "Words", "is_by_group"]
 
-#: What changes a state of nodes that stays, so that nothing may be left of it after a reset.
+#: Pulses that change a lasting state of nodes. Their registers are cleared by a reset, so that no
+#: pulse arrives after the reset.
 STROBES = frozenset({"run_begins", "run_ends", "load_valid", "message_valid"})
 
-#: Nets with a bit for each group of nodes; the nodes of a group are given that of theirs.
+#: Names of the nets that have a bit for each group of nodes. A group is given its own bit only.
 BY_GROUP = re.compile(r"write_enable(_\d+)?")
 
 assert DISTRIBUTION >= 2, "groups of nodes have a register, and nodes have one"
 
-#: The reset of nodes: they start as after one.
+#: The net that resets the nodes. Its registers start as 1, so that nodes start after a reset.
 RESET = "clear"
 
 
 def is_by_group(net: str) -> bool:
-    """True if a net from the host port has a bit for each group of nodes.
+    """Return True if a net from the host port has a bit for each group of nodes.
 
     Examples
     --------
@@ -42,12 +55,19 @@ def is_by_group(net: str) -> bool:
     return BY_GROUP.fullmatch(net) is not None
 
 
-#: Words that a node of the read tree combines: a 4-input look-up table a bit.
+#: Words that a node of the read tree combines, with one 4-input LUT for each bit.
 RADIX = 4
 
 
 def merge_levels(nodes: int) -> list[int]:
-    """Numbers of nodes on each level of the tree over the read data of all nodes of a fabric.
+    """Return the number of tree nodes on each level of the read tree.
+
+    The read tree combines the words read at all nodes of a fabric into one.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes of the fabric.
 
     Examples
     --------
@@ -62,12 +82,18 @@ def merge_levels(nodes: int) -> list[int]:
 
 
 class Words(NamedTuple):
-    """Words of nodes, one column for each place in an input.
+    """The nets of the words at an input of some nodes; an input is a concatenation of words.
 
     Parameters
     ----------
-    which, number, start : ndarray of int, shape (nodes, words)
-        The net of each word, the number that stands in its name, and the lowest bit.
+    nets : list of str
+        Names of nets, with ``{}`` in the place of a number.
+    which : ndarray of int, shape (nodes, words)
+        The net of each word, as an index into `nets`.
+    number : ndarray of int, shape (nodes, words)
+        The number in the name of the net.
+    start : ndarray of int, shape (nodes, words)
+        The lowest bit of the word in the net.
     """
 
     nets: list[str]
@@ -76,7 +102,7 @@ class Words(NamedTuple):
     start: IntArray
 
     def slices(self, width: int) -> list[Slice | OneOf]:
-        """Each column as a slice, or one of several."""
+        """Return the driver of each word of the input, `width` bits wide, for all nodes at once."""
         found: list[Slice | OneOf] = []
         for which, number, start in zip(self.which.T, self.number.T, self.start.T, strict=True):
             used, of_each = np.unique(which, return_inverse=True)
@@ -86,18 +112,19 @@ class Words(NamedTuple):
 
 
 class ControlStage(Leaf):
-    """Registers what is given to a group of nodes.
+    """The registers of a group of nodes for the signals from the sequencer and the host port.
 
     Parameters
     ----------
     widths : dict of str to int
-        Bits of everything that is passed on.
+        The name and width of each signal.
 
     Members
     -------
     NAME : In
+        The signal.
     NAME_near : Out
-        The same one cycle later.
+        The signal one cycle later.
     """
 
     def __init__(self, widths: Mapping[str, int]) -> None:
@@ -107,7 +134,7 @@ class ControlStage(Leaf):
             | {f"{name}_near": Out(width) for name, width in widths.items()}
         )
         for name, width in widths.items():
-            # Other groups hold the same.
+            # The registers of all groups hold the same values, and synthesis must not merge them.
             near = Signal(
                 width,
                 name=f"{name}_near",
@@ -126,18 +153,29 @@ class ControlStage(Leaf):
 
 
 class Distribution:
-    """The registers between what a fabric has once and its nodes.
+    """The registers between the sequencer and host port, which exist once, and the nodes.
 
-    The sequencer and the host port are in one place, the nodes are everywhere. So whatever they
-    give to all nodes is registered once for each group of nodes, and decoded and registered again
-    in every node. It comes `program.timing.DISTRIBUTION` cycles later; where these are more than
-    two, groups have as many registers more. Nodes are grouped by the upper half of the bits of
-    their numbers, so that no register has a large fan-out, and the group of a node that the host
-    writes is decoded in front of the first: a node tells itself from its group only.
+    A signal takes `program.timing.DISTRIBUTION` cycles to the nodes: the last cycle is a register
+    in the node, the cycles before are registers of the group of the node. Why groups: the nodes
+    are spread over the device, and no register shall have a large fan-out.
+
+    The write enable of the host port has a bit for each group, decoded in front of the registers.
+    A node thus compares only the low bits of the node number, within its group.
+
+    Methods `near`, `near_each` and `one_near` request a signal; `add` then adds the registers of
+    all requested signals.
+
+    Parameters
+    ----------
+    netlist : NetlistBuilder
+        The netlist that takes the registers.
+    nodes : int
+        Number of nodes that the signals are distributed to.
 
     Attributes
     ----------
     groups : NodeGroups
+        The groups of nodes.
 
     Examples
     --------
@@ -156,21 +194,31 @@ class Distribution:
         self._widths: dict[str, int] = {}
 
     def near(self, net: str, node: int, width: int | None = None) -> Parts:
-        """A net of what is there once, or its low bits, as a node is given it: one cycle later.
+        """Return the register of a node's group for a net, or the low bits of that register.
 
-        Of a net by group, as of `is_by_group`, that is the bit of the node's group.
+        For a net with a bit for each group (`is_by_group`), the register holds the bit of the
+        group.
+
+        Parameters
+        ----------
+        net : str
+            The net to distribute.
+        node : int
+            The node whose group is meant.
+        width : int, optional
+            The number of low bits; by default all bits.
         """
         whole = self._whole(net)
         return (Part(f"{net}_near_{self.groups.of(node)}", 0, width or whole),)
 
     def near_each(self, net: str, nodes: IntArray, width: int | None = None) -> Slice:
-        """The same for some nodes."""
+        """Return the register of its group for each of some nodes; see `near`."""
         return self.one_near([net], nodes, width)[0]
 
     def one_near(
         self, nets: Sequence[str], nodes: IntArray, width: int | None = None
     ) -> tuple[Slice, ...]:
-        """The same of each of some nets."""
+        """Return the register of its group for each of some nodes, for several nets; see `near`."""
         groups = self.groups.of(nodes)
         return tuple(
             Slice(f"{net}_near_{{}}", groups, 0, width or whole)
@@ -178,18 +226,18 @@ class Distribution:
         )
 
     def _whole(self, net: str) -> int:
-        """The bits of a net that nodes are given."""
+        """Request a net, and return the number of bits that a group is given."""
         return self._widths.setdefault(net, 1 if is_by_group(net) else self._netlist.nets[net])
 
     def add(self) -> None:
-        """Add the registers for all that nodes are given: a chain for each group of nodes."""
+        """Add the registers of all requested nets: for each group, `DISTRIBUTION` - 1 in series."""
         net, widths, groups = self._netlist, self._widths, np.arange(self.groups.count)
         net.add_module("control_stage", partial(ControlStage, widths), role=Role.CONTROL)
         given = {
             name: (Slice(name, None, groups if is_by_group(name) else 0, width),)
             for name, width in widths.items()
         }
-        # The last register is that in the node.
+        # The last of the `DISTRIBUTION` registers is in the node.
         for left in reversed(range(1, DISTRIBUTION)):
             number = "{}" if left == 1 else f"{{}}_before_{left - 1}"
             nets = {name: f"{name}_near_{number}" for name in widths}

@@ -1,5 +1,9 @@
 # amaranth: UnusedElaboratable=no
-"""Fabrics: a core and its front, as one component."""
+"""Fabrics: a core and its front as one Amaranth component.
+
+This class knows no adapter. `torusfabric.fabric` derives from it the `Fabric` that users make, and
+chooses the front from the arguments of the user.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +29,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Fabric", "check_prefix"]
 
-#: The longest prefix of names of modules, and all prefixes.
+#: The maximum length of a prefix of module names, and the pattern of valid prefixes.
 MAX_PREFIX = 64
 PREFIX = rf"([a-z_]\w{{0,{MAX_PREFIX - 1}}})?"
 
 
 def check_prefix(prefix: str) -> None:
-    """Check that the names of modules in Verilog can begin with a prefix.
+    """Check that a prefix is a valid beginning of module names in Verilog.
 
     Raises
     ------
     InputError
-        If they cannot.
+        If the prefix is not valid.
 
     Examples
     --------
@@ -54,12 +58,15 @@ up to 64 in all, not '2nd_'
 
 
 class Fabric(wiring.Component):
-    """A core and its front, as one component.
+    """A core and its front as one component.
 
-    Simulation, proof, Verilog and synthesis read its `netlist`; the front decides its ports.
+    The constructor builds the whole netlist. Simulation, proof, Verilog and synthesis read
+    `netlist`. The front decides the ports.
 
     Parameters
     ----------
+    front : Front
+        The core, and the ports around it.
     prefix : str
         The beginning of the names of all modules in Verilog, up to 64 letters, digits and
         underscores. Fabrics with different prefixes can be parts of one design.
@@ -67,21 +74,30 @@ class Fabric(wiring.Component):
     Attributes
     ----------
     program : Program
-        The program that the core carries out.
-    width, beat : int
-        Bits of a flit, and flits of a word of a port.
+        The program that the core executes.
+    width : int
+        Bits of a flit.
+    beat : int
+        Flits in a word of a port.
+    netlist : Netlist
+        All instances of the fabric, and the nets between them.
     interface : Interface
         The declarations of the ports.
     answer : int
-        Cycles from a read at the inputs of a node to its word.
+        Cycles from a read at the inputs of a node to the word at its output.
     core : Core
+        The core, a part of the netlist.
     layouts : tuple of HostLayout
-        The order of the words of a message in each mode; in each form, in `form_layouts`.
+        The order of the words of a message, for each mode.
+    form_layouts : tuple of HostLayout
+        The order of the words of a message, for each form.
     hold : int
-        Clock edges by which a run begins later if it is started with the edge after a write of the
-        host; one fewer for each edge between.
+        Clock edges by which the begin of a run is delayed if the start comes one edge after a
+        write of the host. Each further edge between write and start shortens the delay by one.
+    here : list of int
+        The nodes that are built: all nodes, or those of one of several parts.
     operator_unit : OperatorUnit or None
-        The unit that combines words, if any word can be combined.
+        The unit that combines words, if the program has operators.
 
     Raises
     ------
@@ -89,7 +105,8 @@ class Fabric(wiring.Component):
         If the prefix cannot begin a name.
     """
 
-    # Amaranth shall not warn of fabrics that are simulated or written, and so never elaborated.
+    # Amaranth shall not warn if a fabric is never elaborated: engines and the writer of Verilog
+    # read its netlist instead.
     _MustUse__silence = True
 
     def __init__(self, front: Front, *, prefix: str = "") -> None:
@@ -99,7 +116,7 @@ class Fabric(wiring.Component):
         self.program, self.width, self.beat = core.program, core.width, core.beat
         self.flits, self.ports = self.program.flits, self.program.ports
         self.form_layouts = front.layouts
-        # Addresses are the same for all forms of a mode.
+        # All forms of a mode have the same addresses, so the layout of the first form serves.
         self.layouts = tuple(self.form_layouts[mode.first] for mode in self.program.modes)
         self.layout = self.layouts[0]
         build, built = core.build, front.add()
@@ -120,62 +137,75 @@ class Fabric(wiring.Component):
         return same
 
     def behind(self, ports: str | None) -> Fabric:
-        """Return a fabric that does the same behind ports of a kind, by default the host port."""
+        """Return a fabric with the same program behind other ports.
+
+        Parameters
+        ----------
+        ports : str or None
+            The name of a bus, or None for the host port without a bus.
+        """
         raise NotImplementedError
 
     def with_program(self, program: Program) -> Fabric:
-        """Return a fabric with the same choices that carries out another program."""
+        """Return a fabric with the same choices that executes another program."""
         raise NotImplementedError
 
     def _levels(self, ports: Mapping[str, int]) -> list[tuple[str, int]]:
-        """Ports for which no member of the interface stands, with their widths."""
+        """Return the ports, with their widths, that are not part of a member of the interface."""
         inside = self.interface.is_in_member
         return [(name, bits) for name, bits in ports.items() if not inside(name)]
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
-        """Drive the ports that the front leaves open, in a design that has all of it."""
+        """Drive the inputs that have no port on a device, in a design that contains the fabric.
+
+        A fabric of one of several parts overrides this method: it drives the number of the part and
+        the link ports.
+        """
 
     @property
     def register_map(self) -> RegisterMap | None:
-        """The map of registers and windows, if the ports have one."""
+        """The map of registers and windows behind a bus, or None."""
         return self.interface.registers
 
     @property
     def runs_alone(self) -> bool:
-        """True if it needs no other fabrics to run."""
+        """True if the fabric runs without other fabrics; False for one of several parts."""
         return True
 
     @property
     def digest(self) -> int:
-        """A number of 32 bits, by which software recognises the fabric."""
+        """A hash of 32 bits, by which software recognises the fabric."""
         return self.front.digest
 
     @property
     def top(self) -> str:
-        """The kind of ports: of the nodes, or one for all."""
+        """The kind of ports, such as ``core`` (ports at each node) or ``host`` (one for all)."""
         return self.front.top
 
     @property
     def tables(self) -> Any:
-        """The tables of a fabric that can be loaded, else None."""
+        """The tables of a fabric whose tables are writable, else None."""
         return self.front.tables
 
     @property
     def own_clocks(self) -> bool:
-        """True if nodes have clocks of their own."""
+        """True if the streams of each node have their own clock."""
         return any(name.startswith("clk_") for name in self.netlist.inputs)
 
     @property
     def predicted_cycles(self) -> int:
-        """Clock edges from the begin of a run to done, of the longest in the slowest mode."""
+        """Clock edges from the begin of a run to done, for the longest run of the slowest mode."""
         return max(self.cycles_of(mode=mode) for mode in range(len(self.program.modes)))
 
     def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
-        """Clock edges from the begin of a run to done; see `Program.cycles`."""
+        """Return the clock edges from the begin of a run to done; see `Program.cycles`."""
         return self.program.cycles(length, mode=mode)
 
     def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:
-        """What nodes receive, and which of it is known; see `Program.delivered`."""
+        """Return the words that nodes receive, and a mask of the known ones.
+
+        See `Program.delivered`.
+        """
         return self.program.delivered(words, **chosen, width=self.width)
 
     @property
@@ -185,28 +215,28 @@ class Fabric(wiring.Component):
 
     @property
     def streaming(self) -> bool:
-        """True if nodes have ports for what they send and receive, in place of memories."""
+        """True if nodes have direct ports for words, and no memories."""
         return not isinstance(self.core.memory_port, MemoryPort)
 
     @property
     def write_latency(self) -> int:
-        """Edges that a write takes, that into the memory included; host top only."""
+        """Clock edges of a write at the host port, including the edge that writes the memory."""
         return self.front.write_latency
 
     @cached_property
     def origins(self) -> Origins:
-        """How origins are known, and what that costs."""
-        from .inventory import Origins, tag_cost  # which reports alone need
+        """The way in which receivers know the origin of a word, and its cost in hardware."""
+        from .inventory import Origins, tag_cost  # imported here because only reports need it
 
         rom_bits = sum(finder.rom_bits() for finder in self._finders)
         known_by = dict.fromkeys(form.known_by for form in self.program.forms)
-        # Forms that are loaded are not of common variants.
+        # The forms of a loaded fabric have different variants, so each is priced as a program.
         parts = self.program.parts if self.tables else (self.program,)
         tags = max(tag_cost(part) for part in parts)
         return Origins(" or ".join(known_by), rom_bits, *tags)
 
     def elaborate(self, platform: object) -> Module:
-        """Connect the ports to those of the assembly."""
+        """Connect the ports of the component to those of the assembly of its netlist."""
         m = Module()
         from .assembly import Assembly
 
@@ -219,7 +249,10 @@ class Fabric(wiring.Component):
         return m
 
     def address_map(self) -> dict[str, Any]:
-        """Where each block arrives, or lies, in a core; see `torusfabric.rtl.core_address_map`."""
+        """Return where each block arrives, or lies, in the memories of a core.
+
+        See `torusfabric.rtl.core_address_map`.
+        """
         from .core_address_map import core_address_map
 
         return core_address_map(self.program)

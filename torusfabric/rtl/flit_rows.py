@@ -1,13 +1,14 @@
-"""Rows of flits: the layout of memories that a port writes and reads several flits at a time.
+"""Rows of flits: the layout of memories whose port moves several flits in a cycle.
 
-Successive flits of a block, a *beat*, lie side by side in a row::
+A *beat* is the group of R successive flits of a block that a port moves in one cycle. The flits of
+a beat lie side by side in a row of the memory. A run still addresses single flits. With R = 4 and
+flits at successive addresses (pitch 1), the addresses of the flits are::
 
-    row  | flit 3 | flit 2 | flit 1 | flit 0 |   of a memory with beat 4 and pitch 1
-    0    |      3 |      2 |      1 |      0 |   addresses
+    row  | flit 3 | flit 2 | flit 1 | flit 0 |
+    0    |      3 |      2 |      1 |      0 |
     1    |      7 |      6 |      5 |      4 |
 
-A row must not hold flits of two blocks, so that the beat has to divide the blocks of a program; see
-`beat_fault`.
+A row must not hold flits of two blocks, so R must divide the length of blocks; see `beat_fault`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["AUTO", "FlitRows", "beat_fault", "by_beats", "check_beat", "chosen_beat",
            "locate_blocks", "received_pitch", "too_wide", "whole_beats"]  # fmt: skip
 
-#: The beat with which ports limit runs the least.
+#: The value of `beat` that leaves the choice to the fabric.
 AUTO = "auto"
 
 #: The most bits of a word of a port.
@@ -70,12 +71,12 @@ class FlitRows(NamedTuple):
         return -(-words // (self.beat * self.pitch)) * self.pitch
 
     def split(self, address: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the row of an address, and the number of the flit in the row."""
+        """Return the row of the address of a flit, and the number of the flit in the row."""
         turn, low = address // self.pitch, address % self.pitch
         return turn // self.beat * self.pitch + low, turn % self.beat
 
     def split_signal(self, address: Value) -> tuple[Value, Value]:
-        """Return the row of an address, and the number of the flit; no bits if rows have one."""
+        """Return the row of an address, and the number of the flit (0 bits if `beat` is 1)."""
         if self.beat == 1:
             return address, address[:0]
         low = self.pitch.bit_length() - 1
@@ -84,7 +85,7 @@ class FlitRows(NamedTuple):
         return row, address[low : low + self.bits]
 
     def write_flit(self, port: WritePort) -> WritePort:
-        """Return the write port of rows, given that of flits: one enable for each flit of a row."""
+        """Return the write port of rows that writes one flit, given the write port of flits."""
         if self.beat == 1:
             return port
         row, flit = self.split_signal(port.address)
@@ -95,10 +96,14 @@ class FlitRows(NamedTuple):
 def locate_blocks(
     program: Program, form: int, mapped: AddressMap, positions: IntArray, parts: int
 ) -> Located:
-    """Return memory and base of every block of a message.
+    """Return the memory and the first address of each block of a message, at some nodes.
 
     Parameters
     ----------
+    program : Program
+        The program of the core.
+    form : int
+        The number of the form, among all modes.
     mapped : AddressMap
         The address map of the form for words that are sent, or received.
     positions : ndarray of int, shape (nodes,)
@@ -109,7 +114,7 @@ def locate_blocks(
     Returns
     -------
     memory, base : ndarray of int, shape (nodes, parts, chunks)
-        The base is -1 where a node has no such block.
+        Memory and first address. The address is -1 if the node has no such block.
     """
     part = program.part(form)
     number, chunk = np.arange(parts)[:, None], np.arange(part.schedule.chunks)[None]
@@ -118,10 +123,7 @@ def locate_blocks(
 
 
 def received_pitch(program: Program, form: int) -> int:
-    """Return the distance of the addresses of two successive flits of a received block.
-
-    Forms of programs with beats of several flits have the same.
-    """
+    """Return the distance of the addresses of successive flits of a received block, in a form."""
     of_form = program.forms[form]
     stored = of_form.receive_map.memories(np.arange(of_form.groups.size))
     pitches = {of_form.loop.pitch_of(k) for k in stored if not program.memories[k].own} or {1}
@@ -130,9 +132,10 @@ def received_pitch(program: Program, form: int) -> int:
 
 
 def _divisor(program: Program, form: int, pitch: int) -> int:
-    """Return the greatest common divisor of the flits of blocks and of their bases, in flits.
+    """Return the greatest common divisor of block lengths and first addresses, in flits.
 
-    It is 0 if there is one block, at address 0.
+    A beat is possible if it divides this number. The result is 0 if there is a single block, at
+    address 0.
     """
     of_form, part = program.forms[form], program.part(form)
     blocks, collective = part.schedule.blocks, part.schedule.collective
@@ -151,10 +154,12 @@ def _divisor(program: Program, form: int, pitch: int) -> int:
 
 
 def beat_fault(program: Program, beat: int) -> str | None:
-    """Return the reason why blocks of a program do not consist of whole beats, or None.
+    """Return the reason why a program does not allow a beat, or None if the program allows it.
 
     Parameters
     ----------
+    program : Program
+        The program, whose blocks must consist of whole beats.
     beat : int
         Flits of a beat, a power of two.
 
@@ -196,10 +201,12 @@ of 4, or max_flits.
 
 
 def by_beats(program: Program, width: int, beat: int) -> Program:
-    """Return the program whose messages go to chunks by beats.
+    """Return a program that divides messages into chunks of whole beats.
 
     Parameters
     ----------
+    program : Program
+        The program before; see `Program.by_beats`.
     width : int
         Bits of a flit.
     beat : int
@@ -219,7 +226,13 @@ def by_beats(program: Program, width: int, beat: int) -> Program:
 
 
 def check_beat(program: Program, width: int, beat: int) -> None:
-    """Refuse a beat that is no power of two, or too wide for messages or words of ports."""
+    """Check that a beat is a power of two, and no wider than messages and words of ports allow.
+
+    Raises
+    ------
+    InputError
+        If the beat is not possible.
+    """
     if beat < 1 or beat.bit_count() != 1:
         raise InputError(f"Beat must be auto or a power of two, not {beat}")
     reason = too_wide(program, width, beat)
@@ -228,7 +241,7 @@ def check_beat(program: Program, width: int, beat: int) -> None:
 
 
 def whole_beats(flits: int, beat: int) -> int:
-    """Return the flits of the beats that so many flits take.
+    """Return a number of flits, rounded up to whole beats.
 
     Examples
     --------
@@ -239,12 +252,16 @@ def whole_beats(flits: int, beat: int) -> int:
 
 
 def chosen_beat(program: Program, width: int, beat: int | str) -> tuple[int, Program]:
-    """Return the flits of a word of a port, and the program whose messages go to chunks by beats.
+    """Return the flits of a word of a port, and a program that allows this beat; see `by_beats`.
 
     Parameters
     ----------
+    program : Program
+        The program before.
+    width : int
+        Bits of a flit.
     beat : int or "auto"
-        A power of two; by default 1.
+        A power of two; "auto" is 1.
 
     Raises
     ------
@@ -256,7 +273,7 @@ def chosen_beat(program: Program, width: int, beat: int | str) -> tuple[int, Pro
 
 
 def too_wide(program: Program, width: int, beat: int) -> str | None:
-    """Return what a beat would have to be, if messages or words of ports are too short for it."""
+    """Return the limit that a beat exceeds, as a part of a message, or None if it is possible."""
     if beat == 1:
         return None
     if width % 8:

@@ -1,4 +1,9 @@
-"""The front of a fabric: the ports that an adapter puts before a core."""
+"""The front of a fabric: the base class of the hardware that an adapter puts around a core.
+
+A fabric is a core and a front. The core executes the program. The front provides the ports that
+users see: ports of each node, streams, one host port, or a bus. Each such adapter has a subclass
+of `Front`, and a `Fabric` builds the netlist by calling its `add`.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +25,24 @@ __all__ = ["Built", "Front", "short_digest"]
 
 
 def short_digest(text: str) -> int:
-    """Return a number of 32 bits that distinguishes a text from others."""
+    """Return the first 32 bits of the SHA-256 hash of a text."""
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
 class Built(NamedTuple):
-    """The facts about a front that are known once its hardware is in the netlist.
+    """The result of `Front.add`: facts that are known once the hardware is in the netlist.
 
     Parameters
     ----------
     router_classes : list of (str, int)
-        The modules of routers, and the number of nodes that have each.
+        Each router module, and the number of nodes that have an instance of it.
     interface : Interface
         The declarations of the ports.
     read_latency : int
-        Clock edges from an address to its data; 0 if no port reads at addresses.
+        Clock edges from an address at the ports to its data; 0 if no port has read addresses.
     finders : sequence of Finder
-        The units that find the words of a host.
+        The units that translate a host address into the node, bank and address of a word; empty
+        without a host port.
     """
 
     router_classes: list[tuple[str, int]]
@@ -46,28 +52,31 @@ class Built(NamedTuple):
 
 
 class Front(ABC):
-    """A core, and the ports that an adapter puts before it.
+    """A core and the ports that an adapter puts around it.
 
-    An adapter makes the core with the run port and the memory ports that it needs. `add` then
-    fills the netlist of the core with the hardware of the adapter and the parts of the core.
+    The subclass of an adapter makes the core, with the run port and memory port that the adapter
+    needs, and passes it to this constructor. `add` later fills the netlist of the core, with the
+    hardware of the adapter and of the core itself.
 
     Parameters
     ----------
+    core : Core
+        The core, whose netlist is still empty.
     layouts : sequence of HostLayout
         The order of the words of a message, for each form of the program.
 
     Attributes
     ----------
     top : str
-        The name of the kind of ports.
+        The kind of ports, such as ``core`` or ``host``.
     windows : sequence of HostLayout
         The address map of the host port for each mode; empty without a host port.
     tables : Loading or None
-        The tables of the fabric if they can be written.
+        The tables of the fabric, if they are writable.
     """
 
-    #: Nets, each with its bits, that parts of a fabric have to agree on at a start, besides the
-    #: choices of the run.
+    #: Further nets (with their widths) whose values must be equal in all parts of a fabric at the
+    #: start of a run, besides the choices of the run.
     agreed: Mapping[str, int] = MappingProxyType({})
 
     top: str
@@ -79,40 +88,44 @@ class Front(ABC):
 
     @property
     def name(self) -> str:
-        """The kind of the outermost ports, as the manifest has it."""
+        """The kind of the outermost ports, as in the manifest."""
         return self.top
 
     @property
     def digest(self) -> int:
-        """A number of 32 bits for program and width, by which software recognises the fabric."""
+        """A hash of 32 bits of program and width, by which software recognises the fabric."""
         return short_digest(f"{self.core.program.digest} {self.core.width}")
 
     @property
     def write_latency(self) -> int:
-        """Clock edges from a write at the host port to the memory, that of the memory included."""
+        """Clock edges of a write at the host port, including the edge that writes the memory."""
         return WRITE
 
     @property
     def choices(self) -> Mapping[str, int]:
-        """The inputs that are sampled with a start, each with its bits."""
+        """The inputs that are sampled at the start of a run, each with its width in bits."""
         return RunChoices.of(self.core.program).inputs
 
     @property
     def longest_run(self) -> int:
-        """Clock edges of the longest run that the fabric may be given."""
+        """Clock edges of the longest run that the fabric can execute."""
         program = self.core.program
         return max(program.cycles(mode=mode) for mode in range(len(program.modes)))
 
     def part(self, cut: Cut, *, for_bus: bool, closed_by: str) -> Front:
-        """Return the front of some of the nodes.
+        """Return the front of a fabric that builds only some of the nodes: one of several parts.
 
         Parameters
         ----------
+        cut : Cut
+            The nodes to build, and the link ports to the others.
+        for_bus : bool
+            True if a bus adapter will stand in front of the port.
         closed_by : str
-            Prefix of the nets `start` and `busy` that close the port to writes.
+            Prefix of the nets `start` and `busy`; while either is high, the port ignores writes.
         """
         raise NotImplementedError
 
     @abstractmethod
     def add(self) -> Built:
-        """Fill the netlist of the core."""
+        """Fill the netlist of the core with the hardware of the adapter and of the core."""

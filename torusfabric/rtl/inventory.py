@@ -1,6 +1,7 @@
-"""What a fabric stores, counted without synthesis, and how origins are known.
+"""The storage of a fabric, counted without synthesis, and the cost of knowing origins.
 
-A receiver has to know the origin of a word: what that takes is beside what a tag would.
+A receiver must know the origin of each word. In a fabric the origin follows from the address or the
+cycle of the word. `Origins` compares the cost of this with a tag in every flit.
 """
 
 from __future__ import annotations
@@ -15,22 +16,21 @@ from .netlist import Netlist, Role
 
 __all__ = ["Inventory", "Origins", "tag_cost", "take_inventory"]
 
-#: Whose ROMs hold settings and addresses of the program.
+#: The roles of modules whose ROMs hold settings and addresses of the program.
 PROGRAMMED = (Role.ROUTER, Role.SEQUENCER)
 
 
 class Inventory(NamedTuple):
-    """What a fabric stores.
+    """The storage of a fabric, or of a module.
 
     Parameters
     ----------
     rom_bits : int
-        Bits of settings and addresses in the routers and the sequencer of all nodes together.
+        Bits of settings and addresses, in the sequencer and the routers of all nodes together.
     memories : int
-        Memories that a node writes and reads, of the node that has most; one with several read
-        ports counts once for each.
+        The largest number of RAMs at a node. A RAM with several read ports counts once for each.
     memory_bits : int
-        Bits of them in all nodes together.
+        Bits of all RAMs of all nodes together.
     """
 
     rom_bits: int
@@ -39,7 +39,7 @@ class Inventory(NamedTuple):
 
 
 def take_inventory(netlist: Netlist) -> Inventory:
-    """Count what a fabric stores."""
+    """Return the storage of a fabric, given its netlist."""
     stored = {name: _stored(netlist, name) for name in netlist.modules}
     rom = bits = 0
     nodes = [array.nodes for array in netlist.arrays if array.nodes is not None]
@@ -59,7 +59,7 @@ def take_inventory(netlist: Netlist) -> Inventory:
 
 
 def _stored(netlist: Netlist, module: str) -> Inventory:
-    """What a module stores."""
+    """Return the storage of a module."""
     leaf = netlist.modules[module]()
     shapes = leaf.memories()
     written = [shape.width * shape.depth for shape in shapes if shape.written]
@@ -73,19 +73,19 @@ ROM_BITS_A_CELL = 16
 
 @dataclass(frozen=True)
 class Origins:
-    """How the origin of a word is known, beside what a tag in every flit would cost instead.
+    """The way in which the origin of a word is known, and its cost beside that of tags.
 
     Parameters
     ----------
     known_by : str
-        What it follows from.
+        The fact from which the origin follows, such as the address.
     rom_bits : int
-        Bits of the ROMs with which the host finds a block by its origin, once for the whole
-        fabric. None are needed where each node has ports of its own.
+        Bits of the ROMs by which the host port finds a block by its origin, for the whole fabric. 0
+        if each node has its own ports.
     tag_registers : int
         Bits of link registers that tags would take, in all routers together.
     tag_multiplexers : int
-        Bits of two-way multiplexers that tags would take in all crossbars.
+        Bits of two-way multiplexers that tags would take, in all crossbars together.
     """
 
     known_by: str
@@ -95,16 +95,16 @@ class Origins:
 
     @property
     def rom_cells(self) -> int:
-        """Logic cells (a 4-input look-up table and a register) that hold the ROMs."""
+        """Logic cells (a 4-input LUT and a register) that hold the ROMs."""
         return -(-self.rom_bits // ROM_BITS_A_CELL)
 
     @property
     def tag_cells(self) -> int:
-        """Logic cells that hold the tags, each a register bit or a two-way multiplexer or both."""
+        """Logic cells for tags; a cell holds a register bit and a two-way multiplexer."""
         return max(self.tag_registers, self.tag_multiplexers)
 
     def to_json(self) -> dict[str, Any]:
-        """The costs as plain data."""
+        """Return the costs as plain data."""
         return asdict(self) | {"rom_cells": self.rom_cells, "tag_cells": self.tag_cells}
 
     def __str__(self) -> str:
@@ -118,18 +118,19 @@ class Origins:
 
 
 def tag_cost(program: Program) -> tuple[int, int]:
-    """Bits of registers and of two-way multiplexers that tags would take.
+    """Return the bits of registers and of two-way multiplexers that tags would take.
 
-    A tag is the number of the origin, and is passed on by every router as the word is. Where all
-    blocks are of one message, none is needed.
+    A tag is the number of the origin. Every router would pass the tag on with the word. If all
+    blocks belong to one message, no tag is needed.
 
     Returns
     -------
     registers, multiplexers : int
+        Bits of each in the whole fabric.
 
     Examples
     --------
-    Nine origins are four bits, and so many registers are behind each of 36 out-ports.
+    Nine origins need tags of 4 bits, with 4 registers behind each of 36 out-ports.
 
     >>> import torusfabric as tf
     >>> tag_cost(tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="matching")))[0]
@@ -146,5 +147,5 @@ def tag_cost(program: Program) -> tuple[int, int]:
 
 
 def _tag_bits(form: Form) -> int:
-    """Bits of a tag; none where all blocks are of one message."""
+    """Return the bits of a tag; 0 if all blocks belong to one message."""
     return 0 if form.schedule.blocks.single_origin else (form.groups.size - 1).bit_length()

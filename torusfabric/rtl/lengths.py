@@ -1,7 +1,7 @@
-"""The lengths of messages that a fabric is made for, and the blocks that they make.
+"""The length of the blocks of a message, for fabrics whose runs choose the length of messages.
 
-A message of L flits in C chunks makes blocks of n = ceil(L / C) flits, or of n = R * ceil(L / RC)
-where they go to several chunks by beats of R, a power of two.
+A message of L flits in C chunks has blocks of n = ceil(L / C) flits. If a message is divided by
+beats of R flits (a power of two), its blocks have n = R * ceil(L / RC) flits.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ __all__ = ["Lengths", "divided", "last_of_block", "last_of_form"]
 
 @dataclass(frozen=True)
 class Lengths:
-    """The lengths that a fabric is made for.
+    """The lengths of messages that a fabric allows.
 
     Parameters
     ----------
     most : int
         Flits of the longest message.
     chunks : tuple of int
-        Of a message, in each form.
+        Number of chunks of a message, for each form.
     beats : tuple of int
-        Of each form, the flits that go to a chunk together; by default 1.
+        Flits of a beat, for each form; by default 1.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Lengths:
 
     @property
     def cuts(self) -> list[tuple[int, int]]:
-        """Of each form, the flits of a beat and the chunks."""
+        """Flits of a beat and number of chunks, for each form."""
         return [*zip(self.beats or (1,) * len(self.chunks), self.chunks, strict=True)]
 
     @property
@@ -53,12 +53,12 @@ class Lengths:
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """Flits of the longest block, in each form."""
+        """Flits of the longest block, for each form."""
         return tuple(beat * -(-self.most // (beat * chunks)) for beat, chunks in self.cuts)
 
 
 def last_of_block(last: Value, beat: int, chunks: int) -> Value:
-    """The number of the last flit of a block, given that of the last of a message."""
+    """Return the number of the last flit of a block, given the last of a message; both from 0."""
     bits = beat.bit_length() - 1
     if not bits or chunks == 1:
         return divided(last, chunks)
@@ -73,9 +73,13 @@ def last_of_form(
     Parameters
     ----------
     loops : sequence of Loop
-        One for each form.
+        The loop of each form.
     cuts : sequence of (int, int)
-        For each form, the flits of a beat and the chunks of a message.
+        Flits of a beat and number of chunks, for each form.
+    last : Value
+        The number of the last flit of the message, from 0.
+    form : Value
+        The number of the form that the run executes.
     """
     quotients = {cut: last_of_block(last, *cut) for cut in dict.fromkeys(cuts)}
     each = [
@@ -85,12 +89,13 @@ def last_of_form(
 
 
 def divided(value: Value, divisor: int) -> Value:
-    """The quotient of a value of few bits and a constant, rounded down, at once.
+    """Return the quotient of a value and a constant, rounded down, in the same cycle.
+
+    Division by a power of two drops bits. Otherwise a value of up to `TABLE_BITS` bits is looked up
+    in a table, and a longer value is multiplied by a rounded reciprocal.
 
     Examples
     --------
-    A power of two drops bits; else it is looked up, or multiplied by a rounded reciprocal.
-
     >>> from amaranth.hdl import Signal
     >>> len(divided(Signal(6), 4)), len(divided(Signal(6), 3)), len(divided(Signal(7), 3))
     (4, 5, 6)
@@ -99,7 +104,7 @@ def divided(value: Value, divisor: int) -> Value:
         return value[divisor.bit_length() - 1 :]
     if len(value) <= TABLE_BITS:
         return look_up([number // divisor for number in range(1 << len(value))], value)
-    # Exact while the error of the reciprocal, times the value, stays below a 1 / divisor.
+    # The product is exact as long as value times the error of the reciprocal is below 1 / divisor.
     shift = len(value) + divisor.bit_length()
     reciprocal = -(-(1 << shift) // divisor)
     most = ((1 << len(value)) - 1) // divisor

@@ -1,8 +1,9 @@
 # amaranth: UnusedElaboratable=no
-"""Links of several cycles: what lies between the register of an out-port and an in-port.
+"""Links of several cycles: the delay between the register of an out-port and an in-port.
 
-The register of the out-port is the first cycle of a link. The others are a chain of registers that
-placement spreads along the wire, or where they are many a delay line in a memory.
+The register of the out-port is the first cycle of a link. For the other cycles a short link has a
+chain of registers, which placement can spread along the wire. A long link has a delay line in a
+memory.
 """
 
 from __future__ import annotations
@@ -15,36 +16,37 @@ from .modules import APART, Leaf
 
 __all__ = ["MOST_REGISTERS", "Link"]
 
-#: Up to so many registers a chain of them is no larger than a memory with its counter.
+#: Up to this number of registers, a chain is no larger than a memory with its counter.
 MOST_REGISTERS = 4
 
 
 class Link(Leaf):
-    """A link behind the register of an out-port: words come out some cycles after they went in.
+    """A link behind the register of an out-port; it delays words by a fixed number of cycles.
 
     Parameters
     ----------
     cycles : int
-        Of that register and what is in here; at least 2.
+        Cycles of the whole link, including the register of the out-port; at least 2.
     width : int
         Bits of a word.
 
     Members
     -------
     sent : In(width)
+        The word in the register of the out-port.
     arrived : Out(width)
-        The word of ``registers`` cycles ago.
+        The word that was at `sent` ``registers`` cycles ago.
 
     Attributes
     ----------
     registers : int
-        Those between the out-port and the in-port, each a cycle: all but that of the out-port.
+        Cycles that this module delays a word: `cycles` minus 1.
     """
 
     def __init__(self, cycles: int, width: int) -> None:
         self.registers, self._width = cycles - 1, width
         super().__init__({"sent": In(width), "arrived": Out(width)})
-        # A link beside it may hold the same.
+        # Synthesis must not merge the register with that of a parallel link with equal words.
         self.arrived = Signal(width, reset_less=True, name="arrived", attrs=APART)
 
     def elaborate(self, platform: object) -> Module:
@@ -63,10 +65,14 @@ class Link(Leaf):
         return m
 
     def _delay_line(self, m: Module) -> Signal:
-        """A memory that is written all around; what is read next is overwritten a cycle later."""
+        """Return the output of a delay line: a circular buffer with one word for each cycle.
+
+        Each word is read one cycle before it is overwritten.
+        """
         depth = self.registers
         bits = address_width(depth)
-        # Wherever it begins, it is within the line a cycle later; the reset is for simulators.
+        # In hardware the counter needs no reset: from any value it is within the buffer one cycle
+        # later. The reset is for simulators.
         at, after = Signal(bits, name="at", attrs=APART), Signal(bits, name="after")
         m.d.comb += after.eq(Mux(at >= depth - 1, 0, at + 1))
         m.d.sync += at.eq(after)

@@ -1,4 +1,15 @@
-"""Memories and ROMs whose ports are bound to existing signals."""
+"""Memories, ROMs and look-up tables inside leaf modules.
+
+All memories are synchronous: a word is available one clock cycle after its address.
+
+- `memory_cell` makes the storage of a memory, the *cell*; `add_memory` adds a RAM around it, with
+  one write port and one read port. Why apart: simulation reads and writes cells directly.
+- `add_rom` adds a ROM; `Columns` joins many ROMs with the same address into one.
+- `look_up`, `choose` and `constant_at` are combinational tables.
+
+The ports use signals that exist already, instead of being assigned from them. Why: Amaranth's
+simulator then has nothing to evaluate between a memory and the logic that drives it.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -17,43 +28,49 @@ __all__ = ["LOOK_UP", "Cell", "Columns", "MemoryShape", "ReadPort", "WritePort",
            "add_rom", "address_width", "choose", "constant_at", "fitting", "look_up",
            "memory_cell", "memories_of", "rom_and_port"]  # fmt: skip
 
-#: Bits of the key of a table that finds a digit of a quotient: four look-up tables of four inputs
-#: and what chooses among them.
+#: Bits of the key of a table that finds one digit of a quotient. Such a table takes four 4-input
+#: LUTs and a multiplexer for each bit.
 TABLE_BITS = 6
 
-#: Tells synthesis that no word is used that was read in the very cycle in which it was written.
+#: Tells synthesis that no word is used that was read in the cycle in which it was written, so that
+#: synthesis adds no bypass from the write port to the read port.
 NO_COLLISIONS = {"no_rw_check": 1}
 
-#: Words of a memory up to which registers and a multiplexer take fewer tables than a memory of 16
-#: words that is made of tables.
+#: A memory of up to this many words takes fewer LUTs as registers and a multiplexer than as a
+#: distributed RAM, which has at least 16 words.
 REGISTERS = 2
 
 #: Tells synthesis to make a memory of registers, or of block RAM.
 OF_REGISTERS, OF_BLOCKS = {"ram_style": "registers"}, {"ram_style": "block"}
 
-#: How deep an expression of Amaranth's simulator may be nested, which Python compiles recursively.
-#: The enable of a write port is one operator for each bit of the word, in one level for each bit of
-#: the enable and one for each of its bits of data.
+#: Limit of the nesting depth of a write port in Amaranth's simulator, which makes one Python
+#: expression of the port. Python compiles expressions recursively. The depth is the number of
+#: enable bits plus the number of data bits for each enable bit.
 DEEPEST = 512
 
-#: A word that cannot be enabled in levels that are few enough is cut at a multiple of this: the
-#: widths of block RAMs divide it, or are 36 and its like, so that no more of them are needed.
+#: A word whose write port would be nested too deeply is cut in two at a multiple of this width.
+#: Why 32: the widths of block RAMs divide 32 (or are 9, 18 and 36), so that cutting needs no more
+#: block RAMs.
 CUT = 32
 
-#: The module of ``look_up.v`` in the `verilog` room.
+#: The name of the module in ``look_up.v`` of the `verilog` room.
 LOOK_UP = "look_up"
 
-#: Rows of a ROM for which that module has a form of its own: those of two to four tables a bit.
+#: Numbers of rows of a ROM that is emitted as an instance of `LOOK_UP`: two to four LUTs a bit.
 LOOKED_UP = range(17, 65)
 
 
 class MemoryShape(NamedTuple):
-    """What a memory is like.
+    """The size of a memory or ROM, for cost estimates and lists of memories.
 
     Parameters
     ----------
+    width : int
+        Bits of a word.
+    depth : int
+        Number of words.
     rows : tuple of int
-        The contents of a ROM; empty for a memory that is written.
+        The contents of a ROM; empty for a RAM.
     """
 
     width: int
@@ -62,20 +79,21 @@ class MemoryShape(NamedTuple):
 
     @property
     def written(self) -> bool:
-        """True if it is written; otherwise it is a ROM."""
+        """True for a RAM, False for a ROM."""
         return not self.rows
 
 
 def memories_of(design: Elaboratable) -> list[MemoryShape]:
-    """The memories and ROMs in a design, those of its components included.
+    """Return the memories and ROMs in a design, those of its submodules included.
 
-    Those of one word are registers, and what is read at once is made of tables.
+    Memories of one word are left out because they are registers. Memories that are read in the
+    cycle of their address are left out because they are made of LUTs.
     """
     return [*_within(Fragment.get(design, None))]
 
 
 def _within(fragment: Fragment) -> Iterator[MemoryShape]:
-    """Those inside a fragment."""
+    """Yield the memories and ROMs inside a fragment."""
     for inner, _, _ in fragment.subfragments:
         if isinstance(inner, MemoryInstance):
             memory = describe_memory(inner)
@@ -91,7 +109,7 @@ def _within(fragment: Fragment) -> Iterator[MemoryShape]:
 
 
 def address_width(depth: int) -> int:
-    """Bits that address so many words; at least one, for no port is without bits.
+    """Return the number of bits that address `depth` words; at least 1, since a port needs a bit.
 
     Examples
     --------
@@ -102,7 +120,10 @@ def address_width(depth: int) -> int:
 
 
 def choose(values: Sequence[Value], index: Value) -> Value:
-    """The value at an index; past the end, the last one. One that all are needs no choice."""
+    """Return the value at an index, or the last value if the index is past the end.
+
+    If all values are the same object, no multiplexer is built.
+    """
     if all(value is values[0] for value in values):
         return values[0]
     padding = [values[-1]] * ((1 << len(index)) - len(values))
@@ -110,17 +131,19 @@ def choose(values: Sequence[Value], index: Value) -> Value:
 
 
 def constant_at(values: Sequence[int], index: Value) -> Value:
-    """The constant at an index, as `choose`."""
+    """Return the constant at an index, or the last constant if the index is past the end."""
     width = max(max(values).bit_length(), 1)
     known = {value: Const(value, width) for value in values}
     return choose([known[value] for value in values], index)
 
 
 def look_up(values: Sequence[int], index: Value) -> Value:
-    """One of several constants, at once.
+    """Return one of several constants in the cycle of its index.
 
-    Each bit is selected from a constant. Given a case, synthesis makes a ROM, moves the register of
-    the index behind it, and what comes next is in the way of the row that it reads.
+    Each bit of the result is selected from a constant whose bit k is that bit of ``values[k]``.
+    Why not a ``case`` over the index: synthesis would make a ROM of it, and absorb the register of
+    the index into the ROM. The logic behind the table would then follow the slow output of the
+    ROM.
 
     Examples
     --------
@@ -143,17 +166,24 @@ def add_rom(
     address: Value,
     alone: bool = False,
 ) -> Value:
-    """Add a ROM; a row is there one cycle after its address.
+    """Add a ROM and return the row that it reads, one cycle after the address.
 
     Parameters
     ----------
+    m : Module
+        The module that the ROM becomes a part of.
+    name : str
+        The name of the submodule.
+    rows : sequence of int
+        The contents.
+    width : int
+        Bits of a row.
+    address : Value
+        The address, cut or zero-extended to the bits that the ROM needs.
     alone : bool
-        Whether the text of a module is written, and in it the ROM may be an instance of a module.
-
-    Returns
-    -------
-    Value
-        The row read.
+        True if the Verilog of the module is emitted (see `Leaf`). A ROM with a number of rows in
+        `LOOKED_UP` is then an instance of the Verilog module `LOOK_UP`, which Amaranth's simulator
+        does not know.
     """
     if alone and len(rows) in LOOKED_UP:
         return _looked_up(m, name, rows, width, address)
@@ -165,20 +195,20 @@ def add_rom(
 def rom_and_port(
     name: str, rows: Sequence[int], width: int
 ) -> tuple[memory.Memory, memory.ReadPort]:
-    """A ROM and its one port, whose names do not depend on the code that asks for them."""
+    """Return a ROM and its read port, with names that do not depend on the calling code."""
     rom = memory.Memory(shape=width, depth=len(rows), init=rows)
     rom.data.name = name
     return rom, _read_port(rom)
 
 
 def _read_port(words: memory.Memory) -> memory.ReadPort:
-    """A read port, whose signals have the same names in all versions of Python."""
+    """Return a read port whose signals have the same names in all versions of Python."""
     signature = memory.ReadPort.Signature(addr_width=ceil_log2(words.depth), shape=words.shape)
     return memory.ReadPort(signature, memory=words, domain="sync", path=("read",))
 
 
 def _looked_up(m: Module, name: str, rows: Sequence[int], width: int, address: Value) -> Signal:
-    """A row of a ROM that is an instance of a module, and has a register behind it."""
+    """Add a ROM as an instance of `LOOK_UP` with a register behind it, and return the register."""
     bits = address_width(len(rows))
     contents = sum(row << width * k for k, row in enumerate(rows))
     found = Signal(width, name=f"{name}_found")
@@ -197,7 +227,15 @@ def _looked_up(m: Module, name: str, rows: Sequence[int], width: int, address: V
 
 
 class Columns:
-    """A ROM of many columns that share an address; equal columns are one, and constant ones none.
+    """A ROM with many columns and one address.
+
+    `read` asks for a column; `build` then adds a single ROM with all columns side by side. Equal
+    columns are stored once, and a column with one value at all addresses becomes a constant.
+
+    Parameters
+    ----------
+    address : Value
+        The address of the row.
 
     Examples
     --------
@@ -211,12 +249,12 @@ class Columns:
         self._columns: dict[bytes, tuple[IntArray, Signal]] = {}
 
     def read(self, values: IntArray) -> Value:
-        """A value one cycle after its address.
+        """Return the value of a column, one cycle after the address.
 
         Parameters
         ----------
-        values : ndarray of int
-            Not negative.
+        values : ndarray of int, shape (rows,)
+            The column: a number of at least 0 for each address.
         """
         width = max(int(values.max()).bit_length(), 1)
         if (values == values[0]).all():
@@ -227,7 +265,17 @@ class Columns:
         return self._columns[key][1]
 
     def address(self, base: IntArray, word: Value) -> Value:
-        """First addresses as `read` gives them, plus a word; what is below 0 does not matter."""
+        """Return a first address from a column plus the number of a word, one cycle later.
+
+        No adder is built if all first addresses are 0, or multiples of the range of `word`.
+
+        Parameters
+        ----------
+        base : ndarray of int, shape (rows,)
+            The first addresses; a negative entry does not matter.
+        word : Value
+            The number of the word within the message, in the cycle after the address of the row.
+        """
         bits, base = len(word), np.maximum(base, 0)
         if (base == 0).all():
             return word
@@ -236,7 +284,7 @@ class Columns:
         return self.read(base) + word
 
     def build(self, m: Module, name: str, *, alone: bool = False) -> None:
-        """Add the ROM to a module, once all columns are known; parameters as of `add_rom`."""
+        """Add the ROM to a module; call it after the last `read`. Parameters as in `add_rom`."""
         if not self._columns:
             return
         values, signals = zip(*self._columns.values(), strict=True)
@@ -250,37 +298,44 @@ class Columns:
 
 
 class WritePort(NamedTuple):
-    """What drives a write port; one enable bit for the word, or for each part of it."""
+    """The drivers of a write port; `enable` has one bit for each part of the word."""
 
     address: Value
     data: Value
     enable: Value
 
 
-#: What holds the words of a memory; see `memory_cell`.
+#: The storage of a memory; see `memory_cell`.
 Cell: TypeAlias = Signal | memory.MemoryData | tuple[memory.MemoryData, memory.MemoryData]
 
 
 class ReadPort(NamedTuple):
-    """What drives a read port."""
+    """The drivers of a read port."""
 
     address: Value
     enable: Value
 
 
 def memory_cell(name: str, *, width: int, depth: int, parts: int = 1) -> Cell:
-    """What holds the words of a memory.
+    """Return the storage of a memory.
 
     Parameters
     ----------
+    name : str
+        The name of the register, if the memory has one word.
+    width : int
+        Bits of a word.
+    depth : int
+        Number of words.
     parts : int
-        Parts of a word that are written one by one.
+        Parts of a word with a write enable each.
 
     Returns
     -------
     Signal, MemoryData or tuple of MemoryData
-        The register of a single word; the rows of a RAM, or of two where words are cut: the one
-        holds the first bits of each part, the other the rest.
+        A register if `depth` is 1; otherwise the rows of a RAM. Words of an awkward width (see
+        `CUT`) are cut into two RAMs: the first holds the low bits of each part, the second the
+        rest.
 
     Examples
     --------
@@ -308,27 +363,27 @@ def add_memory(
     many: bool = False,
     block: bool = False,
 ) -> Value:
-    """Add a memory with one write port and one read port.
+    """Add a memory with one write port and one read port, and return the word that it reads.
 
-    Both ports are synchronous: a word is there one cycle after its address. A word written in a
-    cycle may be read in the next; what a read in the same cycle gives is not defined. A memory of
-    one word is a register. The signals of the ports are replaced rather than assigned, so that the
-    simulator has nothing to evaluate between memories and their drivers.
+    Both ports are synchronous: a word is available one cycle after its address. A word written in
+    a cycle can be read in the next cycle. A read of the same word in the same cycle is undefined.
+    A memory of one word is a register and ignores its read port.
 
     Parameters
     ----------
+    m : Module
+        The module that the memory becomes a part of.
+    name : str
+        The name of the submodule.
     cell : Signal, MemoryData or tuple of MemoryData
-        What holds the words; see `memory_cell`.
+        The storage, made by `memory_cell`.
+    write, read : WritePort, ReadPort
+        The drivers of the ports.
     many : bool
-        Whether there are many memories, so that those of two words had better be registers: there
-        are not many places for memories that are made of tables, and they are far from one another.
+        True if the fabric has many such memories. Those of up to `REGISTERS` words then become
+        registers. Why: a device has few sites for distributed RAM, and they are far apart.
     block : bool
-        Whether it had better be a block RAM than be made of tables.
-
-    Returns
-    -------
-    Value
-        The word read.
+        True to ask synthesis for a block RAM rather than distributed RAM.
     """
     if isinstance(cell, Signal):
         return _add_register(m, cell, write)
@@ -359,7 +414,10 @@ def _add_ram(
     read: ReadPort,
     attributes: Mapping[str, Any],
 ) -> Value:
-    """Add a memory of several words, with one bit of the write enable for each part of a word."""
+    """Add a RAM. `write.enable` has one bit for each part of a word.
+
+    A wide part gets several copies of its enable bit, so that the simulator can compile the port.
+    """
     m.submodules[name] = ram = memory.Memory(rows, attrs=attributes)
     ram.data.name = "ram"
     width, parts = rows.shape, len(write.enable)
@@ -381,21 +439,23 @@ def _add_ram(
 
 
 def _enable_bits(part: int, parts: int) -> int | None:
-    """The fewest bits of the write enable for each part of a word, so that a simulator can compile
-    it: of 32, 512 and 1,024 bits 1, 2 and 4, and none serve for one of 1,021.
+    """Return the fewest enable bits for each part of a word that keep the nesting below `DEEPEST`.
+
+    A part of 32 bits needs 1, of 512 bits 2, of 1,024 bits 4. For a part of 1,021 bits, a prime,
+    no number serves: the result is None.
     """
     divisors = (n for n in range(1, part + 1) if not part % n)
     return next((n for n in divisors if part // n + n * parts < DEEPEST), None)
 
 
 def fitting(value: Value, width: int) -> Value:
-    """A value cut or filled up to a width."""
+    """Return a value cut, or extended by zeros, to a width in bits."""
     missing = width - len(value)
     return Cat(value, Const(0, missing)) if missing > 0 else value[:width]
 
 
 def _add_register(m: Module, word: Signal, write: WritePort) -> Value:
-    """A memory of one word, which can always be read."""
+    """Add a register as a memory of one word, and return the register."""
     granularity = len(word) // len(write.enable)
     for k, start in enumerate(range(0, len(word), granularity)):
         part = slice(start, start + granularity)

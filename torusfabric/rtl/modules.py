@@ -1,11 +1,14 @@
-"""Modules: the leaves that netlists are made of, and what many of these have instances of.
+"""Base classes of the hardware modules, and delay registers that all rooms of hardware use.
 
-The latter are no part of a netlist, but each is there once in its text: the text of a module says
-of which it has instances.
+- A *leaf* (`Leaf`) is a module that a netlist has instances of: a router, a link, a memory.
+- A *shared module* (`SharedModule`) lies inside leaves: a multiplexer, an adder. Many leaves have
+  instances of it (`Use`). A netlist does not list shared modules. The writer of Verilog finds
+  them in the leaves, and writes each once.
+- `apart`, `delayed` and `pulsed` delay a value by clock cycles.
 
-Synthesis makes one of registers that always hold the same, and so undoes every copy that was made
-to keep wires short and fan-out small. Registers that are to stay have the attribute `APART`, which
-the text passes on.
+Why `APART`: synthesis merges registers that always hold the same value. It would thus undo every
+copy of a register that was made to keep wires short and fan-out small. A register with the
+attribute `APART` is never merged. The emitted Verilog passes the attribute on.
 """
 
 from __future__ import annotations
@@ -31,19 +34,26 @@ from .memories import MemoryShape, memories_of
 
 __all__ = ["APART", "Known", "Leaf", "SharedModule", "Use", "apart", "delayed", "pulsed"]
 
-#: The attribute of registers that synthesis makes one with no other.
+#: The attribute of a register that synthesis must not merge with an equal register.
 APART = {"dont_merge": 1}
 
 
 class Leaf(wiring.Component):
-    """A module of a netlist.
+    """A module that a netlist has instances of.
 
-    On its own it has the ports of its signature. Inside an `Assembly` its inputs are bound to what
-    drives them, so that the simulator has no wires between instances to evaluate: `value` and
-    `words` give what drives an input in either case. Members of no bits are left out.
+    A leaf is used in two ways. To emit its Verilog, it stands alone: its inputs are the ports of
+    its signature. Inside an `Assembly`, the assembly binds each input to the signals that drive
+    the input. Why: the simulator then has no wires between instances to evaluate. `elaborate` of
+    a leaf therefore reads its inputs by `value` and `words`, which serve in both cases.
+
+    Parameters
+    ----------
+    signature : dict of str to Member
+        The ports by name. Members with a width of 0 are left out.
     """
 
-    # Many leaves are made to be asked for their ports only, and so never elaborated.
+    # Many leaves are made only to read their ports. Amaranth shall not warn that such a leaf is
+    # never elaborated.
     _MustUse__silence = True
 
     def __init__(self, signature: Mapping[str, wiring.Member]) -> None:
@@ -51,11 +61,11 @@ class Leaf(wiring.Component):
         super().__init__({name: each for name, each in signature.items() if each.shape})
 
     def bind(self, name: str, parts: list[Value]) -> None:
-        """Let an input be driven by the concatenation of values."""
+        """Bind an input to its drivers, least significant part first."""
         self._bound[name] = parts
 
     def value(self, name: str) -> Value:
-        """What drives an input."""
+        """Return the driver of an input: the bound signals, or the port of a leaf that is alone."""
         if name not in self._bound:
             return getattr(self, name)
         parts = self._bound[name]
@@ -63,11 +73,11 @@ class Leaf(wiring.Component):
 
     @property
     def alone(self) -> bool:
-        """Whether the module stands by itself, for its text to be written."""
+        """True if no input is bound, as in a leaf whose Verilog is emitted."""
         return not self._bound
 
     def words(self, name: str, width: int) -> list[Value]:
-        """What drives an input, as words of so many bits."""
+        """Return the driver of an input, cut into words of `width` bits, the lowest bits first."""
         parts = self._bound.get(name)
         if parts is not None and all(len(part) == width for part in parts):
             return list(parts)
@@ -75,28 +85,30 @@ class Leaf(wiring.Component):
         return [whole[start : start + width] for start in range(0, len(whole), width)]
 
     def memories(self) -> Sequence[MemoryShape]:
-        """The memories and ROMs inside; see `memories_of`."""
+        """Return the sizes of the memories and ROMs inside; see `memories_of`."""
         return memories_of(self)
 
 
 @dataclass(frozen=True, eq=False)
 class SharedModule:
-    """A module that many have instances of; there is one of a name.
+    """A module that lies inside leaves, and that many leaves have instances of.
 
     Parameters
     ----------
     name : str
-        Says what it depends on.
+        The name in Verilog. It contains every parameter of the module, so that modules of one
+        name are equal.
     about : str
-        What it is, in a line.
+        A description of one line, for the comment above the module.
     widths : dict of str to int
-        Bits of its ports, apart from a clock; the last of them is its output.
+        The width of each port in bits, without clock and reset. The last port is the output.
     fill : function of (Module, Signal, ..) -> None
-        Adds what is inside, given the ports.
+        Adds the logic to a module, given a signal for each port.
     shape : object
-        What it is known by where there are other texts of it.
+        The key by which the writer of Verilog finds hand-written forms of this module for
+        particular devices or simulators; None if there are none.
     clocked : bool
-        Whether it has a clock and a reset, be they used or not.
+        True if clock and reset are always ports; otherwise only if the logic reads them.
     """
 
     name: str
@@ -107,7 +119,7 @@ class SharedModule:
     clocked: bool = False
 
     def ports(self) -> list[Signal]:
-        """Its ports; those of no bits are left out."""
+        """Return a new signal for each port; ports with a width of 0 are left out."""
         return [
             Signal(width, name=name, reset_less=True)
             for name, width in self.widths.items()
@@ -115,7 +127,7 @@ class SharedModule:
         ]
 
     def module(self, ports: Sequence[Signal]) -> Module:
-        """What is inside, with what `ports` has made."""
+        """Return the Amaranth module with the logic, between signals that `ports` has made."""
         m = Module()
         self.fill(m, *ports)
         return m
@@ -126,24 +138,31 @@ class Use(Elaboratable):
 
     Parameters
     ----------
-    ports : Value
-        By the names of the ports, with ``i_`` or ``o_`` in front of them.
+    module : SharedModule
+        The module to instantiate.
+    **ports : Value
+        The signal at each port, by the name of the port behind ``i_`` (input) or ``o_`` (output).
     """
 
     def __init__(self, module: SharedModule, **ports: Value) -> None:
         self.module, self._ports = module, ports
 
     def elaborate(self, platform: object) -> Instance:
-        """Make the instance."""
+        """Return the instance."""
         return Instance(self.module.name, **self._ports)
 
 
 @dataclass(frozen=True)
 class Known:
-    """A word itself; where simulation knows no value of a bit, 0.
+    """A module that passes a word on, and turns unknown bits (``x``) into 0 in Icarus.
 
-    It stands in front of sums over words that do not matter, for an unknown bit of one would make
-    the whole sum unknown. It costs nothing.
+    It stands in front of sums in which some words do not matter. Why: an unknown bit of such a
+    word would make the whole sum unknown in simulation. In hardware the module is a wire.
+
+    Parameters
+    ----------
+    width : int
+        Bits of the word.
 
     Examples
     --------
@@ -155,7 +174,7 @@ class Known:
 
     @property
     def shared(self) -> SharedModule:
-        """Its module."""
+        """The shared module."""
         return SharedModule(
             f"known_{self.width}",
             "A word; in Icarus, of which unknown bits are 0.",
@@ -166,22 +185,32 @@ class Known:
 
 
 def _pass_on(m: Module, word: Value, known: Value) -> None:
-    """Add what is inside `Known`."""
+    """Add the logic of `Known`: one wire."""
     m.d.comb += known.eq(word)
 
 
 def apart(m: Module, value: Value, *, name: str) -> Value:
-    """Return a value one cycle later, in a register that synthesis makes one with no other."""
+    """Return a value one cycle later, from a register that synthesis does not merge (`APART`)."""
     held = Signal(len(value), name=name, reset_less=True, attrs=APART)
     m.d.sync += held.eq(value)
     return held
 
 
 def delayed(m: Module, value: Value, cycles: int, name: str = "") -> Value:
-    """A value some cycles later; a constant, or one of no bits, stays what it is.
+    """Return a value some cycles later, from a chain of registers.
 
-    What is asked of a value twice is there once. A register has the name that is given, or that of
-    the signal, and the number of cycles behind it: ``node_d2``.
+    Calls for the same value in the same module share one chain: a value delayed by 2 and by 3
+    cycles takes three registers. The registers are not reset.
+
+    Parameters
+    ----------
+    value : Value
+        A constant, or a value of 0 bits, is returned as it is.
+    cycles : int
+        Clock cycles, which is the number of registers.
+    name : str
+        The beginning of the names of the registers; by default the name of the signal. The
+        number of cycles follows, as in ``node_d2``.
     """
     if isinstance(value, Const) or not len(value) or not cycles:
         return value
@@ -197,20 +226,23 @@ def delayed(m: Module, value: Value, cycles: int, name: str = "") -> Value:
 
 
 class _Line(NamedTuple):
-    """A value, and what it is one, two, .. cycles later."""
+    """A delay line; stage k holds the value k cycles later, stage 0 is the value itself."""
 
     name: str
     stages: list[Value]
 
 
-#: The delay lines of each module, by what is in them, with its place.
+#: In each module, the delay line and the stage of each value that lies in a delay line.
 _lines: WeakKeyDictionary[Module, dict[tuple[int, int, int], tuple[_Line, int]]] = (
     WeakKeyDictionary()
 )
 
 
 def _key(value: Value) -> tuple[int, int, int]:
-    """What is equal for equal bits of one value."""
+    """Return a key of the bits: the underlying signal, the first bit, and the bit after the last.
+
+    Amaranth makes a new object for each slice, so that equal slices differ in their identity.
+    """
     start, bits = 0, len(value)
     while isinstance(value, ast.Slice):
         value, start = value.value, start + value.start
@@ -218,14 +250,18 @@ def _key(value: Value) -> tuple[int, int, int]:
 
 
 def _name(value: Value) -> str:
-    """The name of the signal that a value is a part of."""
+    """Return the name of the signal that a value is a slice of, or "later" for an expression."""
     while isinstance(value, ast.Slice):
         value = value.value
     return value.name if isinstance(value, Signal) else "later"
 
 
 def pulsed(m: Module, pulse: Value, cycles: int, *, name: str) -> Value:
-    """Pulses some cycles later; none that is on its way outlives a reset."""
+    """Return pulses some cycles later, from registers that a reset clears.
+
+    Why not `delayed`: its registers are not reset, so a pulse on its way would arrive after the
+    reset.
+    """
     for _ in range(cycles):
         later = Signal(len(pulse), name=name)
         m.d.sync += later.eq(pulse)

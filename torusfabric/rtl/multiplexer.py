@@ -1,34 +1,49 @@
-"""Multiplexers: which of several words passes, by select bits that are there for each slice of it.
+"""Multiplexers of words, built from 4-input LUTs; routers and stores select their words by them.
 
-In the text of a design each is an instance of a *selector*, which holds the select bits in a
-register for each slice, and has a multiplexer for each: modules that are there once for each number
-of inputs and bits. What is in a multiplexer, a *cascade*, is made for devices of look-up tables
-with four inputs. The text has other forms of the module as well, for ECP5, which has wide
-multiplexers beside its tables, and for tables with six inputs: see `torusfabric.verilog.ecp5` and
-`torusfabric.verilog.lut6`.
+A multiplexer passes one of k input words. Its control is a vector of *select bits*, in an encoding
+of its own (`select_bits`, `branch_bits`) that makes the logic small. The settings of a node
+hold select bits rather than a binary index, so that no decoder is needed.
 
-A cascade of k inputs has ceil(k / 2) stages a bit, each one 4-input look-up table::
+**Cascade.** A cascade of k inputs s0, s1, .. has ceil(k / 2) stages, and takes one 4-input LUT for
+each bit and stage::
 
-    f = x ? (y ? s1 : s0) : y           first stage
-    f = z ? (f ? odd : even) : f        one for each further pair
-    f = z ? s : f                       a single last input
+    f = x ? (y ? s1 : s0) : y           first stage: inputs s0 and s1
+    f = z ? (f ? odd : even) : f        one further stage for each pair of inputs
+    f = z ? s : f                       last stage, if the number of inputs is odd
 
-With x = 0 the first stage passes the constant y down to the pair that z selects; fewer than four
-inputs need no x, unless the cascade has to pass 0 when all its select bits are 0. Left alone,
-synthesis sees through a cascade and builds a tree that costs up to twice as much. So the stages are
-marked to be kept, and x is never the same signal as a z: it is high for the first pair.
+For the first pair, x is 1 and y chooses. For another pair, x is 0: the first stage passes the
+constant y down to the stage whose z is 1, where y chooses between `even` and `odd`. With fewer than
+four inputs x is not needed, unless the cascade must pass 0 when all its select bits are 0.
 
-A cascade has as many tables in a row as it has stages. So from five inputs on, an out-port has two
-*branches*, and a last input::
+Left alone, synthesis sees through a cascade and builds a tree of up to twice as many LUTs.
+Therefore the output of each stage is marked to be kept, and x is a signal of its own rather than
+the complement of some z.
 
-    f = z ? s : (a | b)                 a and b: what the branches pass
+**Branches.** The delay of a cascade is its number of stages. From five inputs on (except six), the
+multiplexer of an out-port is therefore split into two *branches* and a last input s::
 
-A branch passes 0 when all its select bits are 0. It is a cascade, or has branches itself. Five
-inputs have two tables in a row rather than three, seven have three rather than four, of as many
-tables; from eight on it takes up to two tables a bit more than a cascade would, to 29 inputs. Six
-inputs would take one more and be no faster. No cascade has more than three stages, for synthesis
-looks through those that it keeps: beside a longer one it builds a second, faster tree, of more
-tables than the cascade has.
+    f = z ? s : (a | b)                 a, b: outputs of the branches
+
+A branch is a cascade or is split again, and passes 0 when all its select bits are 0. Compared with
+a cascade:
+
+====== ===================== =================
+inputs LUTs in series        LUTs for each bit
+====== ===================== =================
+5      2 instead of 3        the same
+7      3 instead of 4        the same
+8..29                        up to 2 more
+6      no fewer: not split   would be 1 more
+====== ===================== =================
+
+No cascade has more than three stages. Why: beside a longer one, synthesis builds a second, faster
+tree, which takes more LUTs than the cascade.
+
+**Modules.** In the emitted Verilog a multiplexer is an instance of a *selector*. A selector cuts
+the word into *slices* of up to `SLICE` bits, and for each slice it has a register of the select
+bits and a module with the logic. Each of these modules is written once for each number of inputs
+and width. The logic module has further forms for ECP5, which has wide multiplexers beside its
+LUTs, and for 6-input LUTs: see `torusfabric.verilog.ecp5` and `torusfabric.verilog.lut6`.
 """
 
 from __future__ import annotations
@@ -51,27 +66,32 @@ Keep: TypeAlias = Callable[[Value], Value]
 
 
 def lut_count(count: int) -> int:
-    """4-input look-up tables a bit for so many inputs."""
+    """Return the number of 4-input LUTs for each bit of a cascade of `count` inputs."""
     return (count + 1) // 2 if count > 1 else 0
 
 
 def bit_count(count: int) -> int:
-    """Select bits for so many inputs."""
+    """Return the number of select bits of a cascade of `count` inputs."""
     return len(select_bits(count, 0)) if count else 0
 
 
 def select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
-    """The select bits that make one of so many inputs pass.
+    """Return the select bits with which a cascade passes a given input.
 
     Parameters
     ----------
+    count : int
+        Number of inputs.
+    index : int
+        The input to pass, from 0.
     idles : bool
-        Whether the cascade passes 0 when all of them are 0.
+        True for a cascade that passes 0 when all select bits are 0.
 
     Returns
     -------
     list of int
-        y, x, z1, z2, ..; x is left out where nothing needs it.
+        y, x, z1, z2, .. as in the module's docstring; without x for fewer than four inputs, unless
+        the cascade idles.
 
     Examples
     --------
@@ -88,7 +108,7 @@ def select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
 
 
 def select_code(count: int, index: int) -> int:
-    """The select bits of `select_bits` as a number.
+    """Return the select bits of `select_bits` as a number; y is its lowest bit.
 
     Examples
     --------
@@ -106,18 +126,21 @@ def cascade(
     *,
     idles: bool = False,
 ) -> Value:
-    """The input that is selected.
+    """Return the selected input, by the logic of a cascade.
 
     Parameters
     ----------
     inputs : list of Value
-        At least one.
+        The input words, at least one.
     bits : list of Value
-        The select bits, as `select_bits` gives them.
+        The select bits, in the order of `select_bits`.
+    width : int
+        Bits of a word.
     keep : function of Value -> Value
-        Marks a stage to be kept by synthesis.
+        Marks the output of a stage to be kept by synthesis.
     idles : bool
-        Whether it passes 0 when all select bits are 0; of two inputs or more.
+        True if the cascade must pass 0 when all select bits are 0. It then needs two inputs or
+        more.
     """
     if len(inputs) == 1:
         return inputs[0]
@@ -130,7 +153,7 @@ def cascade(
 
 
 def extended_cascade(f: Value, inputs: Sequence[Value], bits: Sequence[Value], keep: Keep) -> Value:
-    """The stages of a cascade that follow its first stages: each takes a pair of inputs."""
+    """Return the output of further stages, which take a pair of inputs each, behind output `f`."""
     for z, even, odd in zip(bits, inputs[::2], [*inputs[1::2], None], strict=False):
         f = keep(f)
         chosen = even if odd is None else (f & odd) | (~f & even)
@@ -139,9 +162,9 @@ def extended_cascade(f: Value, inputs: Sequence[Value], bits: Sequence[Value], k
 
 
 def keeper(m: Module, width: int) -> Keep:
-    """A function that marks values to be kept by synthesis.
+    """Return a function that marks a value to be kept by synthesis, as a signal of its own.
 
-    A simulator works out once what is kept, where each of its uses would be worked out for itself.
+    Simulation gains too: a signal is evaluated once, an expression at each of its uses.
     """
 
     def keep(value: Value) -> Value:
@@ -153,11 +176,11 @@ def keeper(m: Module, width: int) -> Keep:
 
 
 def branches(count: int) -> tuple[int, ...]:
-    """The inputs of each branch of an out-port, or of a branch, of so many; a last one is in none.
+    """Return the number of inputs of each branch; the last input is in no branch.
 
     Examples
     --------
-    One number: there are no branches.
+    A single number means a cascade without branches.
 
     >>> [branches(count) for count in (4, 5, 6, 7, 8, 9, 15)]
     [(4,), (2, 2), (6,), (4, 2), (4, 3), (4, 4), (8, 6)]
@@ -169,7 +192,7 @@ def branches(count: int) -> tuple[int, ...]:
 
 
 def branch_luts(count: int) -> int:
-    """4-input look-up tables a bit for so many inputs.
+    """Return the number of 4-input LUTs for each bit of a branched cascade of `count` inputs.
 
     Examples
     --------
@@ -181,12 +204,15 @@ def branch_luts(count: int) -> int:
 
 
 def branch_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
-    """The select bits that make one of so many inputs pass; parameters as of `select_bits`.
+    """Return the select bits with which a branched cascade passes a given input.
+
+    Parameters are the same as in `select_bits`.
 
     Returns
     -------
     list of int
-        Without branches those of `select_bits`. Else those of each branch, and z of the last input.
+        The select bits of the first branch, of the second branch, and z of the last input. Without
+        branches, the result of `select_bits`.
 
     Examples
     --------
@@ -212,7 +238,10 @@ def branched_cascade(
     *,
     idles: bool = False,
 ) -> Value:
-    """The input that is selected; parameters as of `cascade`, select bits as of `branch_bits`."""
+    """Return the selected input, by the logic of a branched cascade.
+
+    Parameters are the same as in `cascade`, except that `bits` are in the order of `branch_bits`.
+    """
     sizes = branches(len(inputs))
     if len(sizes) == 1:
         return cascade(inputs, bits, width, keep, idles=idles)
@@ -225,31 +254,33 @@ def branched_cascade(
     return Mux(bits[-1], inputs[-1], passed[0] | passed[1])
 
 
-#: Bits of a word that share a copy of the select registers: few loads make a fast clock.
+#: Bits of a word that share one copy of the select registers. Why: a small fan-out makes a fast
+#: clock.
 SLICE = 16
 
-#: Inputs from which on the multiplexer of a slice is a module; one of two is a table a bit in any
-#: case.
+#: The multiplexer of a slice is a module from this number of inputs on. With two inputs synthesis
+#: finds one LUT for each bit without help.
 LEAST = 3
 
-#: Inputs from which on it is one also where one of them is a constant: of fewer synthesis makes
-#: less where it sees the constant, of more it makes more than the cells of a device can do.
+#: If an input is a constant, a multiplexer is a module from this number of inputs on. With fewer
+#: inputs, synthesis makes smaller logic if it sees the constant. With more inputs, it makes larger
+#: logic than the cells of a device could.
 LEAST_WITH_CONSTANT = 4
 
 
 @dataclass(frozen=True)
 class Multiplexer:
-    """One of several words.
+    """A multiplexer of words, and the modules that it is made of.
 
     Parameters
     ----------
     count : int
-        Inputs.
+        Number of inputs.
     width : int
         Bits of a word.
     branched : bool
-        Whether it is a cascade in branches, as an out-port is, with select bits of `branch_bits`;
-        or one cascade, with those of `select_bits`.
+        True for a cascade with branches, as in an out-port, controlled by `branch_bits`. False for
+        a plain cascade, controlled by `select_bits`.
 
     Examples
     --------
@@ -263,17 +294,17 @@ class Multiplexer:
 
     @property
     def select_bits(self) -> int:
-        """Its select bits."""
+        """Number of select bits."""
         return len((branch_bits if self.branched else select_bits)(self.count, 0))
 
     def logic(self, m: Module, inputs: Sequence[Value], select: Value | Sequence[Value]) -> Value:
-        """The word that is selected; synthesis keeps the stages of the cascade."""
+        """Return the selected word; the stages of the cascade are marked to be kept."""
         form = branched_cascade if self.branched else cascade
         return form(inputs, [*select], self.width, keeper(m, self.width))[: self.width]
 
     @property
     def shared(self) -> SharedModule:
-        """Its module."""
+        """The module with the logic alone."""
         name, form = (
             ("branches", "two branches") if self.branched else ("cascade", "a chain of stages")
         )
@@ -282,7 +313,9 @@ class Multiplexer:
 
     @property
     def selector(self) -> SharedModule:
-        """A module that is given the select bits a cycle before, and holds them for each slice.
+        """The selector: the module with a register of the select bits for each slice.
+
+        Its select bits are one cycle ahead of its words.
 
         Examples
         --------
@@ -298,7 +331,10 @@ class Multiplexer:
     def _module(
         self, name: str, about: str, logic: Callable[..., Value], shape: object = None
     ) -> SharedModule:
-        """A module: words, the first in the lowest bits, select bits, and the word selected."""
+        """Return a module with inputs `words` (first word lowest) and `select`, and output `word`.
+
+        Its logic is that of `logic`, a function of (Module, list of words, select bits).
+        """
 
         def fill(m: Module, words: Value, select: Value, word: Value) -> None:
             inputs = [words[k : k + self.width] for k in range(0, len(words), self.width)]
@@ -318,20 +354,26 @@ def multiplexed(
     branched: bool = False,
     small: bool = False,
 ) -> Value:
-    """The word that is selected; 0 of no inputs.
+    """Add a multiplexer, and return the selected word (0 if there are no inputs).
 
     Parameters
     ----------
+    m : Module
+        The module that the multiplexer becomes a part of.
+    inputs : sequence of Value
+        The input words.
     select : Value
-        The select bits; in the text of a module a cycle before they count.
+        The select bits: if `name` is given, one cycle ahead of the words, since a selector
+        registers them; otherwise in the cycle of the words.
     width : int
         Bits of a word.
     name : str or None
-        Of the instance, if the text of a module is written; a simulator is given the logic itself.
+        The name of the instance, if Verilog is emitted. None for simulation, which gets the logic
+        without modules or registers.
     branched : bool
-        As of `Multiplexer`.
+        See `Multiplexer`.
     small : bool
-        True if it had better be small than fast, on all devices.
+        True to prefer few LUTs to a fast clock, on all devices.
     """
     if not inputs:
         return Const(0, width)
@@ -361,7 +403,7 @@ def _sliced(
     name: str = "slice",
     small: bool = False,
 ) -> Value:
-    """The word that is selected in the text of a module, with select bits for each slice."""
+    """Return the selected word, with a register of the select bits for each slice of the word."""
     passed: list[Value] = []
     constant = any(isinstance(word, Const) for word in inputs)
     shared = not (small or constant) and len(inputs) >= LEAST
@@ -391,20 +433,22 @@ def continued_cascade(
     name: str,
     sliced: bool,
 ) -> Value:
-    """Return the word of a cascade, given the word behind its first stages, from a register.
+    """Return the output of a cascade that has a pipeline register between two of its stages.
 
     Parameters
     ----------
+    m : Module
+        The module that the further stages become a part of.
     held : Value
-        The word in that register.
+        The output of the first stages, from the pipeline register.
     words : sequence of Value
-        The words of the further stages, two a stage; perhaps none.
+        The input words of the further stages, two for each stage; may be empty.
     select : Value
-        The select bits of the further stages, a cycle before they count.
+        The select bits of the further stages, one cycle ahead of `held` and `words`.
     name : str
-        The prefix of the names of registers.
+        The prefix of the names of the select registers.
     sliced : bool
-        True to hold the select bits for each slice of the word.
+        True for a register of the select bits for each slice; False for one register.
     """
     width = len(held)
     slices = held_slices(m, select, width if sliced else 1, name=name)
@@ -416,12 +460,19 @@ def continued_cascade(
 
 
 def held_slices(m: Module, select: Value, width: int, *, name: str) -> list[list[Value]]:
-    """Select bits a cycle later, in registers for each slice of a word."""
+    """Return, for each slice of a word, the select bits one cycle later from its own registers."""
     return [[*apart(m, select, name=f"{name}_{k}_select")] for k in range(-(-width // SLICE))]
 
 
 def slice_bounds(width: int, count: int) -> list[tuple[int, int]]:
-    """The first bit of each slice of a word, and that after its last.
+    """Return the first bit of each slice of a word, and the bit after its last.
+
+    Parameters
+    ----------
+    width : int
+        Bits of the word.
+    count : int
+        Number of slices.
 
     Examples
     --------

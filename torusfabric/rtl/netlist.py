@@ -1,13 +1,17 @@
-"""Netlists: which module instances make up a fabric, and how they are connected.
+"""Netlists: the instances of modules in a fabric, and the nets between them.
 
-A `Netlist` is a plain value, which a `NetlistBuilder` takes the parts of: instances alone, and
-arrays of them. `Assembly` makes an Amaranth design of it, the `verilog` room writes it as
-structural Verilog, and the compiled engine evaluates it directly; in all of them every module
-appears once, however many instances it has.
+The core and the adapters fill a `NetlistBuilder`, whose `done` returns a `Netlist`: a plain value.
+The netlist has three readers. `Assembly` makes an Amaranth design of it, the `verilog` room writes
+it as structural Verilog, and the compiled engine evaluates it directly. Each of them handles a
+module once, however many instances the module has.
 
-What an instance is for is its role, not its name. Shape and data are apart: modules say what there
-is, and what differs between nodes of one shape is the contents of ROMs, which are instances of the
-one module `ROM` wherever they stand.
+- A *net* has a name, a width, and one driver: an input of the netlist, or an output of an instance.
+- A *name with* ``{}``, such as ``word_{}``, stands for one net for each node (or group); the number
+  replaces the ``{}``.
+- The *role* of a module (`Role`) says its purpose. Code looks for roles, never for module names.
+
+Structure and data are separate. Nodes with the same structure share a module. Values that differ
+between such nodes are the contents of ROMs, and all ROMs are instances of one module, `ROM`.
 """
 
 from __future__ import annotations
@@ -47,19 +51,21 @@ __all__ = [
     "add_single",
 ]
 
-#: The name of the one module of all ROMs.
+#: The name of the module that every ROM is an instance of.
 ROM = "rom"
 
 _Made = TypeVar("_Made")
 
 
 class NodePort(NamedTuple):
-    """A port of the whole that belongs to a node.
+    """A port of the netlist that belongs to one node.
 
     Parameters
     ----------
     name : str
-        That it has in common with the ports of other nodes.
+        The name without the number of the node, common to all nodes: ``word`` of ``word_7``.
+    node : int
+        The node that the port belongs to.
     """
 
     name: str
@@ -73,19 +79,20 @@ class Netlist:
     Parameters
     ----------
     inputs, outputs : dict of str to int
-        The ports of the whole, each with its width; a port is a net of the same name.
+        The width of each port of the netlist in bits. A port is also a net with the same name.
     node_ports : dict of str to NodePort
-        Whose each port is that belongs to a node.
+        The node, and the common name, of each port that belongs to a node.
     modules : dict of str to function of () -> Leaf
-        How to make each module; `ROM` is not among them.
+        A constructor for each module, except `ROM`.
     roles : dict of str to Role
-        What each module is for.
+        The role of each module.
     arrays : tuple of Array
         The instances.
     wired : dict of str to tuple of Part
-        Outputs that no instance drives by itself, and the bits of nets they are made of.
+        The outputs that are concatenations of bits of nets, each with these bits, least
+        significant part first. An instance drives each other output.
     declared : mapping of str to Port
-        The purpose of ports that streams and adapters have added.
+        The description of each port that streams or adapters have added.
     """
 
     inputs: dict[str, int]
@@ -99,7 +106,7 @@ class Netlist:
 
     @cached_property
     def instances(self) -> tuple[Instance, ...]:
-        """All instances, one by one; of many nodes they are many."""
+        """All instances, one by one. They are many for many nodes, so prefer `arrays`."""
         return tuple(chain.from_iterable(map(Array.instances, self.arrays)))
 
     @cached_property
@@ -114,13 +121,13 @@ class Netlist:
 
     @property
     def single_nets(self) -> dict[str, int]:
-        """Nets that there are not many of, each with its width; ports are among them."""
+        """The width of every net without ``{}`` in its name, and of every port."""
         every = (net for array in self.arrays for net in array.outputs.values())
         return self.inputs | {net: width for net, width in every if "{}" not in net} | self.outputs
 
     @property
     def counts(self) -> Counter[str]:
-        """How many instances there are of each module, that of ROMs included."""
+        """The number of instances of each module, `ROM` included."""
         found = Counter[str]()
         for array in self.arrays:
             found[array.module] += len(array)
@@ -129,36 +136,49 @@ class Netlist:
     def with_instances(
         self, instances: Iterable[Instance], nets: Mapping[str, int] = MappingProxyType({})
     ) -> Netlist:
-        """The same with other instances, given the widths of nets that there are not yet."""
+        """Return a netlist with the same ports and modules, but other instances.
+
+        Parameters
+        ----------
+        instances : iterable of Instance
+            All instances of the new netlist.
+        nets : dict of str to int
+            The width of each net that this netlist lacks.
+        """
         widths = {**self.nets, **nets}
         return replace(self, arrays=tuple(Array.of(each, widths) for each in instances))
 
     def whole(self, net: str) -> tuple[Part, ...]:
-        """All bits of a net."""
+        """Return all bits of a net, as one part."""
         return (Part(net, 0, self.nets[net]),)
 
     def words(self, net: str, width: int) -> list[Part]:
-        """A net as words of so many bits, each a part."""
+        """Return a net cut into words of `width` bits, the lowest bits first."""
         return [Part(net, start, width) for start in range(0, self.nets[net], width)]
 
     def having(self, role: Role) -> Iterator[Instance]:
-        """The instances of a role, in their order."""
+        """Yield the instances with a role, in the order of the arrays."""
         return (instance for instance in self.instances if instance.role is role)
 
 
 class NetlistBuilder:
-    """Takes the parts of a netlist.
+    """Builder of a netlist: takes ports, modules and instances, in any order.
+
+    An adapter that puts hardware around the existing ports calls `enclose` first: the ports become
+    inner nets, and the adapter adds new instances that drive and read them.
 
     Attributes
     ----------
-    inputs, outputs, nets : dict of str to int
-        As of the `Netlist`, so far; nets that there are many of by their name with ``{}``.
+    inputs, outputs : dict of str to int
+        The width of each port declared so far.
+    nets : dict of str to int
+        The width of each net so far. Nets of an array have one entry, whose name contains ``{}``.
     outermost : set of str
-        Ports of the whole that stay so, whatever is put around it.
+        Ports that `enclose` leaves as ports.
     declared : dict of str to Port
-        As of the `Netlist`.
+        The description of each port that streams or adapters have added.
     registers : list of Register
-        What adapters add to the register map of a bus.
+        Registers that adapters add to the register map of a bus.
 
     Examples
     --------
@@ -188,50 +208,54 @@ class NetlistBuilder:
         self._members: dict[str, BoolArray] = {}
 
     def done(self) -> Netlist:
-        """The netlist."""
+        """Return the netlist of all parts added so far."""
         arrays, wired = tuple(self._arrays), dict(self._wired)
         ports = dict(self.inputs), dict(self.outputs), dict(self._node_ports)
         modules, roles = dict(self._modules), dict(self._roles)
         return Netlist(*ports, modules, roles, arrays, wired, dict(self.declared))
 
     def add_input(self, name: str, width: int = 1, *, node: int | None = None) -> tuple[Part, ...]:
-        """Declare an input of the whole, or of a node; returns all of it."""
+        """Declare an input of the netlist and return all its bits.
+
+        With `node`, the input belongs to the node, and its net is named as by `_port`.
+        """
         port = self._port(name, node)
         self._driven.add(port)
         self.inputs[port] = self.nets[port] = width
         return self.whole(port)
 
     def add_output(self, name: str, width: int = 1, *, node: int | None = None) -> None:
-        """Declare an output of the whole, or of a node; an instance must drive the net."""
+        """Declare an output of the netlist, or of a node. An instance must drive its net."""
         port = self._port(name, node)
         self.outputs[port] = self.nets[port] = width
 
     def add_ports(self, members: Mapping[str, Member]) -> None:
-        """Declare a port of the whole for each of some members of a component."""
+        """Declare an input or output of the netlist for each member of a signature."""
         for name, member in members.items():
             (self.add_input if member.flow is In else self.add_output)(name, member.shape)
 
     def wire_output(self, name: str, parts: tuple[Part, ...], *, node: int | None = None) -> None:
-        """Declare an output of the whole, or of a node, made of bits of nets."""
+        """Declare an output that is the concatenation of bits of nets, least significant first."""
         self.add_output(name, sum(part.width for part in parts), node=node)
         self._wired[self._port(name, node)] = parts
 
     def enclose(
         self, renamed: Mapping[str, str] = MappingProxyType({})
     ) -> tuple[dict[str, int], dict[str, int]]:
-        """Make the ports of the whole inner nets, for further instances to drive and to read.
+        """Turn the ports of the netlist into inner nets, so that hardware can be put around them.
 
-        Those of single nodes stay as they are, and those of `outermost`.
+        Ports that belong to a node, and ports in `outermost`, remain ports.
 
         Parameters
         ----------
         renamed : dict of str to str
-            What nets are called from now on, so that ports may have their names.
+            The new name of each net that is renamed. This frees the old name for a new port.
 
         Returns
         -------
         inputs, outputs : dict of str to int
-            What they were, each with its width; the inputs are left without a driver.
+            The old name and the width of each port that became a net. The caller must add
+            instances that drive the former inputs.
         """
         stay = {*self._node_ports, *self.outermost}
         inputs, outputs = (
@@ -247,7 +271,7 @@ class NetlistBuilder:
         return inputs, outputs
 
     def _rename(self, names: Mapping[str, str]) -> None:
-        """Give nets other names."""
+        """Rename nets, wherever an instance or an output mentions them."""
 
         def named(parts: tuple[Part, ...]) -> tuple[Part, ...]:
             return tuple(part._replace(net=names.get(part.net, part.net)) for part in parts)
@@ -258,15 +282,15 @@ class NetlistBuilder:
         self._arrays = [array.renamed(names) for array in self._arrays]
 
     def add_module(self, name: str, make: Callable[[], Leaf], *, role: Role = Role.OTHER) -> None:
-        """Declare a module."""
+        """Declare a module by its name, constructor and role."""
         self._modules[name], self._roles[name] = make, role
 
     def whole(self, net: str) -> tuple[Part, ...]:
-        """All bits of a net."""
+        """Return all bits of a net, as one part."""
         return (Part(net, 0, self.nets[net]),)
 
     def low(self, net: str, width: int) -> tuple[Part, ...]:
-        """The least significant bits of a net."""
+        """Return the `width` least significant bits of a net, as one part."""
         return (Part(net, 0, width),)
 
     def add(
@@ -278,20 +302,25 @@ class NetlistBuilder:
         outputs: Mapping[str, tuple[str, int]],
         node: int | None = None,
     ) -> None:
-        """Add an instance.
+        """Add one instance.
 
         Parameters
         ----------
+        name : str
+            The name of the instance.
+        module : str
+            A module declared by `add_module`.
         inputs : dict of str to tuple of (Part or Fixed)
+            The driver of each input, least significant part first.
         outputs : dict of str to (str, int)
-            The net that each output drives, and its width.
+            The net that each output drives, and the width of the net in bits.
         node : int, optional
-            The node it belongs to.
+            The node that the instance belongs to.
 
         Raises
         ------
         ValueError
-            If a net is driven already.
+            If a net has a driver already.
         """
         for net, width in outputs.values():
             self._drive(net, width)
@@ -310,23 +339,27 @@ class NetlistBuilder:
         outputs: Mapping[str, tuple[str, int]],
         scope: str = "node",
     ) -> None:
-        """Add instances of a module.
+        """Add an array of instances, which have one module and are wired alike.
 
         Parameters
         ----------
         name : str
-            That of each, with ``{}`` where its number stands, as in the names of the nets.
+            The name of the instances, with ``{}`` in the place of the number of an instance.
+        module : str
+            A module declared by `add_module`.
         index : ndarray of int, shape (instances,)
-            These numbers.
+            The number of each instance; the number of its node if `scope` is "node".
+        inputs : dict of str to sequence of Source
+            The drivers of each input, least significant part first.
         outputs : dict of str to (str, int)
-            The net that each output drives, and its width.
+            The net that each output drives, with ``{}`` for the number, and its width in bits.
         scope : str
-            What there is one for each of.
+            The unit that has one instance, such as "node" or a group of nodes.
 
         Raises
         ------
         ValueError
-            If a net is driven already.
+            If a net has a driver already.
         """
         role = self._roles.get(module, Role.OTHER)
         for net, width in outputs.values():
@@ -349,17 +382,28 @@ class NetlistBuilder:
         address: Sequence[Slice],
         output: str,
     ) -> None:
-        """Add a ROM for each of some nodes; those of as many rows are an array.
+        """Add a ROM for each of some nodes.
+
+        After a clock edge, the net `output` holds the row at the address from before the edge. An
+        address past the end reads the last row. ROMs with the same number of rows form one array.
 
         Parameters
         ----------
+        name : str
+            The name of the instances, with ``{}`` in the place of the number of the node.
+        index : ndarray of int, shape (nodes,)
+            The nodes.
         contents : sequence of (tuple of int)
-            What there is in any. After a clock edge, `output` holds the row at the address of
-            before the edge; past the end it is the last row.
+            The different contents, each row by row.
         which : ndarray of int, shape (nodes,)
-            The number of the contents of each.
+            For each node, the index of its contents in `contents`.
+        width : int
+            Bits of a row.
         address : sequence of Slice
-            Of as many bits as the longest has.
+            The address, least significant slice first, with enough bits for the longest ROM.
+            Shorter ROMs use its low bits.
+        output : str
+            The net that each ROM drives, with ``{}`` in the place of the number of the node.
         """
         self._drive_each(output, index, width)
         depths = np.array([len(rows) for rows in contents])[which]
@@ -380,9 +424,9 @@ class NetlistBuilder:
             self._arrays.append(array)
 
     def _port(self, name: str, node: int | None) -> str:
-        """The name of a port of the whole, or of the port that every node has by that name.
+        """Return the name of a port, and record its node.
 
-        The number of the node stands at its end, or where the name has ``{}``.
+        The number of the node replaces ``{}`` in the name, or else is appended: ``word_7``.
         """
         if node is None:
             return name
@@ -397,7 +441,7 @@ class NetlistBuilder:
         self.nets[net] = width
 
     def _drive_each(self, net: str, index: IntArray, width: int) -> None:
-        """Drive nets that there are many of; their width is that of the name with ``{}``."""
+        """Mark the nets of an array as driven, for each number in `index`."""
         if "{}" not in net:
             self._drive(net, width)
             return
@@ -419,10 +463,32 @@ def add_single(
     renamed: Mapping[str, str] = MappingProxyType({}),
     instance: str = "",
 ) -> dict[str, tuple[Part, ...]]:
-    """An instance of a module, by default the only one; returns its outputs.
+    """Declare a module, add one instance of it, and return its outputs.
 
-    Members are joined to nets of their own names, or of the names that some of them are given, as
-    far as `inputs` does not say what drives them.
+    Each port of the module is connected to the net with the same name, unless `inputs` or
+    `renamed` says otherwise.
+
+    Parameters
+    ----------
+    build : NetlistBuilder
+        The netlist that takes the module and its instance.
+    name : str
+        The name of the module.
+    role : Role
+        The role of the module.
+    make : function of () -> Leaf
+        The constructor of the module.
+    inputs : dict of str to tuple of (Part or Fixed)
+        The drivers of some inputs, by the name of the port.
+    renamed : dict of str to str
+        For some ports, the net that the port is connected to.
+    instance : str
+        The name of the instance, by default ``the_`` and the name of the module.
+
+    Returns
+    -------
+    dict of str to tuple of Part
+        All bits of the net that each output drives, by the name of the port.
     """
     build.add_module(name, make, role=role)
     leaf, given, outputs = make(), dict[str, Parts](), dict[str, tuple[str, int]]()

@@ -1,16 +1,25 @@
-"""The operator unit: one piece of logic for all operators among which a run chooses.
+"""The operator unit: the logic that combines two words, by the operator that a run chooses.
 
-A few *control bits* say what it does. Minima and maxima, signed or not, share a comparator; with
-`and` and `or` they share what passes on the bits of one word, of the other, or of both. A control
-that is the same for all operators is a constant, and those that can be the same, or each other's
-opposite, are one bit: two operators seldom need more than one. The adder stays apart from the
-comparator, for an adder that also subtracts takes as much for turning over one of the words. Any
-other operator has its own hardware, beside what is shared, and a control that selects its result.
+Built-in operators share hardware:
 
-All results come as late as those of the slowest operator.
+- Minimum and maximum, signed or unsigned, share a comparator.
+- Minimum, maximum, `and` and `or` share the multiplexer behind the comparator, which passes the
+  bits of one word, of the other, or of both.
+- `add` has its own adder. Why: a comparator that also adds would need to invert one of the words,
+  which takes as many LUTs as the adder.
+- `xor` is combined with the result of the others by a multiplexer.
 
-The control bits are sampled with the start and are in every node `program.timing.DISTRIBUTION`
-cycles later. The first word comes after `SETTING` cycles, so that no run has to wait for them.
+Any other operator has its own hardware and a multiplexer behind the shared logic. All results are
+delayed to the latency of the slowest operator.
+
+The logic is controlled by named *controls*, such as ``add`` and ``signed``. For a given set of
+operators, most controls need no signal: a control with the same value for all operators is a
+constant, and controls that are equal or opposite for all operators share one *control bit*. Two
+operators seldom need more than one control bit.
+
+Control bits are sampled with the start of a run, and arrive at all nodes
+`program.timing.DISTRIBUTION` cycles later. The first word arrives after `SETTING` cycles, so that
+no run has to wait for the control bits.
 """
 
 from __future__ import annotations
@@ -32,19 +41,19 @@ __all__ = ["OperatorUnit", "add_pair", "operator_pair"]
 
 assert DISTRIBUTION <= SETTING, "control bits come before the words that they concern"
 
-#: What a control bit is for an operator; None where it does not matter.
+#: The value of a control for an operator; None if it does not matter.
 Bit = bool | None
 
 
 class _Control(NamedTuple):
-    """Where a control bit comes from.
+    """The source of a control: a control bit, perhaps inverted, or a constant.
 
     Parameters
     ----------
     column : int or None
-        The bit of the code; None for a constant.
+        The number of the control bit; None for a constant.
     flipped : bool
-        Whether it is the opposite; the constant itself.
+        True if the control is the inverted bit. For a constant, its value.
     """
 
     column: int | None
@@ -53,12 +62,12 @@ class _Control(NamedTuple):
 
 @dataclass(frozen=True)
 class OperatorUnit:
-    """The operators of a fabric, and how its hardware combines words by the one that is chosen.
+    """The operators of a fabric, and the logic that combines words by one of them.
 
     Parameters
     ----------
     operators : tuple of Operator
-        At least one.
+        The operators that a run can choose, at least one.
 
     Examples
     --------
@@ -76,12 +85,12 @@ class OperatorUnit:
 
     @property
     def bits(self) -> int:
-        """Control bits; none for a single operator."""
+        """Number of control bits; 0 for a single operator."""
         return len(self._planned[1])
 
     @property
     def codes(self) -> tuple[int, ...]:
-        """The control bits of each operator."""
+        """The control bits of each operator, as a number."""
         columns = self._planned[1]
         return tuple(
             sum(bool(column[k]) << bit for bit, column in enumerate(columns))
@@ -90,31 +99,34 @@ class OperatorUnit:
 
     @cached_property
     def _planned(self) -> tuple[dict[str, _Control], list[list[Bit]]]:
-        """Where each control comes from, and what each control bit is for each operator."""
+        """The source of each control, and the value of each control bit for each operator."""
         wanted = [self._wanted(operator) for operator in self.operators]
         columns: list[list[Bit]] = []
         controls = {name: _placed([w[name] for w in wanted], columns) for name in wanted[0]}
         return controls, columns
 
     def _wanted(self, operator: Operator) -> dict[str, Bit]:
-        """What the controls are for an operator: of what is shared, and of those apart."""
+        """Return the values of all controls for an operator.
+
+        They are the controls of the shared hardware, and a select for each separate operator.
+        """
         shared = _SHARED.get(operator.name, dict.fromkeys(_CONTROLS))
         return shared | {other.name: other == operator for other in self._apart}
 
     @property
     def _apart(self) -> list[Operator]:
-        """The operators with hardware of their own."""
+        """The operators with separate hardware."""
         return [operator for operator in self.operators if operator.name not in _SHARED]
 
     @property
     def _shared(self) -> set[str]:
-        """The names of the others, signed or not."""
+        """The names of the operators that share hardware, without ``:signed``."""
         names = {operator.name for operator in self.operators} & _SHARED.keys()
         return {name.removesuffix(":signed") for name in names}
 
     @property
     def adds(self) -> bool:
-        """Whether it does nothing but add."""
+        """True if the only operator is the sum."""
         return self.operators == (ADD,)
 
     @property
@@ -123,19 +135,27 @@ class OperatorUnit:
         return max(operator.latency for operator in self.operators)
 
     def _control(self, name: str, code: Value) -> Value:
-        """A control, given the control bits of the run."""
+        """Return a control, given the control bits of the run."""
         column, flipped = self._planned[0][name]
         if column is None:
             return Const(int(flipped), 1)
         return ~code[column] if flipped else code[column]
 
     def identity_bits(self, width: int) -> int:
-        """Control bits on which the word that changes nothing depends; none if it is a constant."""
+        """Return the number of control bits behind the neutral word; 0 if it is a constant."""
         same = len({operator.identity(width) for operator in self.operators}) == 1
         return 0 if same else self.bits
 
     def identity(self, code: Value, width: int) -> Value:
-        """The word that changes nothing; a constant where all operators have the same."""
+        """Return the neutral word, which is a constant if all operators have the same.
+
+        Parameters
+        ----------
+        code : Value
+            The control bits of the run.
+        width : int
+            Bits of a word.
+        """
         if not self.identity_bits(width):
             return Const(self.operators[0].identity(width), width)
         low, high = self._control("low", code), self._control("high", code)
@@ -145,9 +165,18 @@ class OperatorUnit:
         return word[:width]
 
     def combine(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
-        """What the chosen operator makes of two words, given its control bits.
+        """Return the result of the chosen operator, `latency` cycles after the words.
 
-        It is there `latency` cycles after the words, if the control bits still are.
+        Parameters
+        ----------
+        m : Module
+            The module that takes the logic.
+        a, b : Value
+            The words.
+        code : Value
+            The control bits of the run, which must not change until the result.
+        width : int
+            Bits of a word.
         """
         if len(self.operators) == 1:
             return self.operators[0].hardware(m, a, b)[:width]
@@ -159,7 +188,7 @@ class OperatorUnit:
         return result
 
     def _combined(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
-        """What the operators make that share hardware; nothing if there are none."""
+        """Return the result of the operators that share hardware; 0 if there are none."""
         names, alone = self._shared, [each for each in self.operators if each.name in _SHARED]
         if len(alone) == 1:
             return alone[0].hardware(m, a, b)
@@ -177,9 +206,9 @@ class OperatorUnit:
     def _parity(
         self, m: Module, a: Value, b: Value, passed: Value, code: Value, width: int
     ) -> Value:
-        """What bits are not equal, or what is passed on.
+        """Return the exclusive or of two words, or the word that is passed on.
 
-        Synthesis keeps what is before and after it where that is a look-up table of its own.
+        The signals before and after it are marked to be kept where the logic between fills a LUT.
         """
         names, keep = self._shared, keeper(m, width)
         if names & {"min", "max"}:
@@ -188,12 +217,12 @@ class OperatorUnit:
         return keep(result) if "add" in names else result
 
     def _passed(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
-        """The greater or smaller of two words, or what their bits have in common or together."""
+        """Return the maximum, minimum, bitwise and, or bitwise or of two words."""
         names = self._shared
         most = self._control("most", code)
         if not names & {"min", "max"}:
             return Mux(most, a | b, a & b)
-        # Turning the highest bits over puts two's complement in the order of plain numbers.
+        # Inverting the highest bits maps the order of two's complement to the unsigned order.
         sign = Cat(Const(0, width - 1), self._control("signed", code))
         above = (a ^ sign) >= (b ^ sign)
         first = Signal(name="first")
@@ -206,11 +235,17 @@ class OperatorUnit:
 
 
 def _controls(operator: Operator) -> dict[str, Bit]:
-    """What the controls of what is shared are for an operator.
+    """Return the controls of the shared hardware for an operator.
 
-    `add` and `parity` select a sum and an `xor`; `signed`, `compare` and `most` say how bits are
-    passed on; `low` and `high` are the lower bits and the highest one of the word that changes
-    nothing.
+    ========== =================================================================
+    `add`      select the sum
+    `parity`   select the exclusive or
+    `signed`   compare as signed numbers
+    `compare`  pass the maximum or minimum, rather than a bitwise operation
+    `most`     maximum or `or`, rather than minimum or `and`
+    `low`      the lower bits of the neutral word, which are all equal
+    `high`     the highest bit of the neutral word
+    ========== =================================================================
     """
     name = operator.name.removesuffix(":signed")
     compares = name in ("min", "max")
@@ -227,15 +262,15 @@ def _controls(operator: Operator) -> dict[str, Bit]:
     }
 
 
-#: The operators that share hardware, and what its controls are for each.
+#: The controls of the shared hardware, for each operator that shares hardware.
 _SHARED = {name: _controls(Operator.parse(name)) for name in (*OPERATORS, *SIGNED)}
 
-#: The names of those controls.
+#: The names of the controls of the shared hardware.
 _CONTROLS = tuple(_SHARED[ADD.name])
 
 
 def _placed(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:
-    """A constant, or the first control bit that can serve; one is added if there is none."""
+    """Return a constant, or the first control bit that serves; add a bit if none does."""
     if len({*wanted} - {None}) < 2:
         return _Control(None, flipped=True in wanted)
     for number, column in enumerate(columns):
@@ -249,7 +284,7 @@ def _placed(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:
 
 
 def operator_pair(unit: OperatorUnit, width: int) -> SharedModule:
-    """A module that combines two words."""
+    """Return a shared module that combines two words."""
 
     def fill(m: Module, a: Value, b: Value, *ports: Value) -> None:
         *code, result = ports
@@ -268,14 +303,21 @@ def operator_pair(unit: OperatorUnit, width: int) -> SharedModule:
 def add_pair(
     m: Module, unit: OperatorUnit, words: tuple[Value, Value], code: Value, *, name: str | None
 ) -> Value:
-    """What the chosen operator makes of two words.
+    """Add an operator, and return its result for two words.
 
     Parameters
     ----------
+    m : Module
+        The module that takes the operator.
+    unit : OperatorUnit
+        The logic to add.
+    words : tuple of (Value, Value)
+        The two words.
     code : Value
-        The control bits of the operator.
+        The control bits of the run.
     name : str or None
-        Of the instance; None where the text is of no matter.
+        The name of the instance, if Verilog is emitted. None for simulation, which gets the logic
+        without a module.
     """
     a, b = words
     if name is None:

@@ -1,4 +1,12 @@
-"""What is chosen at the start of a run, and which choices cannot be carried out."""
+"""The choices of a run (mode, length, root, operator), and the check of each start.
+
+A start samples the inputs `RunChoices.inputs`. A choice that cannot be executed is refused with an
+error number (`RunError`). `run_form` finds the form of the chosen mode that serves the chosen
+length.
+
+A fabric with writable tables has no fixed set of modes. There `found_entry` searches the loaded
+*entries*: each entry says for which mode, length and root it serves.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +36,7 @@ ERROR_BITS = 4
 
 
 class RunError(enum.IntEnum):
-    """Why a start was not carried out."""
+    """The reason why a start was refused."""
 
     NONE = 0
     MODE = 1
@@ -54,20 +62,20 @@ class RunError(enum.IntEnum):
 
 @dataclass(frozen=True)
 class RunChoices:
-    """What is chosen at the start of a run.
+    """The choices that runs of a program have.
 
     Parameters
     ----------
     roots : tuple of (int or None)
-        Of each mode, of how many nodes each can be the root; None where it is fixed.
+        For each mode, the number of nodes that can be the root; None if the root is fixed.
     combining : tuple of bool
-        Of each mode, whether it combines words.
+        For each mode, True if the mode combines words.
     lengths : Lengths or None
-        Those that a run can have, if there is a choice.
+        The lengths of messages that runs choose from; None if the length is fixed.
     operators : OperatorUnit or None
-        Those among which a run chooses.
+        The operators that runs choose from; None if there is no choice.
     served : tuple of (tuple of Range)
-        Of each mode, which form serves for which lengths.
+        For each mode, the range of lengths that each form serves.
 
     Examples
     --------
@@ -85,7 +93,7 @@ class RunChoices:
 
     @classmethod
     def of(cls, program: Program) -> RunChoices:
-        """Those that a program leaves."""
+        """Return the choices that runs of a program have."""
         modes = program.modes
         unit = lengths = None
         if program.operators:
@@ -115,12 +123,12 @@ class RunChoices:
 
     @property
     def nodes(self) -> int | None:
-        """Of how many nodes each can be the root, in any mode; None where it is fixed in all."""
+        """Number of nodes that can be the root; None if the root is fixed in all modes."""
         return next((count for count in self.roots if count), None)
 
     @property
     def inputs(self) -> dict[str, int]:
-        """The inputs that are sampled with the start, by name, and their bits."""
+        """The inputs that are sampled with the start, each with its width."""
         bits = {
             "mode": address_width(self.modes) if self.modes > 1 else 0,
             "length": self.lengths.bits if self.lengths else 0,
@@ -130,15 +138,20 @@ class RunChoices:
         return {name: width for name, width in bits.items() if width}
 
     def form(self, value: Callable[[str], Value]) -> Value:
-        """The number of the form of a run, given what drives inputs."""
+        """Return the number of the form of a run, given a function from an input to its driver."""
         mode = value("mode") if self.modes > 1 else None
         return run_form(self.served, mode, value("length"))
 
     def refusals(self, value: Callable[[str], Value]) -> list[tuple[RunError, Value]]:
-        """Each reason not to carry out a run, and whether it holds, given what drives inputs.
+        """Return each reason to refuse a run, with a signal that is high if the reason applies.
 
-        Of several that hold, the last counts. A root, or an operation, is looked at in modes that
-        have a choice of it.
+        If several reasons apply, the last one is reported. The root and the operator are checked
+        only in modes that have a choice of them.
+
+        Parameters
+        ----------
+        value : function of str -> Value
+            Returns the driver of an input, given its name.
         """
         found: list[tuple[RunError, Value]] = []
         if self.operators and _has_gaps(len(self.operators.operators)):
@@ -158,16 +171,27 @@ class RunChoices:
         return found
 
     def accepted(self, m: Module, leaf: Leaf, others: Sequence[tuple[RunError, Value]]) -> Signal:
-        """High in the cycle in which a start is carried out; else the error tells why it was not.
+        """Check a start, and return a signal that is high in the cycle in which it is accepted.
 
-        An error is shown from the next edge on, if it can be.
+        If the module has an output `error`, it shows the reason of a refusal from the next clock
+        edge on.
+
+        Parameters
+        ----------
+        m : Module
+            The module that takes the logic.
+        leaf : Leaf
+            The module that has the inputs of the start.
+        others : sequence of (RunError, Value)
+            Further reasons to refuse a run, each with a signal that is high if it applies.
         """
         start, refusals = leaf.value("start"), [*self.refusals(leaf.value), *others]
         wrong, begin = Signal(len(refusals), name="wrong"), Signal(name="begins")
         m.d.comb += wrong.eq(Cat(condition for _, condition in refusals))
         m.d.comb += begin.eq(start & ~wrong.any())
         if "error" in leaf.signature.members:
-            # A code in front of the registers would share tables with the start, and delay it.
+            # The error is encoded behind the registers. Encoded in front of them, it would share
+            # LUTs with the start, and delay the start.
             refused = Signal(len(wrong), name="refused")
             with m.If(start):
                 m.d.sync += refused.eq(wrong)
@@ -178,30 +202,33 @@ class RunChoices:
         return begin
 
     def _used(self, value: Callable[[str], Value], by_mode: Sequence[bool]) -> Value:
-        """Whether the mode is one of some."""
+        """Return a signal that is high if the chosen mode is one of the marked modes."""
         if all(by_mode):
             return Const(1)
         return choose([Const(int(used), 1) for used in by_mode], value("mode"))
 
 
 def _has_gaps(count: int) -> bool:
-    """Whether there are numbers, of as many bits as so many values take, that are none of them."""
+    """Return True if an input for numbers below `count` can have a larger value."""
     return bool(count & (count - 1))
 
 
-#: So many ranges are compared with one after another; where there are more, a table is smaller.
+#: Up to this number of ranges, the length is compared with each. With more, a table is smaller.
 FEW_RANGES = 4
 
 
 def run_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Value) -> Value:
-    """The number of the form of a run.
+    """Return the number of the form that serves a length in a mode.
 
     Parameters
     ----------
     served : sequence of (sequence of Range)
-        Of each mode, which form serves for which lengths, by the numbers of forms of all modes.
+        For each mode, the ranges of lengths with the form that serves each range. Forms of all
+        modes are numbered consecutively.
     mode : Value or None
-        None where there is only one.
+        The mode; None if there is only one.
+    length : Value
+        Flits of a message.
 
     Examples
     --------
@@ -224,7 +251,7 @@ def run_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Valu
 
 
 def _listed(ranges: Sequence[Range], length: Value) -> Value:
-    """The form from a table with all lengths up to the last range; then that of this."""
+    """Return the form of a length from a table that reaches into the last range."""
     numbers = min(1 << len(length), 2 * ranges[-1].start)
     starts = [start for start, _ in ranges]
     forms = [ranges[max(bisect(starts, number) - 1, 0)].form for number in range(numbers)]
@@ -235,10 +262,18 @@ def _listed(ranges: Sequence[Range], length: Value) -> Value:
 
 
 def entry_members(start: data.StructLayout, entries: int) -> dict[str, Member]:
-    """What finds the entries of starts in tables is given, and shows.
+    """Return the members of a module that uses `found_entry`.
 
-    These are what a start is compared with, of each entry; a bit for each that may run; whether
-    nothing is missing; and a bit for each mode that may run.
+    Inputs: ``starts``, the conditions of each entry; ``entries``, a bit for each entry that may
+    run; ``loaded``, high if the tables are complete. Output: ``modes``, a bit for each mode that
+    may run.
+
+    Parameters
+    ----------
+    start : StructLayout
+        The layout of the conditions of an entry.
+    entries : int
+        Number of entries in the tables.
     """
     given = {"starts": entries * start.size, "entries": entries, "loaded": 1}
     return {name: In(bits) for name, bits in given.items()} | {"modes": Out(entries)}
@@ -248,25 +283,33 @@ def found_entry(
     m: Module, leaf: Leaf, start: data.StructLayout, chosen: Mapping[str, Value],
     beyond: Value | None = None,
 ) -> tuple[Value, Value, Value]:  # fmt: skip
-    """The entry of a start, the form of a mode for a length and a root: the first of those that
-    serve besides that of the mode itself.
+    """Return the entry that serves a start in a fabric with writable tables.
+
+    Entry k is the default of mode k, unless it is marked as a *further* entry of some mode. The
+    result is the first further entry of the mode that serves the length and the root, and without
+    such an entry the default.
 
     Parameters
     ----------
+    m : Module
+        The module that takes the logic.
     leaf : Leaf
-        With `entry_members`.
+        The module with the members of `entry_members`.
+    start : StructLayout
+        The layout of the conditions of an entry.
     chosen : dict of str to Value
-        The mode, length and root.
+        The mode, length and root of the start.
     beyond : Value, optional
-        Whether the root has higher bits, so that there is no such node.
+        High if the number of the root has further bits that are not 0, so that no such node exists.
 
     Returns
     -------
     entry : Value
+        The number of the entry.
     no_root : Value
-        Whether the mode knows other roots, but not this one.
+        High if the mode has entries for other roots, but none for this root.
     missing : Value
-        Whether the mode is not there.
+        High if no program for the mode is loaded.
     """
     compared = [data.View(start, word) for word in leaf.words("starts", start.size)]
     mode, there = chosen["mode"], leaf.value("entries")

@@ -1,6 +1,7 @@
-"""The path of a word through a core: the holder of the word in each cycle, and the code of each.
+"""The path of a word through a core, cycle by cycle, with the code that builds each stage.
 
-Fabrics with loaded tables take the same cycles.
+It answers "where is this flit after clock edge 7, and which function made that register?". The path
+is the same for fabrics with fixed and with writable tables.
 """
 
 import inspect
@@ -25,27 +26,29 @@ from .memories import add_memory
 
 __all__ = ["Stage", "code_of", "word_path"]
 
-#: What makes a stage: a function or class.
+#: The function or class that builds a stage.
 Code: TypeAlias = Callable[..., object]
 
 
 class Stage(NamedTuple):
-    """Where a word, or what controls it, is after a clock edge.
+    """The holder of a word, or of a signal that controls it, after a clock edge.
 
     Parameters
     ----------
     cycle : int
         The clock edge; the edge that takes the start pulse is number 0.
+    what : str
+        A description of the stage.
     node : int
-        Where; -1 outside the nodes.
+        The node; -1 outside the nodes.
     port : int
-        The out-port by which it leaves the node, if it is on the link there; else -1.
+        The out-port, if the word is on a link; else -1.
     code : str
-        The name of what makes it, after that of its class if it is in one.
+        The qualified name of the function that builds the stage, such as ``Router.build``.
     file : str
-        The file whose code makes it, from the folder of the package's repository.
+        The file with this function, relative to the root of the repository.
     line : int
-        Where that code begins.
+        The first line of this function.
     """
 
     cycle: int
@@ -62,9 +65,21 @@ class Stage(NamedTuple):
 
 @public
 def word_path(program: Program, origin: int, destination: int, flit: int = 0) -> list[Stage]:
-    """The stages of a flit from the send memory of a node to the memory of its receiver.
+    """Return the stages of a flit from the send memory of a node to the memory of its receiver.
 
-    What may be asked for, and what is refused, is as of `torusfabric.program.follow.follow`.
+    Parameters
+    ----------
+    program : Program
+        The program whose core is followed.
+    origin, destination : int
+        The sending node and the receiving node.
+    flit : int
+        The number of the flit in its block, from 0.
+
+    Raises
+    ------
+    InputError
+        In the cases listed in `torusfabric.program.follow.follow`.
 
     Examples
     --------
@@ -81,7 +96,7 @@ def word_path(program: Program, origin: int, destination: int, flit: int = 0) ->
 
 
 def code_of(stages: list[Stage]) -> dict[str, str]:
-    """The code that makes stages, by its place as ``file:line``."""
+    """Return the source code of the functions that build stages, by ``file:line``."""
     root = Path(__file__).parents[2]
     found = {}
     for stage in stages:
@@ -91,11 +106,11 @@ def code_of(stages: list[Stage]) -> dict[str, str]:
 
 
 def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str, int, int, Code]]:
-    """Cycle, what, node, port, and the code, of each stage."""
+    """Yield cycle, description, node, port and code of each stage."""
     (_, _, sender, _), read = moments[:2]
     yield 0, f"the send memory of node {sender} has the word", sender, -1, add_memory
     yield from _control(read.cycle - SETTING, sender)
-    # A word that is read for several is combined with what others read.
+    # Readers that share an injection port: an operator combines their words.
     shared = {
         reader for group in program.loop.sources.injections if len(group) > 1 for reader in group
     }
@@ -124,7 +139,7 @@ def _stages(program: Program, moments: list[Moment]) -> Iterator[tuple[int, str,
 
 
 def _control(slot: int, node: int) -> Iterator[tuple[int, str, int, int, Code]]:
-    """What leads to the read of a word in a slot."""
+    """Yield the stages of the address that reads a word, from its slot to the node."""
     given = slot + ADDRESS - DISTRIBUTION
     yield slot, "the sequencer shows the row of its slot", -1, -1, Slots.build
     yield given, "the sequencer sends the address", -1, -1, Sequencer.send
@@ -135,7 +150,7 @@ def _control(slot: int, node: int) -> Iterator[tuple[int, str, int, int, Code]]:
 
 
 def _behind_port(program: Program, moment: Moment) -> tuple[str, int, int, Code]:
-    """A stage behind an in-port: a register, or an operator with its own."""
+    """Return the stage behind an in-port: a register, or an operator with its register."""
     _, holder, node, number = moment
     where = f"in-port {program.topology.port_names[number]} of node {node}"
     if holder is Holder.RESULT:
@@ -147,34 +162,34 @@ def _behind_port(program: Program, moment: Moment) -> tuple[str, int, int, Code]
 
 
 def _name(program: Program, moment: Moment) -> str:
-    """An out-port."""
+    """Return the name of an out-port."""
     return f"out-port {program.topology.port_names[moment.number]} of node {moment.node}"
 
 
 def _selects(program: Program, node: int, port: int) -> bool:
-    """Whether an out-port of a node is fed by different sources; else it is wires and a register.
-
-    That of a node by offset has what it needs at any of them.
-    """
+    """Return True if an out-port of a node has a multiplexer, since it has several sources."""
     return len(_sources(program, node, port)) > 1
 
 
 def _made(program: Program, node: int, port: int) -> bool:
-    """Whether an out-port of a node takes what an operator makes, before that is in a register."""
+    """Return True if an out-port takes the result of an operator before its register."""
     listed = program.loop.sources.listed
     taken = (listed[source][0] for source in _sources(program, node, port).tolist())
     return fields.Stage.MADE in taken
 
 
 def _sources(program: Program, node: int, port: int) -> IntArray:
-    """What feeds an out-port of a node."""
+    """Return the sources of an out-port of a node.
+
+    If the variant of a node depends on the root, the sources for all roots.
+    """
     settings = program.loop.select[:, :, port]
     own = settings if program.by_offset else settings[:, program.variant_of[node]]
     return np.unique(own[own >= 0])
 
 
 def _place(code: Any) -> tuple[str, str, int]:
-    """The name, file and line of a function, as they are in the repository."""
+    """Return the qualified name, the file and the line of a function."""
     root = Path(__file__).parents[2]
     file = Path(inspect.getsourcefile(code) or "").relative_to(root).as_posix()
     return code.__qualname__, file, inspect.getsourcelines(code)[1]

@@ -1,23 +1,23 @@
-"""The core: the hardware of a program, and nothing else.
+"""The core: the hardware that executes a program.
 
-Nodes (router, operators, readers, memories), the links between them, and one sequencer are built
-from the fields of a program. The core knows no host, bus, packet, image or board: adapters stand on
-its ports.
+A core consists of nodes (each a router, operators, readers and memories), the links between them,
+and one sequencer. All of it is built from the fields of the program. The core knows no host, bus,
+packet, image or board. Adapters use its ports: the run port, the memory ports and the link ports.
 
-Modules, from the program to the netlist:
+Modules, in the order from the program to the netlist:
 
-- `rows`: the fields of all forms, one after another.
-- `kinds`: which nodes do the same, and the variants that each may carry out.
-- `places`: where a bit of a value lies: a constant, a column of the sequencer, a table at the node.
-- `families`: which kinds of nodes share a module, and the words that each has at its inputs.
-- `part`: the base class of the modules of a node, and the multiplexers in them.
-- `router`: how out-ports and operators choose their words, and the two modules.
-- `store_plan`, `store`: where words are stored and read, and the module.
-- `memory_port`, `direct_port`, `run_port`: what adapters stand on.
-- `slots`, `sequencer`: the one controller that steps all nodes through the program.
-- `split`: memories of which other sections are written and read during a run.
-- `room`: tables that are loaded.
-- `core`: the netlist of everything.
+- `rows`: the values of all control points, and the kinds of nodes (nodes with equal values).
+- `places`: the place of each bit of a value: a constant, a column that the sequencer sends, or a
+  table at the node.
+- `families`: the kinds of nodes that share a module, and the words at the inputs of each module.
+- `part`: the base class of the modules of a node, with their multiplexers.
+- `router`: the multiplexers of out-ports and operators, and the two modules that contain them.
+- `store_plan`, `store`: the plan of the memories of a node, and the module that contains them.
+- `memory_port`, `direct_port`, `run_port`: the ports that adapters use.
+- `slots`, `sequencer`: the controller that steps all nodes through the program.
+- `split`: memories in which other sections are written and read during a run.
+- `room`, `room_sequencer`: the core with writable tables.
+- `core`: the netlist of all parts.
 """
 
 from .core import Core

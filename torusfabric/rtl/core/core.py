@@ -1,5 +1,13 @@
 # amaranth: UnusedElaboratable=no
-"""The core: all nodes, the links between them, and the sequencer, as a netlist."""
+"""The netlist of a core: all nodes, the links between them, and the sequencer.
+
+`Core` decides how the program becomes hardware (`Rows`, `NodeKinds`, `Columns`), and `Core.add`
+fills a `CoreBuilder` with the modules and their instances. An adapter adds its own hardware to the
+same builder; see `torusfabric.rtl.front`.
+
+A node has up to three modules, named by their family K: ``router_K``, ``combiner_K`` (its
+operators) and ``endpoint_K`` (its memories and readers).
+"""
 
 from __future__ import annotations
 
@@ -44,14 +52,14 @@ __all__ = ["Core"]
 
 
 class LinkPort(NamedTuple):
-    """An arc that leaves, or enters, a core.
+    """An arc that leaves or enters a core.
 
     Parameters
     ----------
     node, port : int
-        The node of the whole network that sends, and its out-port.
+        The sending node, by its number in the whole network, and its out-port.
     cycles : int
-        Cycles that are left after the register of the out-port.
+        Cycles that the word still takes behind the register of the out-port.
     """
 
     node: int
@@ -60,12 +68,18 @@ class LinkPort(NamedTuple):
 
 
 class CoreBuilder(NetlistBuilder):
-    """Takes the parts of the netlist of a core.
+    """Builder of the netlist of a core, and of the adapter around it.
 
     Parameters
     ----------
+    program : Program
+        The program that the core executes.
     nodes : ndarray of int
-        The nodes that are built; in the netlist they are numbered in this order.
+        The nodes to build. In the netlist they are numbered 0, 1, .. in this order.
+    settings : NodeSettings
+        The properties that all nodes share.
+    memory_port : MemoryPort or DirectPort
+        The port at which a node takes and shows words.
     hold : int
         Cycles after a write by the memory port in which no run may begin.
     address_bits : int
@@ -96,22 +110,25 @@ class CoreBuilder(NetlistBuilder):
 
     @property
     def read_net(self) -> str:
-        """The net of the word read at each node; with one node, of the host port."""
+        """The net of the word that each node reads: the host port's if a cut has one node."""
         return "host_rdata" if self.cut and self.nodes == 1 else "read_data_{}"
 
     @property
     def answer(self) -> int:
-        """Cycles from a read at the inputs of a node to its word."""
+        """Cycles from a read at the inputs of a node to the word at its output."""
         return self.memory_port.answer
 
     @property
     def operator_unit(self) -> OperatorUnit | None:
-        """What combines words, where anything does."""
+        """The unit that combines words, or None if the program has no operators."""
         return self.settings.unit
 
     @cached_property
     def senders(self) -> tuple[IntArray, IntArray]:
-        """The node, -1 outside of the core, and the out-port behind each in-port of each node."""
+        """The node and the out-port that send to each in-port, both of shape (nodes, ports).
+
+        The node is -1 if it is not in this core.
+        """
         there, port = (each[self.here] for each in self.program.topology.upstream)
         number = np.full(self.program.topology.nodes + 1, -1)
         number[self.here] = np.arange(self.nodes)
@@ -119,14 +136,18 @@ class CoreBuilder(NetlistBuilder):
 
     @cached_property
     def entries(self) -> list[tuple[int, int]]:
-        """The in-ports behind which words come from outside: node and port."""
+        """The in-ports (node, port) whose words come from outside of the core."""
         there, _ = self.senders
         known = self.program.topology.upstream[0][self.here] >= 0
         return [(int(node), int(port)) for node, port in np.argwhere((there < 0) & known)]
 
     @cached_property
     def _arriving(self) -> Words:
-        """The words at the in-ports of each node."""
+        """The net and bits of the word at each in-port of each node.
+
+        The word comes from the out-port of a neighbour (``tx``), from a link port, or from a link
+        of several cycles (``arrived``).
+        """
         there, port = self.senders
         cycles = self.program.topology.cycles_of_arc[
             np.where(there < 0, 0, self.here[there]), np.where(there < 0, 0, port)
@@ -141,12 +162,14 @@ class CoreBuilder(NetlistBuilder):
         return Words(nets, which, np.where(there < 0, links, there), start)
 
     def words(self, nodes: IntArray, sources: IntArray) -> list[Slice | OneOf]:
-        """Return words of some nodes, a column for each.
+        """Return the nets of words of some nodes: one slice for each column of `sources`.
 
         Parameters
         ----------
+        nodes : ndarray of int, shape (nodes,)
+            The nodes, by their numbers in the netlist.
         sources : ndarray of int, shape (nodes, words)
-            Their source numbers.
+            The source numbers of the words; see `Sources`.
         """
         if not sources.shape[1]:
             return []
@@ -167,44 +190,51 @@ class CoreBuilder(NetlistBuilder):
         return Words([*came.nets, *own.values()], which, number, start).slices(self.settings.width)
 
     def arriving(self, nodes: IntArray) -> list[Slice | OneOf]:
-        """Return the words at the in-ports of some nodes."""
+        """Return the nets of the words at the in-ports of some nodes: one slice for each port."""
         ports = np.arange(self.settings.ports)
         return self.words(nodes, np.tile(ports, (len(nodes), 1)))
 
 
 class Core:
-    """The hardware of a program.
+    """The hardware that executes a program.
+
+    There are two ways to use a core. `netlist` and `design` are the core alone. An adapter instead
+    adds its hardware to `build` and calls `add`.
 
     Parameters
     ----------
+    program : Program
+        The program to execute.
     width : int
         Bits of a flit.
     beat : int
-        Flits that a memory port moves in a cycle, a power of two: successive flits of a block,
-        which lie in one row. The address is that of any of them. A program of any length has to
-        fill blocks by beats, see `Program.by_beats`.
+        Flits that a memory port moves in a cycle, a power of two. The flits of a beat are
+        successive flits of one block and lie in one row of a memory. The address of a beat is the
+        address of any of its flits. A program for messages of any length must fill blocks by
+        beats, see `Program.by_beats`.
     sections : int
-        Sections of each memory, a power of two; a run, a write and a read each choose one.
+        Sections of each memory, a power of two. Each run, write and read chooses a section.
     concurrent : bool
         True if memory ports write and read during runs, in other sections than that of the run.
     nodes : sequence of int, optional
-        The nodes that are built; by default all. Arcs from and to others end in link ports.
+        The nodes to build, by default all. Arcs from and to other nodes end in link ports.
     room : RoomShape, optional
-        What may be loaded in place of this program; see `torusfabric.rtl.core.room`. Then the
-        program is in the form that the room asks for, and an adapter adds the tables: those of
-        nodes, whose bits are in `tables`, and those of the sequencer.
+        The limits of the programs that can be loaded, for a core with writable tables; see
+        `torusfabric.rtl.core.room`. `program` must then have the form that the room asks for. The
+        adapter adds the tables: those of the nodes, described by `tables`, and those of the
+        sequencer.
     run_port : RunPort, optional
-        How runs are started; by default with everything that the program has a choice of.
+        The port that starts runs, by default one with every choice that the program offers.
     memory_port : MemoryPort or DirectPort, optional
-        How memories are written and read; by default each node has a port of its own. With a direct
-        port there are none.
+        The port at which a node takes and shows words, by default a memory port at each node. A
+        direct port stands for a core without memories.
 
     Attributes
     ----------
     netlist : Netlist
-        The core alone, with its ports as those of the whole.
+        The core alone; its ports are the ports of the netlist.
     build : CoreBuilder
-        Takes the parts of an adapter, and then, by `add`, those of the core.
+        The builder that takes the hardware of the adapter and, by `add`, of the core.
 
     Examples
     --------
@@ -268,7 +298,7 @@ class Core:
         self._families: dict[str, Family] = {}
 
     def _plan_rows(self, room: RoomShape | None) -> tuple[Rows, NodeKinds]:
-        """Return the rows of the core, and the kinds of its nodes."""
+        """Return the rows of the core and the kinds of its nodes."""
         if room is not None:
             from .room import RoomKinds, RoomRows
 
@@ -283,7 +313,7 @@ class Core:
 
     @cached_property
     def netlist(self) -> Netlist:
-        """The netlist of the core alone: its ports are those of the whole."""
+        """The netlist of the core alone; the ports of the core are the ports of the netlist."""
         self.add()
         self._expose_ports()
         return self.build.done()
@@ -336,18 +366,19 @@ class Core:
         words: IntArray | None = None,
         **chosen: int | None,
     ) -> tuple[IntArray, IntArray]:
-        """Return bank and address, at the memory port, of every word of the nodes of the core.
+        """Return the bank and address of each word of each node, as seen by the memory port.
 
         Parameters
         ----------
         received : bool
-            True for the words that nodes receive, in their order; else those that they send.
+            True for the words that nodes receive, False for the words that they send.
         form : int, optional
-            The number of the form, in place of a mode.
+            The number of the form, in place of the mode in `chosen`.
         words : ndarray of int, optional
-            The numbers of the words; by default all of them. The length may be any, then.
-        chosen : int, optional
-            The mode, length and root of the run.
+            The numbers of the words within a message, by default all. With `words`, `length` need
+            not be given.
+        **chosen : int, optional
+            The `mode`, `length` and `root` of the run.
 
         Returns
         -------
@@ -387,20 +418,20 @@ class Core:
         renamed: Mapping[str, str] = MappingProxyType({}),
         add_tables: Callable[[], None] | None = None,
     ) -> list[tuple[str, int]]:
-        """Plan all modules, and add them and their instances.
+        """Plan all modules, and add them and their instances to `build`.
 
         Parameters
         ----------
         renamed : dict of str to str
-            Nets that drive inputs of the run port, or that its outputs drive, by the names of these
-            where they differ.
+            For some members of the run port, the net that the member is connected to. Others are
+            connected to the net with their own name.
         add_tables : function, optional
-            Adds the tables of nodes that are loaded.
+            A function that adds the writable tables of the nodes.
 
         Returns
         -------
         list of (str, int)
-            The modules of routers, and the number of nodes that have each.
+            Each router module, and the number of nodes that have an instance of it.
         """
         idles = self._settings.zero_is_neutral
         routers, operators = plan_all_crossbars(self.rows, self.kinds, self._columns, idles=idles)
@@ -428,9 +459,10 @@ class Core:
         return [each for each in counts if each[1]]
 
     def _plan_stores(self, *, idles: bool) -> list[Store]:
-        """Plan the stores of all nodes, or let a direct port stand in for them.
+        """Return the plans of the stores of all nodes; none if the core has a direct port.
 
-        Each injection port gets its place among the words that its node injects.
+        This also sets `injection_places` of the builder: for each injection port of a node, the
+        position of its word in the net ``inject`` of the node.
         """
         count = len(self.build.sources.injections)
         if not isinstance(self.memory_port, MemoryPort):
@@ -470,7 +502,7 @@ class Core:
         Parameters
         ----------
         shares : bool
-            True if nodes have to know when a run uses their memories.
+            True if the sequencer must signal to the nodes when a run uses their memories.
         """
         given = self.run_port, self._columns, self._settings.unit
         make: Callable[[], RunControl]
@@ -498,7 +530,7 @@ class Core:
         self.build.add("the_sequencer", "sequencer", inputs=inputs, outputs=outputs)
 
     def _add_choices(self) -> None:
-        """Add the tables by which nodes find their variant, given the root."""
+        """Add a ROM at each node that maps the root of a run to the choice of the node."""
         if self.kinds.choices == 1 or self.room is not None:
             return
         build, nodes = self.build, np.arange(len(self.nodes))
@@ -515,9 +547,17 @@ class Core:
         )
 
     def stored_words(self, module: str, node: int) -> list[int]:
-        """Return the source numbers of the words that a node has at the input `rx` of a module.
+        """Return the source numbers of the words that a module at a node is given.
 
-        Those of combiners are the in-ports in their order.
+        They are in the order of the inputs `rx` and `inject`; for a combiner, whose `rx` are the
+        in-ports, those of `inject`.
+
+        Parameters
+        ----------
+        module : str
+            The name of the module, such as ``router_0``.
+        node : int
+            The node, by its number in the netlist.
         """
         family = self._families[module]
         (member,) = np.flatnonzero(family.kinds == self.kinds.kind_of[self.nodes[node]])
@@ -532,7 +572,7 @@ class Core:
         module: type[Router | Operators],
         role: Role,
     ) -> int:
-        """Add the routers, or operators, of a family; return their number."""
+        """Add the routers or operators of a family, and return the number of instances."""
         arriving = plan.family.arriving
         make = partial(
             module,
@@ -552,7 +592,7 @@ class Core:
         make: Callable[[], Leaf],
         role: Role,
     ) -> int:
-        """Add a module, its instances and their tables; return their number."""
+        """Add a module, its instances and their tables, and return the number of instances."""
         build = self.build
         place = np.full(self.kinds.count, -1)
         place[family.kinds] = np.arange(len(family.kinds))
@@ -591,7 +631,7 @@ class Core:
         return len(nodes)
 
     def _asked(self, port: str, width: int, nodes: IntArray) -> Source:
-        """Return an input of the memory ports of some nodes."""
+        """Return the driver of an input of the memory ports of some nodes."""
         if not self.memory_port.shared:
             return Slice(f"{port}_{{}}", nodes, 0, width)
         if port == "node":
@@ -601,7 +641,7 @@ class Core:
     def _signals(
         self, placer: BitPlacer, member: IntArray, nodes: IntArray
     ) -> Mapping[str, Sequence[Source]]:
-        """Return the signals of the sequencer that a module of some nodes may be given."""
+        """Return the drivers of all inputs that the sequencer drives in a module of some nodes."""
         near = self.build.distribution.near_each
         known = self.build.nets
         found: dict[str, Sequence[Source]] = {
@@ -635,7 +675,10 @@ class Core:
     def _tables(
         self, module: str, placer: BitPlacer, member: IntArray, nodes: IntArray
     ) -> Mapping[str, Sequence[Source]]:
-        """Add the tables of a module at some nodes."""
+        """Add the ROMs of a module at some nodes, and return the drivers of its table inputs.
+
+        A table with the same contents in all rows and choices becomes a constant.
+        """
         build = self.build
         found: dict[str, Sequence[Source]] = {}
         for number, table in enumerate(placer.tables):
@@ -669,7 +712,7 @@ class Core:
         return found
 
     def _row(self, table: NodeTable, member: IntArray, nodes: IntArray) -> Slice:
-        """Return the row that addresses a table at some nodes."""
+        """Return the row signal that addresses a table at some nodes."""
         numbers = np.array([self._columns.rows.index(each) for each in table.delays.distinct])
         whole = self.build.distribution.near_each("rows", nodes)
         start = numbers[table.delays.which[member]] * self._row_bits
@@ -681,7 +724,7 @@ class Core:
         return row_bits(self.rows)
 
     def _add_links(self) -> None:
-        """Add links of several cycles, and link ports."""
+        """Add the links that take several cycles."""
         build, width = self.build, self.width
         cycles_of = self.program.topology.cycles_of_arc[self.nodes]
         there, port = build.senders
@@ -703,7 +746,7 @@ class Core:
 
 
 def _constants(values: IntArray, width: int) -> Source:
-    """Return a constant for each instance."""
+    """Return equal values as one constant, other values as a constant for each instance."""
     if len({*values.tolist()}) == 1:
         return Fixed(int(values[0]), width)
     return Numbers(values.astype(np.int64), width)

@@ -1,7 +1,8 @@
-"""The direct port of a program without memories: nodes are given the words that they send.
+"""The direct port of a node: the port of a core whose program needs no memories.
 
-Every node has a word for each injection port, and shows the words at its in-ports. The sequencer
-says which flit is sent, and when words arrive.
+Each node has an input for the word of each injection port, and shows the words at its in-ports. The
+sequencer sends two signals for the user of the port: the number of the flit to send, and a strobe
+in the cycles in which words arrive.
 """
 
 from __future__ import annotations
@@ -18,13 +19,20 @@ __all__ = ["DirectPort", "is_direct"]
 
 
 def is_direct(program: Program) -> bool:
-    """Return True if nodes have ports for the words that they send and receive, and no memories."""
+    """Return True if a program needs no memories, so that its core has direct ports."""
     by_routes = program.form.receive_map.otherwise is not None
     return by_routes and program.loop.order is Order.FLIT
 
 
 class DirectPort:
-    """The direct port of all nodes.
+    """The direct port of a node.
+
+    Parameters
+    ----------
+    program : Program
+        A program without memories, see `is_direct`.
+    width : int
+        Bits of a flit.
 
     Attributes
     ----------
@@ -33,9 +41,9 @@ class DirectPort:
     flit_bits : int
         Bits of the number of a flit.
     arrival_bits : int
-        Bits of a number that counts the rows of all flits.
+        Bits of a counter of all rows of all flits.
     outside : dict of str to int
-        The inputs of each node, with their bits: the words that it sends, side by side.
+        The inputs of each node with their widths: the words of its injection ports, side by side.
 
     Examples
     --------
@@ -56,9 +64,9 @@ class DirectPort:
         self.outside = {"inject": len(loop.sources.injections) * width}
 
     def reserve(self, columns: Columns) -> None:
-        """Let the sequencer send the number of a flit, and a strobe for words that arrive.
+        """Let the sequencer send the number of the flit, and the strobe for arriving words.
 
-        These come first in the nets `counters` and `valids`; no module of a node is given them.
+        They are the first in the nets ``counters`` and ``valids``. No module of a node reads them.
         """
         columns.add_word((ADDRESS,), (1,))
         columns.add_valid((LINK,))

@@ -1,8 +1,10 @@
-"""Families: kinds of nodes whose modules have the same structure.
+"""Families: kinds of nodes that share a module, since their modules have the same structure.
 
-A *use* says that a multiplexer of a kind of nodes passes a source. Modules are given the words that
-they use: first those of in-ports, then others, each in the order of first use. So it does not
-matter which words these are, and nodes with other in-ports share a module.
+A *use* is a triple (kind of nodes, multiplexer, source): at nodes of the kind, the multiplexer
+passes the source in some row. The inputs of a module are the words that it uses: first the words of
+in-ports, then other words, each group in the order of first use. The module thus refers to
+"its first word" rather than to "in-port 2", and nodes that use different in-ports in the same way
+share a module.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ from .rows import NodeKinds
 
 __all__ = ["Family", "Uses", "find_uses", "group_kinds", "pad_rows", "place_within"]
 
-#: The stages that are a register behind those of other stages.
+#: Stages that are a register behind another stage, each with the stage in front of the register.
 BEHIND = {Stage.LATER: Stage.PORT, Stage.LATER_RESULT: Stage.RESULT}
 
-#: Codes of words: that which changes nothing, and from which number on those that a store injects.
+#: The code of the neutral word, and the first code of the words that a store injects itself.
 NEUTRAL, INJECTED = -1, 1 << 20
 
 
@@ -31,12 +33,12 @@ class Family(NamedTuple):
 
     Parameters
     ----------
-    kinds : ndarray of int
+    kinds : ndarray of int, shape (kinds,)
         The numbers of the kinds.
     sources : ndarray of int, shape (kinds, words)
-        The words that the module is given at each kind, by their source numbers.
+        The source numbers of the words at the inputs of the module, for each kind.
     arriving : int
-        Number of these that come by in-ports; they are the first.
+        Number of words that arrive by in-ports. They are the first ones.
     """
 
     kinds: IntArray
@@ -45,7 +47,7 @@ class Family(NamedTuple):
 
 
 def place_within(groups: IntArray) -> IntArray:
-    """Return the place of each entry within its group; equal numbers are side by side.
+    """Return the position of each entry within its group; equal numbers are adjacent.
 
     Examples
     --------
@@ -59,7 +61,16 @@ def place_within(groups: IntArray) -> IntArray:
 
 
 def pad_rows(rows: IntArray, values: IntArray, count: int) -> IntArray:
-    """Return a table with some values in each row, one after another, then -1.
+    """Return an array with `count` rows, filled from the left with values, and then with -1.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        The row of each value; values of a row are adjacent.
+    values : ndarray of int
+        The numbers to fill in, one for each entry of `rows`.
+    count : int
+        Number of rows.
 
     Examples
     --------
@@ -73,7 +84,13 @@ def pad_rows(rows: IntArray, values: IntArray, count: int) -> IntArray:
 
 
 def group_kinds(columns: Sequence[IntArray]) -> list[IntArray]:
-    """Return the kinds that agree in all columns, group by group, each of shape (kinds, ..)."""
+    """Group the kinds that agree in all columns, and return the kinds of each group.
+
+    Parameters
+    ----------
+    columns : sequence of (ndarray of int), shape (kinds, ..)
+        Properties of each kind.
+    """
     whole = np.concatenate([each.reshape(len(each), -1) for each in columns], axis=1)
     _, first, group = np.unique(whole, axis=0, return_index=True, return_inverse=True)
     # Families are numbered in the order of their first kinds.
@@ -83,21 +100,28 @@ def group_kinds(columns: Sequence[IntArray]) -> list[IntArray]:
 
 
 class Uses:
-    """The uses of all kinds, in the order of kinds, multiplexers and inputs.
+    """The uses of all kinds, sorted by kind, multiplexer and input of the multiplexer.
 
     Parameters
     ----------
+    sources : Sources
+        The sources of the words of a node.
+    count : int
+        Number of kinds.
     kind, slot, source : ndarray of int, shape (uses,)
-        The kind of nodes, the number of its multiplexer, and the source.
+        The kind of nodes, the number of the multiplexer, and the source that it passes.
     injected : ndarray of int, shape (kinds, injections), optional
-        For modules that have words of injection ports themselves, the place of each.
+        For a module that makes the words of injection ports itself (a store), the position of each
+        word.
 
     Attributes
     ----------
     given : ndarray of int, shape (kinds, words)
-        The words that the module of each kind is given, by their sources; then -1.
+        The source numbers of the words at the inputs of the module, padded with -1.
     arriving : ndarray of int, shape (kinds,)
-        Number of these that come by in-ports.
+        Number of these words that arrive by in-ports.
+    signature : ndarray of int, shape (kinds, ..)
+        The structure of the module; kinds with equal signatures can share a module.
     """
 
     def __init__(
@@ -142,7 +166,7 @@ class Uses:
         )
 
     def words(self, kind: int, slot: int) -> list[LocalWord]:
-        """Return the inputs of a multiplexer of a kind."""
+        """Return the words at the inputs of a multiplexer of a kind."""
         low, high = np.searchsorted(self.kind, [kind, kind + 1])
         codes = self._codes[low:high][self.slot[low:high] == slot].tolist()
         return [
@@ -155,11 +179,16 @@ class Uses:
         ]
 
     def inputs(self, slot: int, kinds: IntArray, values: IntArray) -> IntArray:
-        """Return the input of a multiplexer that passes each source, -1 where it does not matter.
+        """Return the input of a multiplexer at which each source is connected.
 
         Parameters
         ----------
+        slot : int
+            The number of the multiplexer.
+        kinds : ndarray of int, shape (kinds,)
+            The numbers of the kinds.
         values : ndarray of int, shape (kinds, rows, choices)
+            Source numbers, -1 where the source does not matter. There the result is -1, too.
         """
         if slot not in self._known:
             here = self.slot == slot
@@ -173,7 +202,7 @@ class Uses:
         return np.where(values >= 0, found, -1)
 
     def family(self, kinds: IntArray) -> Family:
-        """Return some kinds with the same signature as a family."""
+        """Return the family of some kinds that have the same signature."""
         given = self.given[kinds]
         words = int((given[0] >= 0).sum())
         return Family(kinds, given[:, :words], int(self.arriving[kinds[0]]))
@@ -185,17 +214,24 @@ def find_uses(
     values: Iterable[tuple[int, IntArray]],
     injected: IntArray | None = None,
 ) -> Uses:
-    """Find the uses of all kinds.
+    """Find the sources that each multiplexer of each kind must be able to pass.
 
     Parameters
     ----------
+    sources : Sources
+        The sources of the words of a node.
+    kinds : NodeKinds
+        The variants that each kind executes.
     values : iterable of (int, ndarray of int), shape (rows, variants)
-        For each multiplexer its number, and the source that passes, -1 where it does not matter.
+        The number of each multiplexer, and the source that it passes, -1 where the source does not
+        matter.
     injected : ndarray of int, optional
         See `Uses`.
     """
     listed, count = sources.listed, len(sources.listed)
-    # A word that arrives late in a cycle, then the word that changes nothing, come last.
+    # The inputs of a multiplexer are ordered by source number, with two exceptions. The result of
+    # an operator before its register comes late in the cycle: the last inputs pass the fewest LUTs.
+    # The neutral word is the very last, so that `plan_choice` can leave it out.
     last = [
         (number == sources.identity, stage is Stage.MADE, number)
         for number, (stage, _) in enumerate(listed)

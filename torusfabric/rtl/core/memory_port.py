@@ -1,20 +1,25 @@
-"""The memory port of a node: ports of its own, or one port that serves all nodes.
+"""The memory port: the port at which an adapter writes and reads the memories of a node.
 
-Cycles of a read, from the inputs of the node:
+A port is *private* (`MemoryPort`: each node has its own) or *shared* (`SharedPort`: the inputs of
+all nodes are connected, and include the number of the addressed node).
 
-=======  =====  ===================================================
-private  shared
-=======  =====  ===================================================
-..       0      node, bank and address are given
-0        1      memories are given the address
-1        2      the word is there, and its bank in select registers
-2        3      ``read_data``
-=======  =====  ===================================================
+Cycles of a read, counted at the inputs of the node:
 
-Where a node shows many memories, the word is chosen in two stages, and comes a cycle later.
+=======  ======  ====================================================================
+private  shared  event
+=======  ======  ====================================================================
+..       0       the inputs have the node, the bank and the address
+0        1       the memories have the address
+1        2       the memories show their words; the bank is in select registers
+2        3       ``read_data`` has the word
+=======  ======  ====================================================================
 
-A port that is used during runs has ``read_advance`` in place of ``read_enable``: in a cycle without
-it no stage of a read goes on, so that the word that is shown stays.
+If a node has more than `STAGE_INPUTS` memories to read, the multiplexer has two stages, and
+``read_data`` comes one cycle later.
+
+A port that is used during runs (*concurrent*) has the input ``read_advance`` in place of
+``read_enable``. In a cycle in which it is low, all stages of a read stand still, and ``read_data``
+keeps its word.
 """
 
 from __future__ import annotations
@@ -34,26 +39,28 @@ if TYPE_CHECKING:
 
 __all__ = ["STAGE_INPUTS", "MemoryPort", "PortSignals", "SharedPort", "enable_numbers", "suffix"]
 
-#: Words among which a stage chooses in a cycle: two 4-input look-up tables in a row.
+#: Words that a stage of the multiplexer chooses among in a cycle, with two 4-input LUTs in series.
 STAGE_INPUTS = 4
 
 
 class PortSignals(NamedTuple):
-    """Signals of a memory port in a node.
+    """The signals of a memory port inside a node, decoded for that node.
 
     Parameters
     ----------
     loads : dict of int to Value
-        For each memory that the port writes, high in the cycle of a write.
+        The write strobe of each memory that the port writes.
     layouts : dict of int to Value
-        The address of a write, for each send map.
+        The write address for each send map.
     word : Value
-        The word that is written.
+        The word to write.
     asks : Value
-        High in the cycle of a read; a constant if the port reads in every cycle. Of a concurrent
-        port, high in a cycle in which reads go on.
-    address, bank : Value
-        The address of a read, and the number of the memory.
+        The read enable; a constant if the port reads in every cycle. For a concurrent port,
+        ``read_advance``.
+    address : Value
+        The read address.
+    bank : Value
+        The number of the memory to read.
     """
 
     loads: dict[int, Value]
@@ -65,7 +72,7 @@ class PortSignals(NamedTuple):
 
 
 class MemoryPort:
-    """A memory port of each node.
+    """The private memory port of a node.
 
     Parameters
     ----------
@@ -74,7 +81,7 @@ class MemoryPort:
     depth : int
         Words of the deepest memory.
     width : int
-        Bits of a word of the port: of a flit, or of a row of several.
+        Bits of a word of the port: one flit, or a row of several flits.
     sections : int
         Sections of each memory, a power of two.
     concurrent : bool
@@ -83,7 +90,9 @@ class MemoryPort:
     Attributes
     ----------
     stages : int
-        Stages in which the word that is read is chosen.
+        Stages of the multiplexer of ``read_data``, 1 or 2.
+    inputs : dict of str to int
+        The inputs of the port at a node, each with its width.
 
     Examples
     --------
@@ -122,20 +131,20 @@ class MemoryPort:
         }
 
     def choose_among(self, memories: int) -> None:
-        """Let the port choose among so many memories of a node, at most."""
+        """Set the number of stages, given the largest number of memories to read at a node."""
         self.stages = 1 if memories <= STAGE_INPUTS else 2
 
     @property
     def answer(self) -> int:
-        """Cycles from a read to its word."""
+        """Cycles from a read at the inputs of a node to the word at its output."""
         return 1 + self.stages + self.shared
 
     def passes(self, address: Address) -> bool:
-        """Return True if the address of a read comes by a column of the sequencer."""
+        """Return True if the sequencer passes on the read address of a run and of the port."""
         return self.shared and address.column is not None
 
     def signals(self, node: NodePart, written: Sequence[int]) -> PortSignals:
-        """Return the signals of the port in a node, given the memories that it writes there."""
+        """Return the signals of the port inside a node, given the memories that the port writes."""
         bank, enable = node.value("write_bank"), node.value("write_enable")
         address = node.value("write_address")
         return PortSignals(
@@ -147,19 +156,21 @@ class MemoryPort:
 
 
 class SharedPort(MemoryPort):
-    """A port that serves all nodes: it says which one is meant.
+    """A memory port that is shared by all nodes, with an input for the number of the node.
 
-    Words of a message are written by all send maps at once, each with an address of its own. The
-    number of a bank counts the memories of a send map. Data come a cycle after their address.
+    A write goes to all send maps at once. Each send map has its own address and bank, and its bank
+    number counts only the memories of this send map. Write data come one cycle after the address.
 
     Parameters
     ----------
+    memories, depth, width
+        The same as in `MemoryPort`.
     nodes : int
-        As many as a host port serves.
+        Number of nodes that the host port serves.
     place_bits : int
-        Bits that tell the nodes of a group apart.
+        Bits of the position of a node within its group, see `NodeGroups`.
     enables : sequence of int
-        For each send map, the number of its write enable.
+        The number of the write enable of each send map.
     """
 
     shared = True
@@ -191,7 +202,7 @@ class SharedPort(MemoryPort):
         self.inputs["read_address"] = self.address_bits
 
     def signals(self, node: NodePart, written: Sequence[int]) -> PortSignals:
-        """Return the signals of the port in a node, given the memories that it writes there."""
+        """Return the signals of the port inside a node, given the memories that the port writes."""
         m, number, place = node.m, node.value("node"), node.value("write_node")
         here = place == number[: len(place)]
         loads, layouts = {}, {}
@@ -219,7 +230,9 @@ def suffix(number: int) -> str:
 
 
 def enable_numbers(words: Iterable[int]) -> tuple[int, ...]:
-    """The number of the write enable of each send map, given the words of each.
+    """Return the number of the write enable of each send map, given the number of its words.
+
+    Send maps with equally many words share a write enable.
 
     Examples
     --------

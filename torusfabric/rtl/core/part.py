@@ -1,20 +1,23 @@
-"""The base class of the modules of a node, and the multiplexers in them.
+"""The base class of the modules of a node (`NodePart`), and their multiplexers (`Choice`).
 
-A module of a node is given, by name:
+A module of a node has these inputs:
 
 ====================  ==========================================================================
-``columns``           select bits that the sequencer sends, a cycle before they count
-``address_K``         address K of the sequencer, a cycle before it counts
-``read_K``            the same, by which a shared memory port reads while no run is under way
-``word_K``            word counter K, likewise
-``valid_K``           strobe K, likewise
-``table_K``           the row that table K of the node shows
-``rx``                words of in-ports
-``inject``            other words of the node
+``columns``           bits that the sequencer sends, such as select bits
+``address_K``         address K of the sequencer
+``read_K``            address K, if a shared memory port reads through it between runs
+``word_K``            word counter K of the sequencer
+``valid_K``           strobe K of the sequencer
+``table_K``           the current row of table K of the node
+``rx``                words of in-ports, side by side
+``inject``            other words of the node, side by side
 ====================  ==========================================================================
 
-What the sequencer sends has passed the register of a group of nodes; `NodePart.here` is the second
-register, in the node. Select bits are held by the multiplexers that they control.
+Signals of the sequencer come from the register of a group of nodes, one cycle before they act.
+`NodePart.here` adds the second register, in the node. Select bits are the exception: the
+multiplexer that they control registers them.
+
+The *neutral word* does not change the result of an operator, such as 0 in a sum.
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ __all__ = [
     "plan_choice",
 ]
 
-#: Words from which on a multiplexer passes 0 where all its select bits are 0.
+#: A multiplexer of more words than this, the neutral word included, has no input for a neutral
+#: word of 0: it passes 0 when all select bits are 0.
 LEAST_TO_IDLE = 4
 
 
@@ -61,7 +65,7 @@ class NodeSettings:
     ports : int
         Ports of a node.
     unit : OperatorUnit or None
-        Combines words, where anything does.
+        The unit that combines words, or None if the program has no operators.
     """
 
     width: int
@@ -70,7 +74,7 @@ class NodeSettings:
 
     @property
     def zero_is_neutral(self) -> bool:
-        """True if the word 0 changes nothing, whichever operator a run chooses."""
+        """True if the neutral word is 0, whichever operator a run chooses."""
         unit = self.unit
         if unit is None:
             return True
@@ -85,11 +89,12 @@ class LocalWord:
     Parameters
     ----------
     position : int
-        Its place among the words that the module is given; -1 for the word that changes nothing.
+        The position among the words at the inputs of the module; -1 for the neutral word.
     late : bool
-        True for the word of the cycle before.
+        True for the word delayed by one cycle.
     injected : bool
-        True for the word of an injection port of a store, which the store has itself.
+        True for the word of an injection port inside a store. `position` then counts injection
+        ports.
     """
 
     position: int
@@ -97,24 +102,24 @@ class LocalWord:
     injected: bool = False
 
 
-#: The word that changes nothing.
+#: The neutral word.
 NEUTRAL_WORD = LocalWord(-1)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several words: the inputs of a multiplexer, and its select bits.
+    """A multiplexer in a module of a node: its inputs, and the places of its select bits.
 
     Parameters
     ----------
     words : tuple of LocalWord
-        Inputs of the multiplexer.
+        The words at the inputs of the multiplexer.
     bits : tuple of Bit
-        Select bits.
+        The places of the select bits.
     branched : bool
         True if the multiplexer has branches, see `torusfabric.rtl.multiplexer`.
     idles : bool
-        True if 0 passes as one more word, where all select bits are 0.
+        True if 0 is a further word, passed when all select bits are 0.
     """
 
     words: tuple[LocalWord, ...] = ()
@@ -124,11 +129,11 @@ class Choice:
 
     @property
     def inputs(self) -> int:
-        """Number of words that may pass."""
+        """Number of words that the multiplexer can pass, 0 included if it idles."""
         return len(self.words) + self.idles
 
     def code(self, number: int) -> list[int]:
-        """Return the select bits that make an input pass, or 0 behind the last of them."""
+        """Return the select bits for an input; a number past the last input stands for 0."""
         if number == len(self.words):
             return [0] * len(self.bits)
         return (branch_bits if self.branched else select_bits)(len(self.words), number)
@@ -137,14 +142,17 @@ class Choice:
 def plan_choice(
     words: Sequence[LocalWord], *, idles: bool, branched: bool = True
 ) -> tuple[tuple[LocalWord, ...], list[list[int]]]:
-    """Return the inputs of a multiplexer, and the select bits that make each word pass.
+    """Return the inputs of a multiplexer, and the select bits for each word.
 
     Parameters
     ----------
     words : sequence of LocalWord
-        The word that changes nothing comes last.
+        The words to pass. The neutral word, if any, comes last.
     idles : bool
-        True if the word that changes nothing is 0: beside enough others it is no input.
+        True if the neutral word is 0. Beside `LEAST_TO_IDLE` or more other words it then needs no
+        input: the multiplexer passes 0 when all select bits are 0.
+    branched : bool
+        True for a multiplexer with branches.
 
     Examples
     --------
@@ -160,17 +168,19 @@ def plan_choice(
 
 
 def is_branched(counts: Sequence[int], others: int) -> list[bool]:
-    """Return True for each multiplexer of a crossbar that has branches.
+    """Return for each multiplexer of a crossbar whether it has branches.
 
-    Branches make it fast. They are left out where a full crossbar of plain cascades, over the
-    in-ports and as many words of the node as there are out-ports, would take fewer look-up tables.
+    Branches make a multiplexer fast, but may take more LUTs. They are the rule. If the crossbar
+    with branches would take more LUTs than a full crossbar of plain cascades, only the multiplexers
+    that branches do not enlarge have them. A *full crossbar* passes, to each out-port, any in-port
+    and up to as many other words as there are out-ports.
 
     Parameters
     ----------
     counts : sequence of int
-        Inputs of each multiplexer.
+        Number of inputs of each multiplexer, one for each out-port.
     others : int
-        Different words of the node itself among them.
+        Number of different words at the inputs that do not come from in-ports.
     """
     ports = len(counts)
     full = ports * lut_count(ports + min(others, ports))
@@ -180,18 +190,18 @@ def is_branched(counts: Sequence[int], others: int) -> list[bool]:
 
 @dataclass(frozen=True)
 class NodeInputs:
-    """The inputs of a module of a node, apart from its words.
+    """The control inputs of a module of a node, without the words.
 
     Parameters
     ----------
     columns : int
-        Select bits of the sequencer.
+        Number of single bits from the sequencer.
     tables : tuple of int
-        Bits of each table.
+        Bits in a row of each table.
     widths : tuple of (str, int)
-        Bits of each other signal of the sequencer, by its name in the module.
+        The name in the module, and the width, of each other signal of the sequencer.
     addresses : tuple of str
-        The name of each address.
+        The name of each address in the module.
     """
 
     columns: int = 0
@@ -201,7 +211,7 @@ class NodeInputs:
 
     @classmethod
     def from_placer(cls, placer: BitPlacer) -> NodeInputs:
-        """Return the inputs that places of a placer need."""
+        """Return the inputs for all values that a placer has placed."""
         columns = placer.columns
         addresses = tuple(
             columns.address_name(numbers.tolist(), slot)
@@ -212,7 +222,8 @@ class NodeInputs:
             for name, numbers in zip(addresses, placer.address_slots, strict=True)
         ]
         for slot, numbers in enumerate(placer.word_slots):
-            # Counters lie side by side, each in as many bits as the widest has.
+            # The counters lie side by side in one net, at a stride of the widest counter. Nodes
+            # that connect the slot to different counters take the whole stride.
             alike, bits = (numbers == numbers[0]).all(), columns.word_bits
             widths.append((f"word_{slot}", bits[numbers[0]] if alike else max(bits)))
         widths += [(f"valid_{slot}", 1) for slot in range(len(placer.valid_slots))]
@@ -221,19 +232,28 @@ class NodeInputs:
 
     @property
     def members(self) -> dict[str, Member]:
-        """The members of a module with these inputs."""
+        """The members of the signature of a module with these inputs."""
         found = {"columns": In(self.columns)}
         found |= {name: In(bits) for name, bits in self.widths}
         return found | {f"table_{k}": In(bits) for k, bits in enumerate(self.tables)}
 
 
 class NodePart(Leaf):
-    """A module of a node.
+    """A module of a node: router, operators, or store.
+
+    Subclasses override `build`. They read control values by `bit` and `number`, in the cycle in
+    which a value acts, and make multiplexers by `chosen` and `select`.
 
     Parameters
     ----------
+    inputs : NodeInputs
+        The control inputs.
+    settings : NodeSettings
+        The properties that all nodes share.
     words : dict of str to int
-        Number of words that come by each of some ports.
+        The number of words at each input port of words, such as ``rx``.
+    others : dict of str to Member
+        Further members of the signature.
     """
 
     def __init__(
@@ -252,22 +272,22 @@ class NodePart(Leaf):
 
     @cached_property
     def m(self) -> Module:
-        """The module that is built."""
+        """The Amaranth module that `build` fills."""
         return Module()
 
     def elaborate(self, platform: object) -> Module:
-        """Return the module; it is built once, however often it is asked for."""
+        """Return the module. The first call builds it."""
         if not self._is_built:
             self.build()
             self._is_built = True
         return self.m
 
     def build(self) -> None:
-        """Build the module."""
+        """Add the logic to `m`."""
         raise NotImplementedError
 
     def here(self, name: str) -> Signal:
-        """Return the register of this node for a signal of the sequencer."""
+        """Return the register of this node for a signal from the register of its group."""
         if name not in self._held:
             value = self.value(name)
             held = apart(self.m, value, name=f"{name}_here")
@@ -276,7 +296,7 @@ class NodePart(Leaf):
         return self._held[name]
 
     def early_bit(self, bit: Bit) -> Value:
-        """Return a bit a cycle before it counts, for a register to hold."""
+        """Return a bit one cycle before it acts, for a register to take over."""
         if bit.place is Place.CONSTANT:
             return Const(bit.number, 1)
         if bit.place is Place.TABLE:
@@ -285,27 +305,27 @@ class NodePart(Leaf):
         return self.value("columns")[bit.number]
 
     def bit(self, bit: Bit) -> Value:
-        """Return a bit in the cycle in which it counts."""
+        """Return a bit in the cycle in which it acts."""
         if bit.place is Place.COLUMN:
             return self.here("columns")[bit.number]
         return self.early_bit(bit)
 
     def number(self, bits: Sequence[Bit]) -> Value:
-        """Return a number in the cycle in which it counts."""
+        """Return a number in the cycle in which it acts, given the places of its bits."""
         return Cat(*map(self.bit, bits))
 
     def run_operator(self) -> Value:
-        """Return the control bits of the operator of the run."""
+        """Return the control bits of the operator of the run, 0 if there is no choice."""
         known = "operator_code" in self.signature.members
         return self.here("operator_code") if known else Const(0, 0)
 
     def neutral(self) -> Value:
-        """Return the word that changes nothing."""
+        """Return the neutral word for the operator of the run."""
         unit, width = self.settings.unit, self.settings.width
         return unit.identity(self.run_operator(), width) if unit else Const(0, width)
 
     def word(self, word: LocalWord) -> Value:
-        """Return a word, or the word of the cycle before."""
+        """Return the value of a word, delayed by a cycle if the word is late."""
         if word == NEUTRAL_WORD:
             return self.neutral()
         now = self.given_words[word.position]
@@ -318,12 +338,12 @@ class NodePart(Leaf):
         return self._late[word.position]
 
     def word_count(self, port: str) -> int:
-        """Return the number of words that come by a port."""
+        """Return the number of words at an input port."""
         return self._given.get(port, 0)
 
     @property
     def given_words(self) -> list[Value]:
-        """The words that the module is given, port by port."""
+        """The words at the inputs of the module, port by port."""
         return [
             word
             for port, count in self._given.items()
@@ -332,11 +352,11 @@ class NodePart(Leaf):
         ]
 
     def chosen(self, choice: Choice, name: str) -> Value:
-        """Return the word that a choice passes; 0 if it has no inputs."""
+        """Add the multiplexer of a choice, and return the word that it passes (0 if no inputs)."""
         return self.select(choice, [self.word(word) for word in choice.words], name)
 
     def select(self, choice: Choice, inputs: Sequence[Value], name: str) -> Value:
-        """Return the input that the select bits of a choice pass."""
+        """Add a multiplexer of given words with the select bits of a choice."""
         code = Cat(*map(self.early_bit, choice.bits))
         return self.select_by(code, inputs, name, branched=choice.branched)
 
@@ -349,7 +369,7 @@ class NodePart(Leaf):
         branched: bool,
         small: bool = False,
     ) -> Value:
-        """Return the input that select bits pass, given these a cycle before they count."""
+        """Add a multiplexer of given words, with select bits that are one cycle early."""
         if not self.alone and len(code):
             code = apart(self.m, code, name=f"{name}_select")
         return multiplexed(
@@ -366,12 +386,16 @@ class NodePart(Leaf):
 def operator_code_input(
     settings: NodeSettings, *, neutral: bool, combines: bool = False
 ) -> dict[str, Member]:
-    """Return the member for the control bits of the operator, where a module needs them.
+    """Return the member ``operator_code``: the control bits of the operator that a run chooses.
+
+    Its width is 0 (and the member thus absent) if the module needs no control bits.
 
     Parameters
     ----------
+    settings : NodeSettings
+        The properties that all nodes share.
     neutral : bool
-        True if the module uses the word that changes nothing.
+        True if the module uses the neutral word.
     combines : bool
         True if the module combines words.
     """

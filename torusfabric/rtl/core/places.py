@@ -1,10 +1,20 @@
-"""Where each bit of a value lies: a constant, a column of the sequencer, or a table at the node.
+"""Placement of control values in hardware, bit by bit.
 
-This is the one way in which a core finds a value. A *column* is a bit that the sequencer sends to
-all nodes; it serves where all nodes that know the value agree. A *table* of a node is a ROM, or a
-RAM that is loaded, addressed by the row and, with any root, by the choice of the node. Nodes of one
-*family* share a module: a bit is a constant only if it is the same at all of them, and what differs
-between them is the contents of their tables.
+Each bit of a control value, such as a select bit, has one of three places:
+
+========== =====================================================================================
+constant   the bit is the same in all rows, at all nodes of the family
+column     the sequencer sends the bit of the current row to all nodes; possible if all nodes
+           at which the value matters agree
+table      a ROM (or writable RAM) at the node, addressed by the row and by the node's choice
+========== =====================================================================================
+
+`BitPlacer` finds the place of each bit of a module, `Columns` collects all signals of the
+sequencer, and `NodeTable` is a table of a module. The nodes of a *family* share a module. They
+differ only in the contents of their tables, and in the columns that they are connected to.
+
+Below, a *member* is a kind of nodes in the family. Values have the shape (members, rows, choices),
+and -1 means that a value does not matter.
 """
 
 from __future__ import annotations
@@ -23,14 +33,14 @@ __all__ = ["AddressColumn", "Bit", "BitPlacer", "Columns", "MemberDelays", "Node
 
 
 class MemberDelays(NamedTuple):
-    """The delays of a value at each kind of a family.
+    """The delays of a value at each member of a family.
 
     Parameters
     ----------
     distinct : tuple of Delays
-        Different delays, each once.
+        The different delays, each listed once.
     which : ndarray of int, shape (members,)
-        The number of the delays of each kind among these.
+        The delays of each member, as an index into `distinct`.
     """
 
     distinct: tuple[Delays, ...]
@@ -38,12 +48,12 @@ class MemberDelays(NamedTuple):
 
     @classmethod
     def alike(cls, delays: Delays, members: int) -> MemberDelays:
-        """Return delays that all kinds have."""
+        """Return the same delays for all members."""
         return cls((delays,), np.zeros(members, int))
 
     @classmethod
     def from_numbers(cls, numbers: IntArray, delays: Callable[[int], Delays]) -> MemberDelays:
-        """Return the delays that a function gives for the number of each kind."""
+        """Return the delays that a function computes from a number of each member."""
         distinct, which = np.unique(numbers, return_inverse=True)
         return cls(tuple(map(delays, distinct.tolist())), np.asarray(which).ravel())
 
@@ -58,7 +68,7 @@ class MemberDelays(NamedTuple):
 
 
 class Place(enum.Enum):
-    """The place of a bit."""
+    """The three places of a bit."""
 
     CONSTANT = "constant"
     COLUMN = "column"
@@ -66,16 +76,18 @@ class Place(enum.Enum):
 
 
 class Bit(NamedTuple):
-    """A bit of a value.
+    """A bit of a value, as a module of a node finds it.
 
     Parameters
     ----------
+    place : Place
+        The place of the bit.
     number : int
-        The constant itself, the slot of the column, or the bit of the table.
+        The constant (0 or 1), the slot of the column, or the bit position in a row of the table.
     table : int
-        Among those of the module, if the bit is in one.
+        The number of the table in the module, if the place is a table.
     held : int
-        Cycles by which the table shows the bit too early.
+        Cycles by which the table shows the bit too early, so that the module must delay it.
     """
 
     place: Place
@@ -85,14 +97,14 @@ class Bit(NamedTuple):
 
 
 class BitColumn(NamedTuple):
-    """A bit by row, -1 where it does not matter, and its delays."""
+    """A bit that the sequencer sends: its value in each row (-1 if any), and its delays."""
 
     values: IntArray
     delays: Delays
 
 
 def _compatible(a: IntArray, b: IntArray) -> bool:
-    """Return True if two arrays agree wherever both are known."""
+    """Return True if two arrays are equal wherever neither is -1."""
     return bool(((a == b) | (a < 0) | (b < 0)).all())
 
 
@@ -103,10 +115,12 @@ class AddressColumn(NamedTuple):
     ----------
     first : ndarray of int, shape (rows,)
         The first address of each row, -1 where it does not matter.
-    delays, pitch : tuple of int
-        For each form.
+    delays : tuple of int
+        Cycles from the slot of a row to the address, for each form.
+    pitch : tuple of int
+        The distance of the addresses of successive flits of a block, for each form.
     bits : int
-        Of an address of the largest memory that is given it.
+        Address bits of the largest memory that uses the address.
     """
 
     first: IntArray
@@ -116,30 +130,35 @@ class AddressColumn(NamedTuple):
 
 
 class Columns:
-    """Everything that the sequencer sends to all nodes.
+    """All signals that the sequencer sends to the nodes.
+
+    The placers of all modules add signals by the `add_..` methods. Signals that agree are sent
+    once. `settle` then fixes the widths.
+
+    Parameters
+    ----------
+    by_setting : bool
+        True if nodes have a writable table for each purpose, see `room`.
+    shared : bool
+        True if one memory port serves all nodes. Between runs it then reads through the addresses
+        that the sequencer sends.
 
     Attributes
     ----------
     bits : list of BitColumn
         Single bits, such as select bits.
     addresses : list of AddressColumn
+        Addresses of memories.
     words : list of (Delays, Delays)
-        Word counters: their delays, and the pitch by which they count.
+        Word counters: the delays of each, and the pitch by which it counts.
     rows : list of Delays
-        The number of the row, for tables of nodes.
+        Row signals: the number of the row, with which a node addresses its tables.
     valids : list of Delays
-        High while words of a row are under way.
+        Strobes: high in the cycles in which words of a row move.
     asked : set of int
-        Addresses by which a shared memory port reads while no run is under way.
+        The addresses (as indices) through which a shared memory port reads between runs.
     address_bits, word_bits : list of int
-        Bits of each address and word counter, once they are settled.
-
-    Parameters
-    ----------
-    by_setting : bool
-        True if nodes have a loaded table for each purpose, see `room`.
-    shared : bool
-        True if one memory port serves all nodes, so that it may read by addresses that these have.
+        Bits of each address and of each word counter, set by `settle`.
     """
 
     def __init__(self, *, by_setting: bool = False, shared: bool = False) -> None:
@@ -154,10 +173,18 @@ class Columns:
         self.word_bits: list[int] = []
 
     def settle(self, rows: Rows, placers: Sequence[BitPlacer]) -> None:
-        """Find the bits of addresses and word counters, once all are known.
+        """Fix the widths of addresses and word counters; call it after the last placement.
 
-        Columns of which a module takes one or another, by the node, are of one width, and the
-        memory port reads by all of them or by none.
+        A slot of a module may be connected to different addresses at different nodes. All
+        addresses of such a slot get the same width, and a shared memory port reads through all of
+        them or none.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows of the core.
+        placers : sequence of BitPlacer
+            The placers of all modules.
         """
         slots = [{*np.unique(each).tolist()} for placer in placers for each in placer.address_slots]
         while mixed := [each for each in slots if each & self.asked and not each <= self.asked]:
@@ -173,7 +200,10 @@ class Columns:
         self.word_bits = [max(rows.most_word(pitch).bit_length(), 1) for _, pitch in self.words]
 
     def add_bit(self, values: IntArray, delays: Delays) -> int:
-        """Return the number of a column for a bit; a column serves all bits that agree with it."""
+        """Return the number of a column that sends a bit, and add the column if none fits.
+
+        A column fits if it has the same delays and agrees in all rows in which both are known.
+        """
         for number, known in enumerate(self.bits):
             if known.delays == delays and _compatible(known.values, values):
                 self.bits[number] = BitColumn(np.maximum(known.values, values), delays)
@@ -182,7 +212,7 @@ class Columns:
         return len(self.bits) - 1
 
     def add_address(self, first: IntArray, delays: Delays, pitch: Delays, bits: int) -> int:
-        """Return the number of a column of addresses."""
+        """Return the number of an address that fits, and add it if there is none; see `add_bit`."""
         for number, known in enumerate(self.addresses):
             if (known.delays, known.pitch) == (delays, pitch) and _compatible(known.first, first):
                 both = np.maximum(known.first, first)
@@ -192,24 +222,32 @@ class Columns:
         return len(self.addresses) - 1
 
     def address_name(self, numbers: Iterable[int], index: int) -> str:
-        """Return the name of an address, given the columns that it may come from."""
+        """Return the name of an address: ``read_K`` if in `asked`, else ``address_K``.
+
+        Parameters
+        ----------
+        numbers : iterable of int
+            The addresses that the signal may be connected to.
+        index : int
+            The number K in the name.
+        """
         return f"{'read' if {*numbers} <= self.asked else 'address'}_{index}"
 
     def add_word(self, delays: Delays, pitch: Delays) -> int:
-        """Return the number of a word counter."""
+        """Return the number of a word counter, and add it if it is new."""
         return _add(self.words, (delays, pitch))
 
     def add_row(self, delays: Delays) -> int:
-        """Return the number of a row signal."""
+        """Return the number of a row signal, and add it if it is new."""
         return _add(self.rows, delays)
 
     def add_valid(self, delays: Delays) -> int:
-        """Return the number of a strobe."""
+        """Return the number of a strobe, and add it if it is new."""
         return _add(self.valids, delays)
 
 
 def _add(known: list, value: object) -> int:  # type: ignore[type-arg]
-    """Return the index of a value in a list, which it is added to if it is new."""
+    """Return the index of a value in a list; append the value if it is new."""
     if value not in known:
         known.append(value)
     return known.index(value)
@@ -217,18 +255,21 @@ def _add(known: list, value: object) -> int:  # type: ignore[type-arg]
 
 @dataclass
 class NodeTable:
-    """A table at each node of a family.
+    """A table of a module, with contents of its own at each node of the family.
 
     Parameters
     ----------
     delays : MemberDelays
-        From the slot of a row to the cycle in which the table shows it.
-    by_row, by_choice : bool
-        True if its contents depend on the row, and on the choice of the node.
+        Cycles from the slot of a row to the cycle in which the table shows the row.
+    by_row : bool
+        True if the contents depend on the row.
+    by_choice : bool
+        True if the contents depend on the choice of the node.
     name : str
-        The purpose of a loaded table, see `room.SettingTable`.
+        The purpose of a writable table, see `room.SettingTable`; empty for a ROM.
     columns : list of ndarray of int, shape (members, rows, choices)
-        Its bits, -1 where they do not matter; one row, or choice, where these do not count.
+        The bits of a row of the table, -1 where a bit does not matter. The rows axis has length 1
+        if `by_row` is False, the choices axis if `by_choice` is False.
     """
 
     delays: MemberDelays
@@ -238,7 +279,7 @@ class NodeTable:
     columns: list[IntArray] = field(default_factory=list)
 
     def add(self, values: IntArray) -> int:
-        """Return the number of a bit; one serves all bits that agree with it."""
+        """Return the position of a bit in the table, and add the bit if no known bit agrees."""
         for number, known in enumerate(self.columns):
             if _compatible(known, values):
                 self.columns[number] = np.maximum(known, values)
@@ -247,7 +288,16 @@ class NodeTable:
         return len(self.columns) - 1
 
     def contents(self, row_bits: int) -> tuple[list[tuple[int, ...]], IntArray]:
-        """Return the different contents, choice after choice, and which each member has."""
+        """Return the different contents, and the index of the contents of each member.
+
+        Contents are in the order of addresses, with the row in the low address bits and the choice
+        above.
+
+        Parameters
+        ----------
+        row_bits : int
+            Address bits that select a row.
+        """
         whole, which = np.unique(
             np.maximum(np.stack(self.columns, axis=-1), 0).astype(np.int8),
             axis=0,
@@ -262,13 +312,15 @@ class NodeTable:
 
 
 class BitPlacer:
-    """Finds the places of the bits that a module of a family is given.
+    """The placement of all control values of a module.
 
-    A signal of the sequencer is a *slot* of the module: where the module has one address, say, it
-    may come from another column of the sequencer, with other delays, at each kind of the family.
+    A *slot* is an input of the module for a signal of the sequencer. The members of the family may
+    connect a slot to different signals, for instance to the same address with different delays.
 
     Parameters
     ----------
+    columns : Columns
+        The signals of the sequencer, to which the placer adds those that it needs.
     many : bool
         True if the family has at least as many nodes as there are groups of nodes, so that a column
         of the sequencer costs less than tables.
@@ -276,8 +328,9 @@ class BitPlacer:
     Attributes
     ----------
     bit_slots, address_slots, word_slots, valid_slots : list of ndarray of int, shape (members,)
-        The number of the column of each kind.
+        For each slot, the number of the signal in `columns` at each member.
     tables : list of NodeTable
+        The tables of the module.
     """
 
     def __init__(self, columns: Columns, *, many: bool) -> None:
@@ -289,11 +342,9 @@ class BitPlacer:
         self.valid_slots: list[IntArray] = []
 
     def common(self, values: IntArray, delays: MemberDelays) -> list[IntArray] | None:
-        """Return the values by row of the kinds with each delays, if all of these agree.
+        """Return, for each of the distinct delays, values by row that serve all its members.
 
-        Parameters
-        ----------
-        values : ndarray of int, shape (members, rows, choices)
+        The result is None if two members with the same delays disagree in a row.
         """
         found = []
         for number in range(len(delays.distinct)):
@@ -307,7 +358,24 @@ class BitPlacer:
     def address(
         self, values: IntArray, delays: MemberDelays, pitch: Delays, bits: int, *, alike: bool
     ) -> int | None:
-        """Return the slot of an address that the sequencer sends, None if it had better not."""
+        """Return the slot of an address that the sequencer sends, or None if it should not.
+
+        The sequencer sends an address if the members agree (see `common`), and if either all
+        nodes agree (`alike`) or the family has many nodes. Otherwise the node needs a table.
+
+        Parameters
+        ----------
+        values : ndarray of int, shape (members, rows, choices)
+            The first addresses, -1 where they do not matter.
+        delays : MemberDelays
+            Cycles from the slot of a row to the address.
+        pitch : tuple of int
+            The distance of the addresses of successive flits, for each form.
+        bits : int
+            Bits of the address.
+        alike : bool
+            True if the nodes of all families agree.
+        """
         common = self.common(values, delays)
         if common is None or not (alike or self._many):
             return None
@@ -316,12 +384,12 @@ class BitPlacer:
         return _add_slot(self.address_slots, numbers, delays)
 
     def ask(self, slot: int) -> None:
-        """Let a shared memory port read by an address."""
+        """Let a shared memory port read through an address between runs."""
         if self.columns.shared:
             self.columns.asked |= {*self.address_slots[slot].tolist()}
 
     def word(self, delays: MemberDelays, pitch: Delays) -> int:
-        """Return the slot of a word counter."""
+        """Return the slot of a word counter that counts by `pitch`."""
         numbers = [self.columns.add_word(each, pitch) for each in delays.distinct]
         return _add_slot(self.word_slots, numbers, delays)
 
@@ -339,18 +407,20 @@ class BitPlacer:
         early: bool = False,
         table: str = "",
     ) -> Bit:
-        """Return the place of a bit.
+        """Return the place of a bit: a constant if possible, then a column, then a table.
 
         Parameters
         ----------
         values : ndarray of int, shape (members, rows, choices)
-            -1 where it does not matter.
+            The bit, -1 where it does not matter.
+        delays : MemberDelays
+            Cycles from the slot of a row to the cycle in which the bit acts.
         alike : bool
-            True if all nodes that know the value agree, those of other families included.
+            True if all nodes at which the value matters agree, including other families.
         early : bool
-            True if a register behind the place holds it, so that a table shows it a cycle earlier.
+            True if the module registers the bit, so that a table must show it one cycle earlier.
         table : str
-            The purpose of the table, if tables are loaded.
+            The purpose of the table, if tables are writable.
         """
         known = np.unique(values[values >= 0])
         if len(known) < 2:
@@ -362,7 +432,8 @@ class BitPlacer:
             return Bit(Place.COLUMN, _add_slot(self.bit_slots, numbers, delays))
         by_row = by_choice = self.columns.by_setting
         if not by_row:
-            # One after the other: a value may depend on either of the two, but not on both.
+            # Choices first, then rows with the reduced values. Why: with both tested on values that
+            # have entries of -1, a bit that needs one of the two could seem to need neither.
             by_choice = _depends(values, 2)
             values = values if by_choice else values.max(axis=2, keepdims=True)
             by_row = _depends(values, 1)
@@ -377,7 +448,7 @@ class BitPlacer:
         return Bit(Place.TABLE, self.tables[number].add(values), number, held)
 
     def _table(self, wanted: NodeTable) -> int:
-        """Return the number of a table with the same address; it is added if there is none."""
+        """Return the number of the table with the same address, and add it if there is none."""
         for number, table in enumerate(self.tables):
             same = (table.by_row, table.by_choice) == (wanted.by_row, wanted.by_choice) and (
                 not table.by_row or table.delays.key == wanted.delays.key
@@ -398,7 +469,10 @@ class BitPlacer:
         early: bool = False,
         table: str = "",
     ) -> tuple[Bit, ...]:
-        """Return the places of the bits of a number, least significant bit first."""
+        """Return the places of the bits of a number, least significant bit first.
+
+        Parameters are the same as in `bit`, with numbers of `bits` bits as `values`.
+        """
         each = [np.where(values >= 0, values >> k & 1, -1) for k in range(bits)]
         return tuple(self.bit(bit, delays, early=early, table=table) for bit in each)
 
@@ -411,14 +485,16 @@ class BitPlacer:
         alike: bool,
         table: str = "",
     ) -> tuple[Bit, ...]:
-        """Return the places of select bits, which a register behind them holds.
+        """Return the places of the select bits of a multiplexer, which registers them itself.
 
         Parameters
         ----------
         index : ndarray of int, shape (members, rows, choices)
-            The number of the input that passes, -1 where it does not matter.
+            The input that passes, -1 where it does not matter.
         codes : sequence of (sequence of int)
             The select bits of each input.
+        delays, alike, table
+            The same as in `bit`.
         """
         columns = np.array([*codes, [-1] * len(codes[0])], int)
         return tuple(
@@ -428,7 +504,7 @@ class BitPlacer:
 
 
 def _add_slot(slots: list[IntArray], numbers: Sequence[int], delays: MemberDelays) -> int:
-    """Return the number of a slot, given the column of the kinds with each delays."""
+    """Return the slot that connects the members with delays k to signal ``numbers[k]``."""
     wanted = np.array(numbers)[delays.which]
     for slot, known in enumerate(slots):
         if np.array_equal(known, wanted):
@@ -438,6 +514,6 @@ def _add_slot(slots: list[IntArray], numbers: Sequence[int], delays: MemberDelay
 
 
 def _depends(values: IntArray, axis: int) -> bool:
-    """Return True if known values differ along an axis."""
+    """Return True if values that are not -1 differ along an axis."""
     most = values.max(axis=axis, keepdims=True)
     return not bool(((values == most) | (values < 0)).all())

@@ -1,13 +1,17 @@
-"""Room: a core whose nodes do what tables say that are loaded.
+"""Room: a core with writable tables, which executes any program within given limits.
 
-With a room nothing of the structure of a core follows from one program. The planners see *template*
-rows, in which each control point takes every value that the room allows, independently of all
-others and at each node. So they find the structure by their usual rules: a multiplexer has the
-inputs of all programs, and two bits share a place only if they are equal in every program. Behind
-the template may be the rows of a program: then the same plan says what tables have to hold.
+The structure of such a core must not depend on one program. It depends on a *room*: the limits of
+all programs that can be loaded (`RoomShape`, `RoomSizes`).
 
-Each node has a table for each `SettingTable`. A row of the sequencer names a *setting* in each of
-them, so that what rows have in common lies there once.
+The planners of the core (`plan_all_crossbars`, `plan_stores`) are used unchanged. Instead of a
+program they are given *template* rows (`RoomRows`), in which each control point takes every value
+that the room allows, at random and independently of all others. The usual rules then find the right
+structure: a multiplexer gets the inputs that any program needs, and two bits share a place only if
+they are equal in every program. If the rows of a program follow the template, the same plan also
+yields the contents of the tables (`assemble`).
+
+Each node has the tables of `SettingTable`. An entry of a table is a *setting*. A row of the
+sequencer has the number of a setting in each table, so that rows can share settings.
 """
 
 from __future__ import annotations
@@ -36,44 +40,48 @@ if TYPE_CHECKING:
 __all__ = ["RoomKinds", "RoomRows", "RoomShape", "RoomSizes", "SettingTable", "assemble",
            "entry_layout", "lasting", "row_layout"]  # fmt: skip
 
-#: Template values of each control point, at all nodes together. With so many, random values of two
-#: points agree by chance nowhere.
+#: Number of template values of each control point, at all nodes together. It is large enough that
+#: the random values of two control points never agree everywhere by chance.
 SAMPLES = 1 << 13
 
-#: The least bits for the cycles from the last slot of a run to its end, and of a row.
+#: The minimum number of bits of two fields of a form: the cycles from the last slot of a run to its
+#: end, and the least cycles of a row.
 DRAIN_BITS, LEAST_BITS = 6, 5
 
 
 class SettingTable(enum.IntEnum):
     """The tables of a node."""
 
-    #: The words that out-ports select.
+    #: The select bits of out-ports.
     SELECT = 0
-    #: The words that operators select.
+    #: The select bits of operators.
     OPERAND = 1
-    #: The memory that each reader reads, and the first word within a block.
+    #: For each reader, the memory to read and the first word within a block.
     READ = 2
-    #: The block of each reader.
+    #: For each reader, the block to read.
     ADDRESS = 3
-    #: For what comes by each in-port, the cycles after which it is stored; 0 for never.
+    #: For each in-port, the cycles after which its words are stored; 0 for never.
     STORE = 4
 
 
 @dataclass(frozen=True)
 class RoomSizes:
-    """Sizes of a room, for all programs that are there together.
+    """The sizes of the tables and memories of a room; all loaded programs share them.
 
     Parameters
     ----------
     rows : int
-        Rows of all modes.
+        Number of rows, of all modes together.
     depth : int
-        The most cycles from the slot of a row to the arrival of its words.
+        The largest number of cycles from the slot of a row to the arrival of its words.
     settings : tuple of int
         Number of settings in each `SettingTable`.
-    entries, blocks, chunks : int
-        The most entries of modes, a form and root each, blocks that nodes receive in all of them
-        together, and chunks of a message.
+    entries : int
+        Number of entries; an entry is a form of a mode for a root.
+    blocks : int
+        Number of blocks that nodes receive, in all entries together.
+    chunks : int
+        The largest number of chunks of a message.
     words : int
         Words of the memory of an in-port.
     """
@@ -88,9 +96,9 @@ class RoomSizes:
 
 
 class RoomShape(Protocol):
-    """What a core has to know of the programs that may be loaded.
+    """The limits of the programs that can be loaded into a core.
 
-    The members are those of `torusfabric.adapters.loading.room.Room`.
+    `torusfabric.adapters.loading.room.Room` implements this protocol.
     """
 
     @property
@@ -107,7 +115,7 @@ class RoomShape(Protocol):
 
     @property
     def sent_words(self) -> int:
-        """Words of the memory of what a node sends."""
+        """Words of the memory with the message that a node sends."""
 
     @property
     def beat(self) -> int:
@@ -115,15 +123,15 @@ class RoomShape(Protocol):
 
     @property
     def read_lags(self) -> int:
-        """Cycles by which readers may follow the words that a row counts."""
+        """The largest number of cycles by which the address of a reader follows the counter."""
 
     @property
     def stores_exactly(self) -> bool:
-        """True if nodes subtract the cycles by which words are stored later from addresses."""
+        """True if nodes subtract the cycles by which a word is stored later from its address."""
 
     @property
     def late(self) -> bool:
-        """True if a form may read all words a link later."""
+        """True if a form may read all words later, by the latency of a link."""
 
     @property
     def sources(self) -> Sources:
@@ -145,15 +153,18 @@ def address_bits(room: RoomShape) -> int:
 
 
 def lasting(room: RoomShape) -> dict[str, int]:
-    """Return what says how long a row lasts: its pause, whether it has no block, or is the last."""
+    """Return the fields (with their bits) that decide the duration of a row.
+
+    ``pause``: cycles of the pause; ``empty``: no block moves; ``ends``: the row is the last.
+    """
     return {"pause": (room.sizes.depth + 2).bit_length() + 2, "empty": 1, "ends": 1}
 
 
 def row_layout(room: RoomShape) -> StructLayout:
     """Return the layout of the row table of the sequencer.
 
-    A row has how long the next one lasts, which is the first behind the last; where words are
-    stored; and a setting in each table of the nodes.
+    An entry has the duration of the *next* row (after the last row, of the first one), the address
+    at which words are stored, and the number of a setting in each table of the nodes.
     """
     named = {
         f"setting_{table.name.lower()}": address_width(count)
@@ -163,7 +174,10 @@ def row_layout(room: RoomShape) -> StructLayout:
 
 
 def entry_layout(room: RoomShape) -> dict[str, int]:
-    """Return what the sequencer has to know of a form, in bits; the rest is of its first row."""
+    """Return the fields of the form table of the sequencer, each with its bits.
+
+    The fields of `lasting` are those of the first row of the form.
+    """
     longest = room.topology.longest_link
     return {
         "first": address_width(room.sizes.rows),
@@ -178,10 +192,12 @@ def entry_layout(room: RoomShape) -> dict[str, int]:
 
 
 class RoomRows(Rows):
-    """Template rows, and behind them rows of a program.
+    """Template rows, followed by the rows of a program if one is given.
 
     Parameters
     ----------
+    room : RoomShape
+        The limits of the programs that can be loaded.
     values : mapping of Action to (ndarray of int), shape (rows, nodes, ports)
         The values of control points in the rows of a program: sources by their numbers in the
         room, memories, addresses, and cycles until words are stored; -1 where they do not matter.
@@ -204,7 +220,7 @@ class RoomRows(Rows):
 
     @property
     def blocks(self) -> IntArray:
-        """Blocks of each row: stores say by themselves when they do nothing."""
+        """Blocks of each row, here always 1: the table `STORE` decides if words are stored."""
         return np.ones(self.count, int)
 
     @property
@@ -228,11 +244,11 @@ class RoomRows(Rows):
         return RUN_SETUP + MODE_SETUP
 
     def pitch(self, memory: int) -> Delays:
-        """Return 1, or 0 for the memory of what is sent, where chunks lie in turn."""
+        """Return 1, or 0 for the memory of sent words, in which the chunks are interleaved."""
         return (int(memory < self.room.topology.ports),)
 
     def most_word(self, pitch: Delays) -> int:
-        """Return the largest distance of an address from the first: it is any."""
+        """Return the largest distance of an address from the first: any address is allowed."""
         return (1 << address_bits(self.room)) - 1
 
     def numbers(self, action: Action) -> list[int]:
@@ -242,7 +258,7 @@ class RoomRows(Rows):
     def _draw(
         self, action: Action, number: int, options: Sequence[int], *, alike: bool = False
     ) -> IntArray:
-        """Return random values of a control point, among them each of some options."""
+        """Return random values of a control point, which include each option at least once."""
         shape = self._template, 1 if alike else len(self.used)
         seed = [*Action].index(action), number
         values = np.random.default_rng(seed).integers(len(options), size=shape)
@@ -251,7 +267,7 @@ class RoomRows(Rows):
         return np.broadcast_to(found, (self._template, len(self.used)))
 
     def _joined(self, action: Action, number: int) -> RowField | None:
-        """Return template values, and those of the program."""
+        """Return the template values of a control point, followed by those of the program."""
         delays = {Action.SELECT: SETTING, Action.OPERAND: SETTING + self.links}
         found = self._drawn(action, number)
         if found is None:
@@ -281,7 +297,7 @@ class RoomRows(Rows):
         if number >= room.topology.ports:
             return None
         if action is Action.WRITE:
-            # One address serves all memories.
+            # All memories of in-ports are written at the same address.
             return self._draw(action, 0, range(1 << address_width(room.sizes.words)), alike=True)
         if action is Action.TAP:
             return draw(range(room.sizes.depth + 1))
@@ -292,19 +308,22 @@ class RoomRows(Rows):
 def assemble(
     room: RoomShape, values: Mapping[Action, IntArray], *, idles: bool
 ) -> dict[SettingTable, IntArray]:
-    """Return the bits that nodes have in each table in rows, shape (rows, nodes, bits).
+    """Return the contents of the tables of the nodes for the rows of a program.
 
     Parameters
     ----------
+    room : RoomShape
+        The limits of the programs that can be loaded.
     values : mapping of Action to (ndarray of int)
-        See `RoomRows`.
+        The values of control points in the program, see `RoomRows`.
     idles : bool
-        True if the word that changes nothing is 0.
+        True if the neutral word is 0.
 
     Returns
     -------
-    dict of SettingTable to (ndarray of int)
-        -1 where a bit does not matter; no bits for a table that nodes do not have.
+    dict of SettingTable to (ndarray of int), shape (rows, nodes, bits)
+        The bits of each table; -1 where a bit does not matter. A table that the nodes do not have
+        has 0 bits.
     """
     rows = RoomRows(room, values)
     kinds, columns = RoomKinds(rows), Columns(by_setting=True)
@@ -323,9 +342,10 @@ def assemble(
 
 
 def check_template(room: RoomShape, crossbars: Sequence[Crossbar], stores: Sequence[Store]) -> None:
-    """Check that a plan has an own bit for each select and address bit of each control point.
+    """Assert that each select bit and address bit of the plan has a table bit of its own.
 
-    So it has if template rows have all that the room allows, and no two of their values agree.
+    This holds if the template rows contain all values that the room allows, and no two control
+    points agree in all template rows.
     """
     (store,) = stores
     shape, used = store.shape, list[tuple[int, Sequence[Bit]]]()
@@ -344,7 +364,7 @@ def check_template(room: RoomShape, crossbars: Sequence[Crossbar], stores: Seque
     firsts = {address.first: bank.depth for bank, address in copies}
     for first, depth in firsts.items():
         assert len(first) == (depth - 1).bit_length(), "a template has all addresses"
-    # Memories of one reader are given one first address; that of the deepest has all its bits.
+    # The memories of a reader share one first address. The deepest memory uses all its bits.
     longest = [
         first
         for first in firsts
@@ -358,12 +378,12 @@ def check_template(room: RoomShape, crossbars: Sequence[Crossbar], stores: Seque
 
 
 class RoomKinds(NodeKinds):
-    """The one kind of nodes of a core with a room: each may do what any node does."""
+    """The single kind of nodes of a core with a room: each node can execute any variant."""
 
     def __init__(self, rows: RoomRows, *, concurrent: bool = False) -> None:
         nodes = len(rows.used)
         self.rows, self.kind_of = rows, np.zeros(nodes, int)
         self.variants = np.broadcast_to(np.arange(nodes), (1, rows.count, nodes))
-        # A port that is used during runs does not show what is sent in them.
+        # A memory port that is used during runs does not read the memory of sent words.
         shown = [k for k, memory in enumerate(rows.memories) if not (concurrent and memory.own)]
         self.__dict__["received"] = (frozenset(shown),)

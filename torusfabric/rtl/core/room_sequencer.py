@@ -1,8 +1,12 @@
-"""The sequencer of a core with a room: rows, forms and delays are data in tables.
+"""The sequencer of a core with writable tables: rows and forms are read from tables.
 
-Counters are a cycle ahead of their slot, as in `sequencer`; an *age* counts cycles from then on.
-Delays of stores and reads are decided here, once for all nodes: what they need of a row leaves
-later in forms that say so.
+As in `sequencer`, the counters are one cycle ahead of their slot. An *age* is a number of cycles
+after the cycle in which the counters have a row.
+
+A form *streams* (field ``streams``) if words of a row arrive while later rows pass. The sequencer
+then sends the store settings of a row later, by the latency of a link minus 1. In a form that reads
+late (field ``late``) it also sends the read settings later, by the latency of a link. The sequencer
+thus decides these delays for all nodes.
 """
 
 from __future__ import annotations
@@ -25,22 +29,26 @@ __all__ = ["RoomSequencer"]
 
 
 class RoomSequencer(RunControl):
-    """Steps through rows that lie in a table, as the form says that lies in another.
+    """The sequencer of a core with writable tables.
 
     Members
     -------
     start, entry, last, operation, section, settling, reset : In
-        See `RunPort`. `last` counts from the cycle on in which the first slot follows; in that
-        cycle any number above 0 will do for all.
+        See `RunPort`. `last` is read from the cycle before the first slot on. In that cycle itself,
+        any number above 0 is as good as the right one.
     row_address, form_address : Out
+        The addresses of the row table and of the form table.
     row_word, form_word : In
-        The tables of the sequencer, see `row_layout` and `entry_layout`.
+        The entries of these tables, see `row_layout` and `entry_layout`.
     setting_select, setting_operand, setting_read, setting_address, setting_store : Out
-        The settings of the row, for the tables of nodes.
-    address_0, counters, valids : Out
-        Where arriving words are stored; cycles of the row, or in a form by flits the flit, and how
-        far that is where chunks take turns; and whether a word arrives at nodes that has come 1, 2,
-        .. cycles.
+        The numbers of the settings of the row, which address the tables of nodes.
+    address_0 : Out
+        The address at which arriving words are stored.
+    counters : Out
+        Two word counters: the cycles of the row (in a form by flit, the number of the flit), and
+        the distance of the word in the memory of sent words, where chunks are interleaved.
+    valids : Out
+        Strobes: strobe k is high if a word arrives at nodes that was k + 1 cycles on its path.
     """
 
     def __init__(
@@ -68,12 +76,12 @@ class RoomSequencer(RunControl):
 
     @property
     def _settings(self) -> dict[str, SettingTable]:
-        """The settings of rows, by their names in the row table."""
+        """The tables of nodes, by the names of their fields in the row table."""
         return {f"setting_{table.name.lower()}": table for table in SettingTable}
 
     @cached_property
     def _built(self) -> Elaboratable:
-        """The sequencer."""
+        """The built sequencer."""
         m, begins = self._m, self._accept()
         m.d.comb += self.form_address.eq(Mux(begins, self.value("entry"), self.last_entry))
         form = View(self._forms, self.value("form_word"))
@@ -97,17 +105,18 @@ class RoomSequencer(RunControl):
         return ResetInserter(self.value("reset"))(m) if self._port.resets else m
 
     def _ended(self, stages: Value, early: int) -> Value:
-        """Return a signal that is high some cycles before the last one of a run."""
+        """Return a signal that is high `early` cycles before the last cycle of a run."""
         at_once: Value = Const(0, 1)
         if early:
             at_once = self._valid & ~self._moves & (self._form["drain"] <= early)
         return at_once | (~self._valid & (self._left == 1 + early))
 
     def _count(self, m: Module, running: Signal) -> Value:
-        """Count rows, and the slots of each; return the row."""
+        """Add the counters of rows and of the slots of a row, and return the number of the row."""
         form, flits, moves = self._form, self.value("last"), self._moves
         said = View(self._rows, self.value("row_word"))
-        # What a table shows comes late in a cycle: what leads to the next row was there before.
+        # The output of a table comes late in a cycle. The fields that decide the next row are
+        # therefore read with the row before, and kept in registers.
         kept = {
             name: Signal(bits, name=f"its_{name}") for name, bits in lasting(self._room).items()
         }
@@ -118,13 +127,13 @@ class RoomSequencer(RunControl):
         )
         row = Signal(len(form["first"]), name="row")
         count = Signal(max(len(pause), len(flits), len(least)) + 1, name="count")
-        # Chunks of a message take turns by beats.
+        # The chunks of a message are interleaved by beats.
         beat = self._room.beat.bit_length() - 1
         turns = Signal(len(said["at"]) - beat, name="scaled")
         scaled, step = Cat(count[:beat], turns), chunks
         if beat:
             step = Mux(count[:beat].all(), chunks, 0)
-        # A row lasts as long as all of its form do at the least.
+        # A row lasts at least `least` cycles, a constant of its form.
         passed, moved = Signal(name="words_passed"), Signal(name="words_pass")
         sent = Mux(empty, count + 1, count - flits)[: len(count)]
         m.d.comb += moved.eq(passed | (sent == pause))
@@ -153,7 +162,7 @@ class RoomSequencer(RunControl):
         return row
 
     def _send(self, m: Module, said: View, words: tuple[Value, Value], flit: Value) -> None:
-        """Give nodes what they need of a slot, as late as they need it."""
+        """Drive the signals to the nodes, each at the age at which the nodes need it."""
         links, form = self._links, self._form
         late = form["late"] if self._room.late else Const(0, 1)
         streams, (count, scaled) = form["streams"], words
@@ -161,7 +170,7 @@ class RoomSequencer(RunControl):
         def aged(
             value: Value, age: int, name: str, more: Value | None = None, by: int = 0
         ) -> Value:
-            """Return a value of an age, or by some cycles older in forms that say so."""
+            """Return a value delayed by an age, or by `by` more cycles while `more` is high."""
             if more is None or not by:
                 return delayed(m, value, age, name)
             line = delayed(m, value, age - 1, name)
@@ -169,7 +178,8 @@ class RoomSequencer(RunControl):
                 m, Mux(more, delayed(m, line, by, f"{name}_late"), line), 1, f"{name}_at"
             )
 
-        # A table shows its row a cycle after it is at the node; addresses have a register behind.
+        # A table shows a setting one cycle after the node has its number. Behind the tables of
+        # addresses there is one more register.
         for name, table in self._settings.items():
             older: tuple[Value | None, int] = (None, 0)
             age = ADDRESS + 1 - DISTRIBUTION
@@ -190,7 +200,7 @@ class RoomSequencer(RunControl):
         m.d.comb += self.address_0.eq(at)
         begins = Signal(name="row_begins")
         opens = delayed(m, flit, 1, "streaming")
-        # Nothing of a row is left when another is under way, or none, which counts nothing.
+        # The first slot of a row clears the strobes of the row before, unless the form streams.
         m.d.sync += begins.eq(~streams & (count == 0))
         line = [opens]
         while len(line) < SETTING + self._room.sizes.depth:
@@ -198,5 +208,5 @@ class RoomSequencer(RunControl):
             m.d.sync += later.eq(Mux(begins, 0, line[-1]) if len(line) > 1 else line[-1])
             line.append(later)
         for number, delays in enumerate(self._columns.valids):
-            # Here and at the node are a register each; strobes are given a cycle early.
+            # The strobe leaves early by `DISTRIBUTION` cycles: it passes two registers.
             m.d.comb += self.valids[number].eq(line[delays[0] - DISTRIBUTION])

@@ -1,6 +1,10 @@
-"""Crossbars: the router and the operators of a node, with a multiplexer for each port.
+"""Crossbars: the router and the operators of a node.
 
-`plan_crossbars` finds the inputs of these multiplexers, and where their select bits lie.
+Both modules have a multiplexer for each port. In `Router` it chooses the word that leaves by an
+out-port. In `Operators` it chooses the operand that is combined with the word of an in-port.
+
+`plan_all_crossbars` finds, for each family of nodes, the inputs of these multiplexers and the
+places of their select bits. The result is a `Crossbar` for each module.
 """
 
 from __future__ import annotations
@@ -36,12 +40,16 @@ assert COMBINE == 1, "a result has one register, besides those of the operator's
 
 
 class Crossbar(NamedTuple):
-    """The multiplexers of the modules of a family.
+    """The plan of a router or of operators, for the nodes of a family.
 
     Parameters
     ----------
+    family : Family
+        The nodes that share the module.
     choices : tuple of (Choice or None)
-        One for each port; None where nothing is selected.
+        The multiplexer of each port; None if the port is not used.
+    placer : BitPlacer
+        The places of the select bits.
     """
 
     family: Family
@@ -52,16 +60,20 @@ class Crossbar(NamedTuple):
 def plan_crossbars(
     rows: Rows, kinds: NodeKinds, columns: Columns, action: Action, *, idles: bool, fast: bool
 ) -> list[Crossbar]:
-    """Plan the crossbars of all kinds of nodes.
+    """Plan the routers, or the operators, of all kinds of nodes: one crossbar for each family.
 
     Parameters
     ----------
+    rows, kinds : Rows, NodeKinds
+        The values of all control points, and the kinds of nodes.
+    columns : Columns
+        The signals of the sequencer, to which the plan adds those that it needs.
     action : Action
         `SELECT` for out-ports, `OPERAND` for operators.
     idles : bool
-        True if the word that changes nothing is 0.
+        True if the neutral word is 0.
     fast : bool
-        True if all multiplexers have branches, whatever these cost.
+        True if all multiplexers have branches, whatever their size.
     """
     sources, ports = rows.sources, range(rows.ports)
     fields = {port: field for port in ports if (field := rows.field(action, port))}
@@ -93,7 +105,7 @@ def plan_crossbars(
 def plan_all_crossbars(
     rows: Rows, kinds: NodeKinds, columns: Columns, *, idles: bool
 ) -> tuple[list[Crossbar], list[Crossbar]]:
-    """Plan the crossbars of routers, and those of operators, if there are any."""
+    """Plan all routers, and all operators if the program has any; see `plan_crossbars`."""
     routers = plan_crossbars(rows, kinds, columns, Action.SELECT, idles=idles, fast=False)
     operators: list[Crossbar] = []
     if rows.sources.results:
@@ -102,19 +114,21 @@ def plan_all_crossbars(
 
 
 class Router(NodePart):
-    """The router: a multiplexer and a register for each out-port.
+    """The router of a node: a multiplexer and a register for each out-port.
 
-    An idle out-port carries any word.
+    The word of an idle out-port is arbitrary.
 
-    Attributes
+    Parameters
     ----------
     choices : sequence of (Choice or None)
-        One for each out-port; None for one that selects nothing.
+        The multiplexer of each out-port; None for an out-port that is never used.
+    inputs, settings, words
+        The same as in `NodePart`.
 
     Members
     -------
     operator_code : In
-        The control bits of the operator, if the word that changes nothing depends on them.
+        The control bits of the operator, if the neutral word depends on them.
     tx : Out(ports * width)
         The word of each out-port.
     """
@@ -139,7 +153,7 @@ class Router(NodePart):
 
     @property
     def own_words(self) -> int:
-        """Number of words that are selected beside those of in-ports."""
+        """Number of different words at the multiplexers that do not come from in-ports."""
         words = {word for choice in self.choices if choice for word in choice.words}
         return sum(word.late or not 0 <= word.position < self._given["rx"] for word in words)
 
@@ -155,7 +169,14 @@ class Router(NodePart):
 
 
 class Operators(NodePart):
-    """The operators behind the in-ports: each combines an arriving word with an operand.
+    """The operators behind the in-ports of a node: each combines an arriving word with an operand.
+
+    Parameters
+    ----------
+    choices : sequence of (Choice or None)
+        The multiplexer of the operand of each in-port; None for an in-port without an operator.
+    inputs, settings, words
+        The same as in `NodePart`.
 
     Members
     -------
@@ -166,7 +187,7 @@ class Operators(NodePart):
     result : Out(ports * width)
         The result of each in-port, in a register.
     made : Out(ports * width)
-        The result of each in-port in the cycle before.
+        The result of each in-port one cycle earlier, before its register.
     """
 
     def __init__(
@@ -202,7 +223,7 @@ class Operators(NodePart):
         self.m.d.sync += self.result.eq(self.made)
 
     def combined(self, word: Value, choice: Choice, name: str) -> Value:
-        """Return the result of an arriving word and the operand that a choice passes."""
+        """Add an operator, and return its result for an arriving word and a chosen operand."""
         unit = self.settings.unit
         assert unit is not None
         if self.alone and unit.adds and len(choice.words) > 1:
@@ -214,7 +235,10 @@ class Operators(NodePart):
         return add_pair(self.m, unit, (word, operand), self.run_operator(), name=pair_name)
 
     def _sum(self, word: Value, choice: Choice, name: str) -> Value:
-        """Return a sum in the emitted text, where a module chooses one of its operands."""
+        """Return a sum, from a shared module that contains the multiplexer of the operand.
+
+        Used in emitted Verilog only.
+        """
         width, inputs = self.settings.width, [self.word(each) for each in choice.words]
         from ..chosen_sum import ChosenSum
 

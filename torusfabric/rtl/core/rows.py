@@ -1,11 +1,18 @@
-"""The fields of all forms of a program, with their rows one after another.
+"""The values of all control points (`Rows`), and the nodes that share them (`NodeKinds`).
 
-A run carries out the rows of one form. A *delay* is a tuple with an entry for each form: the cycles
-from the slot of a row to the cycle in which a control point acts on it.
+The core reads a program through these two classes. `Rows` numbers the rows of all forms
+consecutively; a run executes the rows of one form::
 
-Nodes of one *kind* have the same variants, row by row and choice by choice. A program of any root
-whose fields depend on the root gives each node a *choice*: the number of the variant that it
-carries out in a run, found in a small table by the root. Everywhere else a node has one choice.
+    form 0: rows 0 .. starts[1] - 1    form 1: rows starts[1] .. starts[2] - 1    ...
+
+Terms:
+
+- A *delay* of a control point is the number of cycles from the slot of a row to the cycle in which
+  the point acts on the row. `Delays` has an entry for each form.
+- A *kind* of nodes are nodes that execute the same variant, in each row and for each choice.
+- A *choice* is the variant that a node executes in a run, if the variant depends on the root of the
+  run. A small table at the node maps the root to the choice. In other programs a node has a single
+  choice.
 """
 
 from __future__ import annotations
@@ -23,7 +30,7 @@ from ..arrays import NodeGroups
 
 __all__ = ["Delays", "NodeKinds", "RowField", "Rows", "later"]
 
-#: Cycles for each form.
+#: A number of cycles for each form.
 Delays: TypeAlias = tuple[int, ...]
 
 
@@ -38,8 +45,9 @@ class RowField(NamedTuple):
     Parameters
     ----------
     values : ndarray of int, shape (rows, variants)
+        The value in each row at each used variant; -1 where it does not matter.
     delays : tuple of int
-        For each form, the cycles from the slot of a row to the point.
+        For each form, the cycles from the slot of a row to the action of the control point.
     """
 
     values: IntArray
@@ -47,25 +55,29 @@ class RowField(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """True if all variants with a known value have the same, row by row."""
+        """True if in each row all known values (those that are not negative) are equal."""
         most = self.values.max(axis=1, keepdims=True)
         return bool(((self.values == most) | (self.values < 0)).all())
 
 
 class Rows:
-    """The rows of all forms.
+    """The rows of all forms of a program, numbered consecutively.
 
     Attributes
     ----------
     loops : tuple of Loop
-        One for each form.
+        The loop of each form.
     starts, stops : ndarray of int, shape (forms,)
         The first row of each form, and the row after its last.
-    used : ndarray of int
-        The variants that any node carries out; values have a column for each.
+    form_of_row : ndarray of int, shape (rows,)
+        The form that each row belongs to.
+    used : ndarray of int, shape (variants,)
+        The variants of the program that at least one node executes. Values of control points have
+        a column for each of them.
     memories : tuple of Memory
+        The memories of a node.
     depth : ndarray of int, shape (variants, memories)
-        Words of each memory.
+        Words of each memory at the nodes of each used variant.
 
     Examples
     --------
@@ -75,10 +87,10 @@ class Rows:
     (2, [0], [0, 1, 2, 3])
     """
 
-    #: Low bits of addresses that lie in a table of their own, if tables are loaded.
+    #: Low bits of an address that lie in a separate table, if tables are writable.
     low_bits = 0
 
-    #: True if nodes subtract the cycles by which words are stored later from addresses.
+    #: True if nodes subtract the cycles by which a word is stored later from its address.
     stores_exactly = False
 
     def __init__(self, program: Program) -> None:
@@ -96,7 +108,7 @@ class Rows:
 
     @property
     def sources(self) -> Sources:
-        """The sources of all forms."""
+        """The sources of the words of a node, common to all forms."""
         return self.loops[0].sources
 
     @property
@@ -120,7 +132,7 @@ class Rows:
         return len(self.loops) > 1
 
     def join(self, columns: Sequence[IntArray]) -> IntArray:
-        """Return values by row, given those of each form."""
+        """Return an array over all rows, given an array over the rows of each form."""
         return np.concatenate(columns).astype(int)
 
     @cached_property
@@ -129,11 +141,11 @@ class Rows:
         return self.join([loop.blocks for loop in self.loops])
 
     def by_flit(self) -> list[bool]:
-        """Return True for each form that passes all rows for each flit."""
+        """Return for each form whether all rows are repeated for each flit (order by flit)."""
         return [loop.order is Order.FLIT for loop in self.loops]
 
     def pitch(self, memory: int) -> Delays:
-        """Return the distance of the addresses of two flits in a memory, for each form."""
+        """Return the distance of the addresses of successive flits of a block, for each form."""
         return tuple(
             loop.pitch_of(memory) if loop.order is Order.FLIT else 1 for loop in self.loops
         )
@@ -148,11 +160,11 @@ class Rows:
         )
 
     def shown(self, memories: frozenset[int]) -> frozenset[int]:
-        """Return the memories that the memory port reads, given those of received words."""
+        """Return the memories that the memory port reads, given the memories of received words."""
         return memories
 
     def numbers(self, action: Action) -> list[int]:
-        """Return the numbers of the control points of an action."""
+        """Return the numbers of the control points that have an action, in increasing order."""
         return sorted({field.point.number for loop in self.loops for field in loop.of(action)})
 
     def field(self, action: Action, number: int) -> RowField | None:
@@ -163,7 +175,7 @@ class Rows:
         return self._known[key]
 
     def _joined(self, action: Action, number: int) -> RowField | None:
-        """Return the values of a control point in all forms."""
+        """Join the values of a control point in all forms; a form without the point is idle."""
         fields = [loop.field(action, number) for loop in self.loops]
         delay = next((field.delay for field in fields if field is not None), None)
         if delay is None:
@@ -188,7 +200,7 @@ class NodeKinds:
     kind_of : ndarray of int, shape (nodes,)
         The kind of each node of the whole network.
     variants : ndarray of int, shape (kinds, rows, choices)
-        Indices among the used variants of `Rows`.
+        The variant that a node executes, as an index into `Rows.used`.
 
     Examples
     --------
@@ -227,12 +239,23 @@ class NodeKinds:
         return int(self.variants.shape[2])
 
     def are_many(self, kinds: IntArray) -> bool:
-        """Return True if some kinds have at least as many nodes as there are groups of nodes."""
+        """Return True if the nodes of some kinds are at least as many as the groups of nodes.
+
+        A column of the sequencer, with a register for each group, then costs less than tables.
+        """
         nodes = len(self.kind_of)
         return int(np.isin(self.kind_of, kinds).sum()) >= NodeGroups(nodes).count
 
     def values(self, values: IntArray, kinds: IntArray) -> IntArray:
-        """Return values at some kinds, shape (kinds, rows, choices), given them by variant."""
+        """Return values at some kinds, shape (kinds, rows, choices).
+
+        Parameters
+        ----------
+        values : ndarray of int, shape (rows, variants)
+            The values at each variant, as in `RowField`.
+        kinds : ndarray of int
+            The numbers of the kinds.
+        """
         rows = np.arange(self.rows.count)[None, :, None]
         found: IntArray = values[rows, self.variants[kinds]]
         return found
@@ -250,7 +273,7 @@ class NodeKinds:
 
     @cached_property
     def received(self) -> tuple[frozenset[int], ...]:
-        """The memories of received words, for each kind."""
+        """For each kind, the numbers of the memories in which its nodes receive words."""
         program = self._program
         ways = (way for form in program.forms for way in form.receive_map.ways)
         if program.by_offset or all(len(way.memory) == 1 for way in ways):
@@ -261,7 +284,7 @@ class NodeKinds:
 
     @property
     def most_shown(self) -> int:
-        """The most memories of received words that a node has."""
+        """The largest number of memories with received words at a node."""
         known = zip(self.depth, self.received, strict=True)
         return max(int((depth[[*numbers]] > 0).sum()) for depth, numbers in known)
 
@@ -275,6 +298,6 @@ class NodeKinds:
     def depth(self) -> IntArray:
         """The words of each memory at each kind, shape (kinds, memories)."""
         depth = self.rows.depth
-        # Rows of a form have the same variants.
+        # All rows of a form have the same variants, so the first row of each form serves.
         found: IntArray = depth[self.variants[:, self.rows.starts]].max(axis=(1, 2))
         return found

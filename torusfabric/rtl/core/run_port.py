@@ -1,20 +1,39 @@
-"""The run port of a core: how a run is started, and what is said of it.
+"""The run port of a core: the signals that start a run and report its state.
 
-An adapter drives the inputs of the run port and reads its outputs; it may offer the same port to
-another adapter. A start is accepted in a cycle in which `idle` is high: at rest, or in the last
-cycle of a run. Everything else that a run chooses is sampled with it.
+An adapter drives the inputs and reads the outputs. It may offer the same port to another adapter.
 
-Inputs: ``start``; ``entry``, the number of a form; ``last``, the number of the last flit of a
-block, from 0; ``root``; ``operation``, the number of an operator; ``section``; ``settling``, which
-holds a run that was started; ``reset``, which ends a run, so that memories keep their words. Those
-that a program has no choice of are left out. With several forms, ``last`` is sampled in the cycle
-in which the run begins to count, at least a cycle after its start.
+============== ==================================================================================
+input          meaning
+============== ==================================================================================
+``start``      starts a run; accepted in a cycle in which ``idle`` is high (between runs, or in the
+               last cycle of a run)
+``entry``      the number of the form
+``last``       the number of the last flit of a block, from 0
+``root``       the root
+``operation``  the number of the operator
+``section``    the section of the memories
+``settling``   while high, delays the begin of a run that was started
+``reset``      ends the run under way; memories keep their words
+============== ==================================================================================
 
-Outputs: ``idle``; ``ending``, high in the cycle before the last one of a run; ``ends``, high `lead`
-cycles before the last one, but with a `room` no earlier than the last slot of the run; ``busy``;
-``done``, high from the end of a run to the start of the next; ``cycles``, the clock edges from the
-start to done; ``round``, the row under way, from 0 in each form; ``last_entry`` and ``last_root``,
-those of the run under way, or of the last one.
+Inputs are left out if the program offers no choice. The inputs from ``entry`` to ``section`` are
+sampled with the start. The exception is ``last`` in a program of several forms: it is sampled in
+the cycle in which the run begins to count, at least one cycle after the start.
+
+============== ==================================================================================
+output         meaning
+============== ==================================================================================
+``idle``       high if a start is accepted
+``ending``     high in the cycle before the last cycle of a run
+``ends``       high `lead` cycles before the last cycle of a run, but with a `room` no earlier than
+               in the last slot of the run
+``busy``       high during a run
+``done``       high from the end of a run to the start of the next
+``cycles``     clock edges from the start to done
+``round``      the row under way, from 0 in each form
+``last_entry`` the form of the run under way, or else of the last run
+``last_root``  the root of the run under way, or else of the last run
+============== ==================================================================================
 """
 
 from __future__ import annotations
@@ -31,25 +50,28 @@ __all__ = ["RunPort"]
 
 
 class RunPort:
-    """The run port of a program.
+    """The declaration of the run port of a program.
 
     Parameters
     ----------
+    program : Program
+        The program, which decides the choices of a run.
     sections : int
         Sections of each memory.
     lead : int
-        Cycles from `ends` to the last cycle of a run; 0 if no run follows another at once.
+        Cycles from `ends` to the last cycle of a run. With 0, a run never begins in the last cycle
+        of another, and the port has no outputs `idle`, `ending` and `ends`.
     hold : int
         Cycles after a write by the memory port in which no run may begin.
     resets : bool
-        True if an input ends runs.
+        True for an input ``reset``.
     room : RoomShape, optional
-        What may be loaded, if tables are.
+        The limits of the programs that can be loaded, for a core with writable tables.
 
     Attributes
     ----------
     inputs, outputs : dict of str to int
-        The members, each with its width.
+        The signals of the port, each with its width.
     cycles : int
         Clock edges of the longest run.
 

@@ -1,8 +1,20 @@
-"""The sequencer: the one controller that steps all nodes of a core through the program.
+"""The sequencer: the controller that steps all nodes of a core through the program.
 
-Counters are a cycle ahead of their slot (`Slots`), since they address ROMs whose rows are there in
-the slot. From then on a signal is delayed until it has to leave for the nodes, `DISTRIBUTION`
-cycles before it counts there.
+It consists of the start and the state of runs (`RunControl`), the counters of rows and words
+(`Slots`), ROMs of columns and addresses, and delay lines. The timing of a signal that acts at the
+nodes in cycle slot + d:
+
+========================= ==============================================================
+cycle                     event
+========================= ==============================================================
+slot - 1                  the counters have the row and the word of the slot
+slot                      a ROM that the counters address directly shows the row
+slot + d - `DISTRIBUTION` the signal leaves the sequencer
+slot + d                  the signal acts at the nodes
+========================= ==============================================================
+
+Delay lines lie in front of the ROMs: all columns with equal delays are read from one ROM, which is
+addressed by the delayed row counter.
 """
 
 from __future__ import annotations
@@ -38,7 +50,8 @@ def row_bits(rows: Rows) -> int:
 def signal_widths(rows: Rows, columns: Columns) -> dict[str, int]:
     """Return the widths of the signals that the sequencer sends to all nodes.
 
-    Word counters lie side by side, each in as many bits as the widest has, and so do rows.
+    All word counters lie side by side in the net ``counters``, at a stride of the widest counter.
+    Row signals lie side by side in the net ``rows``.
     """
     words = columns.word_bits
     found = {
@@ -55,16 +68,20 @@ def signal_widths(rows: Rows, columns: Columns) -> dict[str, int]:
 
 
 class RunControl(Leaf):
-    """Takes starts, and shows the state of runs: what sequencers have in common.
+    """The base class of sequencers: accepts starts, and reports the state of runs.
 
     Parameters
     ----------
+    port : RunPort
+        The declaration of inputs and outputs.
+    unit : OperatorUnit or None
+        The unit that combines words, if the program has operators.
     members : dict of str to Member
-        Members beside those of the run port.
+        The members of the signature besides the run port.
     shares : bool
-        True if nodes have to know when a run uses their memories.
+        True if the sequencer must signal to the nodes when a run uses their memories.
     asked : bool
-        True if a shared memory port reads by addresses of the sequencer.
+        True if a shared memory port reads through addresses of the sequencer.
     """
 
     def __init__(
@@ -97,26 +114,26 @@ class RunControl(Leaf):
 
     @cached_property
     def _m(self) -> Module:
-        """The module that is built."""
+        """The Amaranth module that `_built` fills."""
         return Module()
 
     def elaborate(self, platform: object) -> Elaboratable:
-        """Return the sequencer; it is built once, however often it is asked for."""
+        """Return the sequencer. The first call builds it."""
         return self._built
 
     @cached_property
     def _built(self) -> Elaboratable:
-        """The sequencer."""
+        """The built sequencer."""
         raise NotImplementedError
 
     def _ended(self, stages: Value, early: int) -> Value:
-        """Return a signal that is high some cycles before the last one of a run."""
+        """Return a signal that is high `early` cycles before the last cycle of a run."""
         raise NotImplementedError
 
     # The start
 
     def _accept(self) -> Value:
-        """Hold what a start chooses; return a signal that is high when the run begins."""
+        """Register the choices of a start, and return a signal that is high when the run begins."""
         m, names, accepted = self._m, self._port.inputs, self._accepted
         free = self.idle if self._port.lead else ~self.busy
         m.d.comb += accepted.eq(self.value("start") & free)
@@ -139,10 +156,10 @@ class RunControl(Leaf):
         return waits & ~self.value("settling")
 
     def _show_state(self, stages: Value, last: Value) -> None:
-        """Show whether a run is under way, and its cycles.
+        """Drive the outputs of the state of runs: busy, done, cycles and others.
 
-        A run that begins in the last cycle of another is shown a cycle later, so that the end of
-        that one is seen.
+        If a run begins in the last cycle of another, its state appears one cycle later. Why: `done`
+        and `cycles` of the ended run must be visible for a cycle.
         """
         m, accepted, begun = self._m, self._waits, 0
         if self._port.lead:
@@ -152,7 +169,8 @@ class RunControl(Leaf):
             m.d.sync += self.ending.eq(self._ended(stages, 2))
             m.d.sync += self.idle.eq((self.idle | self.ending) & ~self._accepted)
             m.d.comb += self.ends.eq(self._ended(stages, self._port.lead))
-        # A longer chain of carries than is needed would limit the clock.
+        # The counter has only the bits that the longest run needs: a long carry chain would limit
+        # the clock.
         cycles = self.cycles[: self._port.cycles.bit_length()]
         with m.If(accepted):
             m.d.sync += [self.busy.eq(1), self.done.eq(0), cycles.eq(begun)]
@@ -162,7 +180,8 @@ class RunControl(Leaf):
                 m.d.sync += [self.busy.eq(0), self.done.eq(1)]
         if self._node_busy is None:
             return
-        # As late as may be: words that were written just before are on their way.
+        # `node_busy` rises as late as possible, because words that the host wrote just before the
+        # start are still on the path to the memories.
         with m.If(self._ended(stages, DISTRIBUTION)):
             m.d.sync += self._node_busy.eq(0)
         with m.Elif(stages[1]):
@@ -170,7 +189,22 @@ class RunControl(Leaf):
 
 
 class Sequencer(RunControl):
-    """Steps through the rows and flits of a program, and counts the cycles.
+    """The sequencer of a fixed program.
+
+    Parameters
+    ----------
+    rows : Rows
+        The values of all control points.
+    port : RunPort
+        The declaration of inputs and outputs.
+    columns : Columns
+        The signals to send to the nodes.
+    unit : OperatorUnit or None
+        The unit that combines words, if the program has operators.
+    by_root : bool
+        True if nodes need the root of the run, to find their choice.
+    shares : bool
+        True if the sequencer must signal to the nodes when a run uses their memories.
 
     Members
     -------
@@ -181,9 +215,9 @@ class Sequencer(RunControl):
     idle, ending, ends, busy, done, cycles, round, last_entry, last_root : Out
         See `RunPort`.
     node_busy : Out(1)
-        High while memories are given addresses of the run; left out where no node has to know.
+        High while memories use the addresses of the run. Absent if no node needs the signal.
     operator_code, node_root, node_section : Out
-        The control bits of the operator, the root and the section of a run, if there is a choice.
+        The control bits of the operator, the root, and the section of a run, if runs choose these.
     address_N, read_N, columns, counters, valids, rows : Out
         See `Columns` of `places`.
     """
@@ -211,7 +245,7 @@ class Sequencer(RunControl):
 
     @cached_property
     def _built(self) -> Elaboratable:
-        """The sequencer."""
+        """The built sequencer."""
         m, rows, program = self._m, self._rows, self._rows.program
         if rows.several:
             self._form = self.last_entry
@@ -233,7 +267,8 @@ class Sequencer(RunControl):
         m.d.comb += last.eq(self._ended(stages, 0))
         self._show_state(stages, last)
         self._lines = {("row", ()): [slots.row], ("valid", ()): [stages[0] & ~slots.pausing]}
-        # No strobe of a run reaches nodes after its end, where other forms have longer delays.
+        # The end of a run clears its strobes. Why: with several forms, the delay lines are as long
+        # as the longest delay of any form, so that a strobe could arrive after the end of a run.
         self._clears = self._ended(stages, DISTRIBUTION) if rows.several else None
         self.send()
         if "round" in self._port.outputs:
@@ -244,22 +279,29 @@ class Sequencer(RunControl):
     # The state of the run
 
     def _stages(self, goes_on: Value) -> Value:
-        """Return bits that say: a slot follows, is under way, and was 1, 2, .. cycles ago."""
+        """Return a shift register of slots.
+
+        Bit 0 is high if a slot comes in the next cycle, bit 1 if there is one in this cycle, and
+        bit k + 1 if there was one k cycles ago.
+        """
         m = self._m
         most = max(timing.drain for timing in self._timings)
         delays = [max(delays) - DISTRIBUTION for delays in self._columns.valids]
         stages = Signal(max([most + 1, 2, *delays]), name="stages")
         m.d.sync += stages.eq(Cat(goes_on, stages))
         if self._rows.several:
-            # Nothing of a run shows in the next, which may be of a form with longer delays.
+            # The end of a run clears the shift register, so that no slot is left over for the next
+            # run, which may have longer delays.
             with m.If(self._ended(Cat(goes_on, stages), 0)):
                 m.d.sync += stages.eq(0)
         return Cat(goes_on, stages)
 
     def _ended(self, stages: Value, early: int) -> Value:
-        """Return a signal that is high some cycles before the last one of a run.
+        """Return a signal that is high `early` cycles before the last cycle of a run.
 
-        It is not high before the last slot, of which nobody knows that it is the last.
+        The signal is never high before the last slot, because the sequencer learns only there that
+        no slot follows. If the run ends less than `early` cycles after its last slot, the signal is
+        high in the last slot.
         """
         ages = [timing.drain - min(early, timing.drain) for timing in self._timings]
         ended = {age: stages[age + 1] & ~stages[age] for age in ages}
@@ -268,7 +310,7 @@ class Sequencer(RunControl):
     # Signals to the nodes
 
     def _line(self, name: str, age: int) -> Value:
-        """Return a signal of the slot, `age` cycles after the counters show it."""
+        """Return a signal of the counters, delayed by `age` cycles."""
         line = self._lines[name, ()]
         while len(line) <= age:
             stage = Signal(len(line[-1]), name=f"{name}_d{len(line)}", reset_less=name != "valid")
@@ -280,23 +322,24 @@ class Sequencer(RunControl):
         return line[age]
 
     def _aged(self, name: str, ages: Delays) -> Value:
-        """Return a signal of the slot, by as many cycles later as the form says."""
+        """Return a signal of the counters, delayed by the age for the form of the run."""
         if len({*ages}) == 1:
             return self._line(name, ages[0])
-        # The choice is made a cycle before: the nodes are far away.
+        # The multiplexer of ages lies in front of a register, because the path to the nodes is
+        # long.
         if min(ages) > 0:
             chosen = choose([self._line(name, age - 1) for age in ages], self._form)
             return delayed(self._m, chosen, 1, name)
         return choose([self._line(name, age) for age in ages], self._form)
 
     def send(self) -> None:
-        """Send everything that nodes are given, `DISTRIBUTION` cycles before it counts."""
+        """Drive all signals to the nodes, `DISTRIBUTION` cycles before they act."""
         m, columns = self._m, self._columns
         word_stride = max(columns.word_bits, default=0)
         roms: dict[Delays, RomColumns] = {}
 
         def read(ages: Delays, values: IntArray) -> Value:
-            """Return a value that is there a cycle after the row has an age."""
+            """Return a value of the row, one cycle after the row signal of an age."""
             if ages not in roms:
                 roms[ages] = RomColumns(self._aged("row", ages))
             return roms[ages].read(values)
@@ -335,7 +378,7 @@ class Sequencer(RunControl):
             table.build(m, f"table_{number}", alone=self.alone)
 
     def _word(self, ages: Delays, pitch: Delays) -> Value | None:
-        """Return the word counter times the pitch, or None if rows have one word."""
+        """Return the delayed word counter times the pitch, or None if rows have one word."""
         most = self._rows.most_word(pitch)
         if not most:
             return None
@@ -343,7 +386,7 @@ class Sequencer(RunControl):
         return self._aged(name, ages)
 
     def _counter(self, pitch: Delays) -> str:
-        """Return the name of the counter that counts by a pitch."""
+        """Return the name of the delay line of the word counter times a pitch."""
         name = "word" if {*pitch} == {1} else "word_by_" + "_".join(map(str, pitch))
         if (name, ()) not in self._lines:
             word = self._slots.word

@@ -1,18 +1,21 @@
-"""Slots: the row and the word that the sequencer presents in each cycle of a run.
+"""Slots: the counters of the row and the word that the sequencer presents in each cycle of a run.
 
-A form runs through its rows *by flit* (all rows for the first flit of each block, then for the
-second, ..) or *by row* (all words of a row, then a pause, then the next row). A row that is run
-through by row consists of *segments*: one for each block, and the pause if there is one::
+A form has one of two orders. *By flit*: all rows for the first flit of each block, then all rows
+for the second flit, and so on. *By row*: all words of a row, then a pause, then the next row.
 
-    row:   | block 0 | block 1 | pause |
-    word:    0 1 2 3   N  ..      -           N: the addresses of a block
+By row, a row consists of *segments*: one for each block, and one for the pause if there is one. The
+counter `word` is the distance of an address from the first address of the row. Blocks are N
+addresses apart, where N is the greatest number of flits of a block::
+
+    row:   | block 0 | block 1   | pause |
+    word:    0 1 2 3   N N+1 ..      -
 
 One counter counts the cycles of a segment (by row) or the flits of a block (by flit). "Last cycle
-of a segment", "last block of a row" and "last row" are computed with the cycle before and are in
-registers. Why: the end of a row enables every counter; computed on time it would lie behind the row
-counter, a look-up and two comparators, on the critical path.
+of a segment", "last block of a row" and "last row" are computed one cycle early and registered.
+Why: the end of a row enables every counter. Computed on time it would lie behind the row counter, a
+look-up table and two comparators, on the critical path.
 
-If the length is fixed, the blocks of a row follow one another without a gap, and are one segment.
+If the length is fixed, the blocks of a row follow one another without a gap and form one segment.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ class Chosen(NamedTuple):
     Parameters
     ----------
     form : Value
-        Its place among those of the program.
+        The number of the form in the program.
     last : Value or None
         The number of the last flit of a block, from 0, if runs choose it.
     """
@@ -48,16 +51,16 @@ class Chosen(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """The first segment of a row.
+    """The first segment of a row, as initial values of the counters.
 
     Parameters
     ----------
     pauses : Value
-        High if nothing moves in the row.
+        High if no word moves in the row, so that its first segment is the pause.
     left : Value
-        Cycles of the segment, but for its first.
+        Cycles of the segment minus 1.
     last : Value
-        High if the first cycle is the last.
+        High if the segment has one cycle.
     """
 
     pauses: Value
@@ -72,13 +75,13 @@ class _Lengths:
     Parameters
     ----------
     left : Value
-        Flits of a block, but for the first.
+        Flits of a block minus 1.
     single : Value
         High if blocks have one flit.
     skip : Value
-        The distance of the addresses of the last flit of a block and the first of the next.
+        The distance from the address of the last flit of a block to the first of the next block.
     rest : Value or None
-        Cycles of a row besides its words, in forms whose rows have a least duration.
+        Cycles of the pause of a row, if a form has rows with a minimum duration.
     """
 
     left: Value
@@ -90,10 +93,12 @@ class _Lengths:
 class Slots:
     """Counters of the rows and words of a run.
 
-    Counters are a cycle ahead of their slot.
+    The counters are one cycle ahead of their slot, because they address ROMs.
 
     Parameters
     ----------
+    rows : Rows
+        The rows of all forms.
     form : Value
         The form of the run under way.
     any_length : bool
@@ -101,12 +106,14 @@ class Slots:
 
     Attributes
     ----------
-    row, word : Signal
-        The row, and the distance of its word from the first address.
+    row : Signal
+        The number of the row.
+    word : Signal
+        The distance of the address of the word from the first address of the row.
     running : Signal
         High from the second slot of a run to the last.
     pausing : Signal
-        High while the words of a row are over.
+        High in the pause of a row.
     """
 
     def __init__(self, rows: Rows, form: Value, *, any_length: bool) -> None:
@@ -154,7 +161,7 @@ class Slots:
         last: int
 
     def _first_values(self) -> Slots._First:
-        """Return the first segment of the first row, where nothing is chosen."""
+        """Return the first segment of the first row: the reset values of the counters."""
         loop = self._rows.loops[0]
         if loop.order is Order.FLIT:
             cycles, pauses = loop.flits, 0
@@ -168,7 +175,7 @@ class Slots:
     # Properties of rows
 
     def _following(self, values: IntArray) -> Value:
-        """Return the value of the row after the one under way; behind the last comes the first."""
+        """Return the value of the next row; the first row of a form follows its last."""
         after = np.arange(self._rows.count) + 1
         for start, stop in zip(self._rows.starts, self._rows.stops, strict=True):
             after[stop - 1] = start
@@ -178,11 +185,11 @@ class Slots:
         return look_up(values[after].tolist(), self.row)
 
     def _first_of(self, values: IntArray, form: Value) -> Value:
-        """Return the value of the first row of a form."""
+        """Return the value at the first row of a form."""
         return constant_at(values.astype(int)[self._rows.starts].tolist(), form)
 
     def _fact(self, name: str, values: IntArray, form: Value) -> Value:
-        """Return a register with a value of the row under way, or a constant."""
+        """Return a register with the value of the current row, or a constant if all are equal."""
         values = values.astype(int)
         width = max(int(values.max()).bit_length(), 1)
         if (values == values[0]).all():
@@ -193,22 +200,24 @@ class Slots:
         return register
 
     def _of_form(self, values: Sequence[int], form: Value) -> Value:
-        """Return the constant of a form."""
+        """Return a constant that depends on the form, given its value for each form."""
         return constant_at([int(value) for value in values], form)
 
     # The run
 
     def build(self, m: Module, go: Value, load: Value, chosen: Chosen) -> None:
-        """Add the counters.
+        """Add the counters to a module.
 
         Parameters
         ----------
+        m : Module
+            The module of the sequencer.
         go : Value
             High in the cycle before the first slot.
         load : Value
-            High in a cycle before that, in which the counters take over what a run has chosen.
+            High in an earlier cycle, in which the counters load the form and the length of the run.
         chosen : Chosen
-            The choices, in the cycle in which `load` is high.
+            The form and the length, valid while `load` is high.
         """
         rows, loops = self._rows, self._rows.loops
         lengths = self._lengths(m, load, chosen)
@@ -258,7 +267,7 @@ class Slots:
             self._load(m, load, chosen)
 
     def _load(self, m: Module, load: Value, chosen: Chosen) -> None:
-        """Take over what a run has chosen."""
+        """Load the counters for the form and the length of a run."""
         rows, loops, form = self._rows, self._rows.loops, chosen.form
         with m.If(load):
             m.d.sync += [
@@ -275,7 +284,7 @@ class Slots:
             self._begin(m, segment, self._first_of(rows.blocks, form))
 
     def _words_left(self, chosen: Chosen) -> Value:
-        """Return the cycles, but for the first, of the first segment with words of a run."""
+        """Return the cycles minus 1 of the first segment of a run that has words."""
         loops = self._rows.loops
         if chosen.last is None:
             first = [loop.flits if loop.order is Order.FLIT else int(loop.blocks[0]) * loop.flits
@@ -288,7 +297,7 @@ class Slots:
         return Mux(self._of_form(padded, chosen.form), fixed, chosen.last)
 
     def _lengths(self, m: Module, load: Value, chosen: Chosen) -> _Lengths:
-        """Return the properties of the blocks of a run."""
+        """Return the properties of the blocks of a run, and add their registers."""
         loops = self._rows.loops
         if chosen.last is None:
             # By row, the words of a row are one segment.
@@ -317,9 +326,10 @@ class Slots:
         return _Lengths(left, single, skip, rest)
 
     def _pass_flit(self, m: Module, lengths: _Lengths, next_row: Value, next_last: Value) -> None:
-        """Pass a row of a form by flit; behind its last row comes the next flit.
+        """Advance by one row, in a form by flit; after the last row comes the next flit.
 
-        With a fixed length there is one form, and the counter of words says which flit is the last.
+        If the length is fixed there is one form, and `word` tells the last flit, so that the
+        counter of flits is not needed.
         """
         m.d.sync += [self.row.eq(next_row), self._last_row.eq(next_last), self.running.eq(1)]
         with m.If(self._last_row):
@@ -338,7 +348,7 @@ class Slots:
                     m.d.sync += self._left.eq(lengths.left)
 
     def _reload(self, m: Module, lengths: _Lengths) -> None:
-        """Begin the next block of a row."""
+        """Begin the next block of a row, if the segment was not the last block."""
         if not self._several_blocks:
             return
         with m.If(~self.pausing & ~self._last_block):
@@ -348,7 +358,7 @@ class Slots:
                          self._last_block.eq(self._blocks_left == 1)]  # fmt: skip
 
     def _next_segment(self, lengths: _Lengths) -> _Segment:
-        """Return the first segment of the row after the one under way."""
+        """Return the first segment of the next row."""
         rows = self._rows
         idle, words = rows.blocks == 0, self._words_of_row
         if self._any:
@@ -365,7 +375,7 @@ class Slots:
         )
 
     def _begin(self, m: Module, segment: _Segment, blocks: Value) -> None:
-        """Begin a row."""
+        """Begin a row with `blocks` blocks and a given first segment."""
         m.d.sync += [self.pausing.eq(segment.pauses), self._left.eq(segment.left)]
         m.d.sync += self._last.eq(segment.last)
         if self._several_blocks:

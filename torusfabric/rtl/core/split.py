@@ -1,9 +1,15 @@
-"""Memories of sent and received words, split in two.
+"""Splitting of memories for cores whose memory port writes during runs (`concurrent`).
 
-A memory that the memory port writes may also store words that arrive. If the port writes during
-runs, both would need its one write port. So such a memory is split: the words that are sent stay in
-it, and words that arrive are stored in a memory of a further number. The first address of a row
-says which of the two a run reads. Users of the memory port find the number by `SplitRows.find`.
+A memory that the memory port writes may also store words that arrive in a run. A memory has one
+write port, so that both cannot write it at the same time. Such a memory is therefore split in two:
+the words that the node sends stay in it, and the words that arrive go to a new memory::
+
+    program        hardware
+    memory m   ->  memory m        words that the node sends
+                   memory M + k    words that arrive (split k, of a program with M memories)
+
+The first address of a burst decides which of the two memories a run reads. Users of the memory port
+find the new locations by `SplitRows.find`.
 """
 
 from __future__ import annotations
@@ -27,13 +33,13 @@ class Split(NamedTuple):
     Parameters
     ----------
     memory : int
-        The memory of the words that are sent.
+        The number of the memory in the program, which keeps the words that the node sends.
     received : int
-        The memory of the words that arrive.
+        The number of the new memory, for the words that arrive.
     arrives : ndarray of bool, shape (variants, words)
-        True for the addresses of words that arrive.
+        True for the addresses at which arriving words are stored.
     shift : int
-        The address that is address 0 of the memory of the words that arrive.
+        The old address of the word at address 0 of the new memory.
     """
 
     memory: int
@@ -43,7 +49,12 @@ class Split(NamedTuple):
 
 
 class SplitRows(Rows):
-    """The rows of a program whose memories are split where port and runs both write them.
+    """The rows of a program, with each memory split that both the memory port and runs write.
+
+    Attributes
+    ----------
+    splits : tuple of Split
+        The memories that are split.
 
     Examples
     --------
@@ -73,7 +84,13 @@ class SplitRows(Rows):
         self.splits = tuple(splits)
 
     def _planned(self, number: int, received: int, write: RowField) -> Split:
-        """Return how a memory is split."""
+        """Return the split of a memory, given the values of its write addresses.
+
+        Raises
+        ------
+        InputError
+            If a burst reads both words that the node sends and words that arrived.
+        """
         words = int(self.depth[:, number].max())
         arrives = np.zeros((len(self.used), words), bool)
         for row, variant in np.argwhere(write.values >= 0).tolist():
@@ -101,7 +118,7 @@ class SplitRows(Rows):
         return Split(number, received, arrives, boundary if fits else 0)
 
     def _addresses(self, memory: int, row: int, first: int) -> IntArray:
-        """Return the addresses of the words of a row, given the first."""
+        """Return the addresses of the words of a row, given the first address."""
         form = int(self.form_of_row[row])
         loop = self.loops[form]
         if loop.order is Order.FLIT:
@@ -113,15 +130,16 @@ class SplitRows(Rows):
     def find(
         self, variants: IntArray, memory: IntArray, address: IntArray, *, received: bool
     ) -> tuple[IntArray, IntArray]:
-        """Return where words of the memory port lie, given where they lie in the program.
+        """Return the memory and address of words after the split.
 
         Parameters
         ----------
-        variants : ndarray of int
-            The variant that each node carries out, among those in use.
+        variants : ndarray of int, shape (nodes,)
+            The variant that each node executes, as an index into `used`.
         memory, address : ndarray of int, shape (nodes, words)
+            The memory and address of each word in the program.
         received : bool
-            True for words that nodes receive.
+            True for words that nodes receive, False for words that they send.
         """
         memory, address = memory.copy(), address.copy()
         for split in self.splits if received else ():
@@ -133,10 +151,10 @@ class SplitRows(Rows):
         return memory, address
 
     def shown(self, memories: frozenset[int]) -> frozenset[int]:
-        """Return the memories that the memory port reads, given those of received words.
+        """Return the memories that the memory port reads, given the memories of received words.
 
-        Words that a node sends are overwritten while those of the run are read, so that the port
-        does not show them.
+        The port does not read memories of sent words, because the port overwrites them with the
+        words of the next run while it reads the results of the last.
         """
         split = {each.memory: each.received for each in self.splits}
         return frozenset(
@@ -146,12 +164,12 @@ class SplitRows(Rows):
         )
 
     def pitch(self, memory: int) -> tuple[int, ...]:
-        """Return the distance of the addresses of two flits in a memory, for each form."""
+        """Return the distance of the addresses of successive flits of a block, for each form."""
         sent = {each.received: each.memory for each in self.splits}
         return super().pitch(sent.get(memory, memory))
 
     def _joined(self, action: Action, number: int) -> RowField | None:
-        """Return the values of a control point in all forms."""
+        """Return the values of a control point in all forms, after the split."""
         if action in (Action.WRITE, Action.SOURCE, Action.TAP):
             return self._stored(action, number)
         found = super()._joined(action, number)
@@ -172,7 +190,7 @@ class SplitRows(Rows):
         return RowField(values, found.delays)
 
     def _stored(self, action: Action, number: int) -> RowField | None:
-        """Return the values of a control point of a memory."""
+        """Return the values of a control point that stores words, after the split."""
         if any(split.memory == number for split in self.splits):
             return None
         behind = next((each for each in self.splits if each.received == number), None)

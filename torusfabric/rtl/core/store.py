@@ -1,13 +1,18 @@
 """The store of a node: its memories, the readers in front of injection ports, and its memory port.
 
-While no run is under way the memory port writes and reads. What it writes reaches the memories as
-it is: `busy` alone says whose address and word a memory is given. With `concurrent` the port has a
-read copy of each memory of received words, and writes memories that no run writes, so that both are
-used at the same time, in different sections.
+::
+
+    words that arrive --> | memories | --> readers --> operators --> inject
+    memory port write --> |          | --> multiplexer --> read_data
+
+Between runs, the memory port writes and reads. During a run, the program does. The signal `busy`
+switches the address and the word of a memory between the two. A *concurrent* port works during runs
+as well, in other sections than the run: it has a copy of its own of each memory of received words,
+and it writes memories that no run writes.
 
 If the memory port moves several flits in a cycle, it writes and reads rows of several flits. A run
-writes a single flit of a row, by a write enable for each, and selects one flit of the row that it
-reads. Copies that only runs read have one flit a word.
+writes one flit of a row, since each flit has its own write enable, and it selects one flit of each
+row that it reads. Copies that only runs read have rows of one flit.
 """
 
 from __future__ import annotations
@@ -48,14 +53,14 @@ from .store_plan import Address, Arrival, Bank, Reader, StoreShape
 
 __all__ = ["StoreModule"]
 
-#: Memories among which the memory port chooses by one cascade: of more, wide multiplexers that some
-#: devices have take fewer look-up tables.
+#: The memory port chooses among up to this many memories by a plain cascade. With more memories,
+#: the wide multiplexers that some devices have take fewer LUTs.
 SMALL = 6
 
-#: What reads a memory of one word, which is there all the time.
+#: The read port of a memory of one word, which is a register and needs no address.
 NO_READ = ReadPort(Const(0, 1), Const(0, 1))
 
-#: The bit of words that are stored in all rows.
+#: The value of `Arrival.late` for words that are stored in all rows.
 ALWAYS = Bit(Place.CONSTANT, 1)
 
 #: The write enable of a memory that stores nothing.
@@ -63,16 +68,18 @@ NEVER = Const(0, 1)
 
 
 class CellBits(NamedTuple):
-    """The bits of a memory cell that hold the words of a memory, one flit of its rows.
+    """The location of a memory in a cell: the bits that hold one flit of its rows.
 
     Parameters
     ----------
     name : str
         The name of the cell in its module.
     low : int
-        The first of the bits.
-    width, depth : int
-        Bits of a word of the cell, and its words: those of all sections, one after another.
+        The lowest bit of the flit in a word of the cell.
+    width : int
+        Bits of a word of the cell.
+    depth : int
+        Words of the cell. The sections follow one another.
     """
 
     name: str
@@ -89,11 +96,26 @@ def bank_name(bank: Bank, copy: int) -> str:
 class StoreModule(NodePart):
     """The store of a node.
 
+    Parameters
+    ----------
+    shape : StoreShape
+        The structure of the store.
+    port : MemoryPort
+        The port that an adapter uses between runs.
+    inputs : NodeInputs
+        The control inputs.
+    settings : NodeSettings
+        The properties that all nodes share.
+    words : int
+        Number of words at the input `rx`.
+    many : bool
+        True if the fabric has many memories, see `add_memory`.
+
     Members
     -------
     busy : In(1)
-        High while a run is under way, a cycle before that counts; left out where runs and the
-        memory port share nothing.
+        High during a run, one cycle early. Absent if runs and the memory port share no memory port
+        or multiplexer.
     section : In
         The section of the run, if there are several.
     operator_code : In
@@ -101,17 +123,17 @@ class StoreModule(NodePart):
     write_.., read_.. : In
         The memory port; see `MemoryPort`.
     read_data : Out
-        The word that is read, one flit or a row; 0 unless a read was enabled. With a concurrent
-        port any word of the last read, until reads go on.
+        The word that the memory port reads: one flit or a row; 0 if no read was enabled. A
+        concurrent port keeps its last word while ``read_advance`` is low.
     inject : Out(injections * width)
         The word of each injection port.
 
     Attributes
     ----------
     banks : dict of int to (list of CellBits)
-        The back door: where the words of each memory are, in all copies. If the memory port moves
-        `beat` flits, flit k of the rows of memory m has the number ``m * beat + k``, and copies
-        that only runs read are left out.
+        The back door for simulation: the location of each memory, in each copy. If the memory port
+        moves `beat` flits, the key of flit k of the rows of memory m is ``m * beat + k``, and
+        copies that only runs read are left out.
     cells : dict of str to Cell
         The memory cells, by name.
     """
@@ -149,11 +171,12 @@ class StoreModule(NodePart):
         self._addresses: dict[object, Value] = {}
 
     def _add_cell(self, bank: Bank, copy: int, settings: NodeSettings) -> None:
-        """Add the cell of a copy of a bank, and note where the words of each memory are."""
+        """Make the cell of a copy of a bank, and record the location of each memory in the cell."""
         name, rows, sections = bank_name(bank, copy), bank.rows_of(copy), self._port.sections
         width = len(bank.members) * rows.beat * settings.width
         depth = rows.depth(bank.size) * sections if sections > 1 else rows.depth(bank.depth)
-        # The port writes the row of one member; runs write one flit of a row, of all members.
+        # The memory port writes a whole row of one member. A run writes one flit of a row, in all
+        # members at once.
         parts = len(bank.members) if bank.own else 1
         if bank.arrivals or not bank.own:
             parts *= rows.beat
@@ -166,7 +189,7 @@ class StoreModule(NodePart):
             self.banks.setdefault(number, []).append(bits)
 
     def _is_register(self, bank: Bank, copy: int) -> bool:
-        """Return True if a copy of a bank has one word, which is read without an address."""
+        """Return True if a copy of a bank has one word, and so is a register without an address."""
         return isinstance(self.cells[bank_name(bank, copy)], Signal)
 
     def _shares_ports(self) -> bool:
@@ -189,7 +212,7 @@ class StoreModule(NodePart):
         self._show(read)
 
     def word(self, word: LocalWord) -> Value:
-        """Return a word, or the word of the cycle before."""
+        """Return the value of a word: an injected word of this store, or a word at the inputs."""
         if word.injected:
             return self.inject.word_select(word.position, self.settings.width)
         return super().word(word)
@@ -206,7 +229,7 @@ class StoreModule(NodePart):
         return Cat(fitting(row, bits), where)
 
     def _early_address(self, address: Address) -> Value:
-        """Return an address of the run a cycle before it counts."""
+        """Return an address of the run, one cycle before it acts."""
         if address.column is not None:
             return self.value(self.inputs.addresses[address.column])
         first = Cat(*map(self.early_bit, address.first))
@@ -234,7 +257,7 @@ class StoreModule(NodePart):
         return found
 
     def _register(self, value: Value, name: str, key: object) -> Value:
-        """Return a register of this node for a value; there is one for a key."""
+        """Return a register of this node for a value. Calls with equal keys share a register."""
         if key not in self._addresses:
             self._addresses[key] = apart(self.m, value, name=name)
         return self._addresses[key]
@@ -247,7 +270,7 @@ class StoreModule(NodePart):
 
     @property
     def _busy(self) -> Value:
-        """The signal that says whose address memories are given."""
+        """High if memories use the addresses of the run, low if those of the memory port."""
         return self.here("busy")
 
     # Memories
@@ -294,7 +317,7 @@ class StoreModule(NodePart):
         return ReadPort(address, asks if isinstance(asks, Const) else self._busy | asks)
 
     def _write(self, bank: Bank, rows: FlitRows, stored: WritePort) -> WritePort:
-        """Return the write port of a copy: words that arrive, and words of the memory port."""
+        """Return the write port of a copy, for words that arrive and words of the memory port."""
         address = self._row_address(stored.address, bank, rows, "section")
         stored = rows.write_flit(stored)
         if not bank.own:
@@ -316,8 +339,8 @@ class StoreModule(NodePart):
     def _arriving(self, bank: Bank) -> WritePort:
         """Return the write port by which a bank stores flits in a run.
 
-        Where words arrive by links of several lengths, the strobe of one says a cycle before whose
-        address and select bits count: one multiplexer serves all.
+        If words arrive by links of several lengths, one multiplexer of words serves all of them.
+        The strobe of each arrival, one cycle early, selects the address and the select bits.
         """
         number, arrivals = bank.members[0], bank.arrivals
         if not arrivals:
@@ -351,7 +374,7 @@ class StoreModule(NodePart):
         return WritePort(address, Cat(*words), enable)
 
     def _acts(self, arrival: Arrival) -> Value:
-        """Return a signal that is high a cycle before a word of an arrival is stored."""
+        """Return a signal that is high one cycle before a word of an arrival is stored."""
         strobes = [self.value(f"valid_{strobe}") for strobe in arrival.strobes]
         if arrival.late == (ALWAYS,):
             return strobes[0]
@@ -368,7 +391,7 @@ class StoreModule(NodePart):
     # Readers
 
     def _read(self, number: int, reader: Reader) -> Value:
-        """Return the word of a reader."""
+        """Add the multiplexer of a reader, and return its word."""
         words = [
             self.neutral() if word.position < 0 else self._words_of[reader.inputs[word.position]]
             for word in reader.choice.words
@@ -380,7 +403,7 @@ class StoreModule(NodePart):
         return self.select_by(code, words, f"of_reader_{number}", branched=False)
 
     def combined(self, words: list[Value], injection: int) -> Value:
-        """Return the word of an injection port: its readers' words, combined in a tree."""
+        """Return the word of an injection port: the words of its readers, combined in a tree."""
         if not words:
             return Const(0, self.settings.width)
         late, unit = self.shape.injection_delay, self.settings.unit
@@ -402,7 +425,7 @@ class StoreModule(NodePart):
     # The memory port
 
     def _show(self, read: list[Value]) -> None:
-        """Show the word that the memory port asked for, 0 if it did not ask."""
+        """Drive ``read_data`` with the word that the memory port reads, or 0 without a read."""
         banks = [number for number in self.shape.received if number in self._shown]
         if not banks:
             return
@@ -418,13 +441,14 @@ class StoreModule(NodePart):
             word = self._shown_of(banks)
         asks = self._asked.asks
         if not isinstance(asks, Const):
-            # A register holds what resets the word, with nothing in between.
+            # The inverted read enable comes from a register, so that it can be the
+            # synchronous reset of `read_data` without logic in between.
             silent = delayed(self.m, ~asks, 1 + late, "silent")
             word = Mux(silent, 0, word)
         self.m.d.sync += self.read_data.eq(word)
 
     def _show_in_turn(self, banks: list[int]) -> None:
-        """Show the words asked for one after another; all stages go on together."""
+        """Drive ``read_data`` of a concurrent port: a pipeline whose stages all stop together."""
         m, asked, keep = self.m, self._asked, keeper(self.m, self._port.width)
 
         def held(value: Value, name: str) -> Value:
@@ -447,17 +471,18 @@ class StoreModule(NodePart):
             m.d.sync += self.read_data.eq(word)
 
     def _shown_of(self, banks: list[int]) -> Value:
-        """Return the word that the memory port asks for, if it is in one of some banks."""
+        """Return the word that the memory port reads, chosen among some memories."""
         words = [self._shown[bank] for bank in banks]
         code = self._asked_code([[bank] for bank in banks])
         small = len(words) <= SMALL
         return self.select_by(code, words, f"read_of_{banks[0]}", branched=False, small=small)
 
     def _shown_in_stages(self, banks: list[int]) -> Value:
-        """Return the word that the memory port asks for, from one cascade with a register in it.
+        """Return the word that the memory port reads, from a cascade with a pipeline register.
 
-        The first stages take four banks, those behind the register a word each: one bank, or a
-        group of banks if there are many.
+        The stages in front of the register choose among the first `STAGE_INPUTS` memories. Each
+        input of the stages behind the register is one memory, or the choice among a group of
+        memories if there are many.
         """
         first, rest = banks[:STAGE_INPUTS], banks[STAGE_INPUTS:]
         size = 1 if len(rest) <= STAGE_INPUTS else STAGE_INPUTS
@@ -476,12 +501,13 @@ class StoreModule(NodePart):
         )
 
     def _asked_code(self, groups: list[list[int]]) -> Value:
-        """Return the select bits of the group of banks that has what the memory port asks for."""
+        """Return the select bits of the group with the memory that the memory port reads."""
         if len(groups) < 2:
             return Const(0, 0)
         asked, codes = self._asked.bank, []
         for number in range(1 << len(asked)):
-            # Any bank will do for other numbers: one that differs in a bit, so that few matter.
+            # The select bits of other numbers are free. Those of a memory whose number differs in
+            # one bit make the look-up depend on few bits.
             near = [number, *(number ^ 1 << bit for bit in range(len(asked)))]
             found = (k for each in near for k, group in enumerate(groups) if each in group)
             codes.append(select_code(len(groups), next(found, 0)))

@@ -1,7 +1,13 @@
-"""The plan of a store: the memories and readers of the nodes of a family.
+"""The plan of a store: the memories and readers of a node, for all nodes of a family.
 
-Readers whose addresses agree share a *copy* of a memory. Memories that are written at the same
-addresses, and read at the same addresses, are members of one *bank*, a wide memory::
+`plan_stores` finds, for each family, the structure of the module (`StoreShape`) and the places of
+its addresses and select bits. `torusfabric.rtl.core.store.StoreModule` builds the module.
+
+- A *reader* reads a memory in each row of the program. Its words go to an injection port.
+- A *copy* of a memory has the same words and a read port of its own. Readers whose addresses agree
+  share a copy.
+- A *bank* is a wide memory. Memories that are written at the same addresses, and read at the same
+  addresses, are the *members* of a bank::
 
     bank of two members, one copy
 
@@ -9,9 +15,12 @@ addresses, and read at the same addresses, are members of one *bank*, a wide mem
     0        |                  |                  |
     1        |                  |                  |
 
-If the memory port moves several flits in a cycle, each bank has one member. Copies that the port
-writes or reads have rows of several flits then, see `torusfabric.rtl.flit_rows`; copies that only
-runs read have one flit a word.
+- An *arrival* is the set of words that reach a bank by links of one length, and are stored at the
+  same delay.
+
+If the memory port moves several flits in a cycle (a *beat*), each bank has one member. Copies that
+the port writes or reads then have rows of several flits, see `torusfabric.rtl.flit_rows`. Copies
+that only runs read have rows of one flit.
 """
 
 from __future__ import annotations
@@ -34,8 +43,8 @@ from .rows import Delays, NodeKinds, RowField, Rows, later
 
 __all__ = ["Address", "Arrival", "Bank", "Copy", "Reader", "Store", "StoreShape", "plan_stores"]
 
-#: Cycles from a start to the row of a table that is addressed by the choice of the node: the
-#: registers on the way to the node, the table of choices, and the table itself.
+#: Cycles from a start until a table that is addressed by the choice of the node shows a row: the
+#: register of the group of nodes, the ROM of choices, and the table itself take one each.
 CHOICE_DELAY = DISTRIBUTION + 1
 
 assert SETTING == ADDRESS + 1, "a word is there a cycle after its address"
@@ -43,20 +52,24 @@ assert SETTING == ADDRESS + 1, "a word is there a cycle after its address"
 
 @dataclass(frozen=True)
 class Address:
-    """An address of a memory during a run.
+    """The source of an address of a memory during a run.
+
+    The address is either a column of the sequencer, or a first address plus a word counter.
 
     Parameters
     ----------
     column : int or None
-        The address column of the sequencer; else the address is a first address plus a counter.
+        The slot of the address column, if the sequencer sends the address.
     first : tuple of Bit
-        The first address of the row; no bits for a memory of one word.
+        The places of the bits of the first address; no bits for a memory of one word.
     counter : int or None
-        The word counter of the sequencer; None if rows have one word.
+        The slot of the word counter; None if rows have one word.
     early : bool
-        True if a register of the node holds the sum of both.
+        True if the node registers the sum of both. False if the address must act in the cycle in
+        which the table shows it.
     lag : tuple of Bit
-        The cycles by which the address follows the counter, if tables say that.
+        The places of the number of cycles by which the address follows the counter, in a core with
+        writable tables.
     """
 
     column: int | None = None
@@ -73,9 +86,9 @@ class Copy:
     Parameters
     ----------
     address : Address or None
-        The address that readers give it; None if no reader does.
+        The address of the readers; None if no reader uses the copy.
     shown : bool
-        True if the memory port reads it.
+        True if the memory port reads the copy.
     """
 
     address: Address | None
@@ -84,18 +97,22 @@ class Copy:
 
 @dataclass(frozen=True)
 class Arrival:
-    """Words that a bank stores in a run, as late as one length of links makes them.
+    """The words that a bank stores in a run from links of one length.
 
     Parameters
     ----------
     late : tuple of Bit
-        The number of the strobe that counts in a row, from 1; 0 in rows without such words.
+        The places of a number: which of the strobes enables the write in a row, from 1; 0 in rows
+        in which the bank stores no such words.
     strobes : tuple of int
-        The strobes of the sequencer; one, unless tables say how late words arrive.
+        The slots of the strobes of the sequencer. There is one, except in a core with writable
+        tables, where a table has the lateness of words.
+    address : Address
+        The write address.
     codes : tuple of (tuple of Bit)
-        For each member of the bank, the select bits of its word.
+        The select bits of the word of each member of the bank.
     exact : bool
-        True if `late` is subtracted from the address.
+        True if the node subtracts `late` from the address.
     """
 
     late: tuple[Bit, ...]
@@ -107,20 +124,26 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Bank:
-    """Memories side by side.
+    """Memories side by side, with common addresses.
 
     Parameters
     ----------
     members : tuple of int
-        Memory numbers.
-    size, depth : int
-        Words of each section, a power of two if there are several; and those that are used.
+        The numbers of the memories.
+    size : int
+        Words of each section, rounded up to a power of two.
+    depth : int
+        Words of each section that are used.
     own : bool
-        True if the memory port writes it.
+        True if the memory port writes the bank.
+    copies : tuple of Copy
+        The copies of the bank.
     words : tuple of Choice
-        The words that each member stores, without select bits.
+        The multiplexer of the words that each member stores, without select bits.
+    arrivals : tuple of Arrival
+        The words that the bank stores in a run, for each length of links.
     rows : FlitRows
-        The layout of copies that the memory port writes or reads.
+        The row layout of copies that the memory port writes or reads.
     """
 
     members: tuple[int, ...]
@@ -133,20 +156,20 @@ class Bank:
     rows: FlitRows
 
     def rows_of(self, copy: int) -> FlitRows:
-        """Return the layout of a copy."""
+        """Return the row layout of a copy: one flit, if only runs read the copy."""
         return self.rows if self.own or self.copies[copy].shown else FlitRows()
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader: the words among which it chooses.
+    """A reader: a multiplexer of the words of several memories.
 
     Parameters
     ----------
     inputs : tuple of (int, int)
-        Memory and copy of each word, before the word that changes nothing.
+        The memory and copy of each word, without the neutral word.
     choice : Choice
-        Its words are those of `inputs`, by position.
+        The multiplexer. The positions of its words are indices into `inputs`.
     """
 
     inputs: tuple[tuple[int, int], ...]
@@ -159,14 +182,18 @@ class StoreShape:
 
     Parameters
     ----------
+    banks : tuple of Bank
+        The memories.
+    readers : tuple of Reader
+        The readers in front of injection ports.
     injections : tuple of (tuple of int)
-        The readers of each injection port.
+        The readers whose words are combined for each injection port, as indices into `readers`.
     received : tuple of int
         The memories that the memory port reads.
     injection_delay : int
-        Cycles by which words of injection ports come later.
+        Cycles by which the words of injection ports are delayed, for operators on their path.
     port_reader : int or None
-        The reader whose multiplexer also passes the words that the memory port asks for.
+        The reader whose multiplexer also serves the memory port between runs.
     """
 
     banks: tuple[Bank, ...]
@@ -178,12 +205,19 @@ class StoreShape:
 
 
 class Store(NamedTuple):
-    """The plan of the stores of a family.
+    """The plan of the store of a family.
 
     Parameters
     ----------
+    family : Family
+        The nodes that share the module.
+    shape : StoreShape
+        The structure of the module.
+    placer : BitPlacer
+        The places of all addresses and select bits.
     injection_places : ndarray of int, shape (kinds, injections)
-        The place of each injection port in the module, -1 for none.
+        The position of the word of each injection port in the output `inject`, -1 if the nodes do
+        not use the port.
     """
 
     family: Family
@@ -193,18 +227,18 @@ class Store(NamedTuple):
 
 
 class _CopyPlan(NamedTuple):
-    """A copy in the making.
+    """A copy of a memory before its address has a place.
 
     Parameters
     ----------
     values : ndarray of int, shape (members, rows, choices)
-        First addresses at the nodes of the family.
+        First addresses at the nodes of the family, -1 where they do not matter.
     delays : MemberDelays
-        From the slot of a row to the address.
+        Cycles from the slot of a row to the address.
     alike : bool
-        True if all nodes, those of other families included, have the same first addresses.
+        True if all nodes, including those of other families, have the same first addresses.
     lag : ndarray of int, shape (members, rows, choices), or None
-        The cycles by which addresses follow the words that a row counts.
+        The cycles by which the address follows the word counter.
     """
 
     values: IntArray
@@ -213,7 +247,7 @@ class _CopyPlan(NamedTuple):
     lag: IntArray | None = None
 
     def merge(self, other: _CopyPlan) -> _CopyPlan | None:
-        """Return a copy that serves both, or None."""
+        """Return a copy that serves the readers of both, or None if their addresses differ."""
         a, b = self.values, other.values
         if self.delays.key != other.delays.key or not ((a == b) | (a < 0) | (b < 0)).all():
             return None
@@ -223,17 +257,22 @@ class _CopyPlan(NamedTuple):
 
 
 class _Reads(NamedTuple):
-    """What the readers at a place among those of a node read.
+    """The reads of reader k of the module, at all nodes of the family.
+
+    Reader k of the module may be a different reader of the program at each member.
 
     Parameters
     ----------
-    memory, first : ndarray of int, shape (members, rows, choices)
+    memory : ndarray of int, shape (members, rows, choices)
+        The memory to read, -1 where nothing is read.
+    first : ndarray of int, shape (members, rows, choices)
+        The first address, -1 where it does not matter.
     lag : ndarray of int, shape (members, rows, choices), or None
-        The cycles by which addresses follow the words that a row counts.
+        The cycles by which the address follows the word counter.
     delays : MemberDelays
-        From the slot of a row to the address.
+        Cycles from the slot of a row to the address.
     fields : tuple of (ndarray of int, ndarray of int), shape (rows, variants)
-        Memory and first address of each reader at the place.
+        Memory and first address, at all variants, of each of these readers of the program.
     """
 
     memory: IntArray
@@ -244,7 +283,7 @@ class _Reads(NamedTuple):
 
 
 def _alike(values: Iterable[IntArray]) -> bool:
-    """Return True if all nodes agree on each of some values by row and variant."""
+    """Return True if all nodes agree on each of several arrays of shape (rows, variants)."""
     return all(RowField(each, ()).agrees for each in values)
 
 
@@ -254,11 +293,12 @@ class StoreKinds:
     Attributes
     ----------
     readers : ndarray of int, shape (kinds, readers)
-        The readers that read anything, in the order of the memories that they read; then -1.
+        The active readers of each kind, sorted by the memories that they read, padded with -1.
     injected : ndarray of int, shape (kinds, injections)
-        The place of each injection port among those of its node; -1 for none.
+        The position of each injection port among the active ones of the node, -1 if inactive.
     links : dict of int to (ndarray of int), shape (kinds, lengths)
-        For each memory, the lengths of links by which stored words arrive; then -1.
+        For each memory, the different lengths of links from which it stores words, in cycles,
+        padded with -1.
     uses : Uses
         The words that memories store.
     """
@@ -275,7 +315,10 @@ class StoreKinds:
         )
 
     def reads(self, reader: int) -> tuple[RowField, RowField] | None:
-        """Return the memory of a reader, -1 where it reads nothing, and the first address."""
+        """Return the memory that a reader reads (-1 for none), and the first address.
+
+        The result is None if the reader does nothing in any form.
+        """
         memory, first = (self.rows.field(act, reader) for act in (Action.MEMORY, Action.READ))
         if memory is None or first is None:
             return None
@@ -284,7 +327,7 @@ class StoreKinds:
 
     @cached_property
     def stores(self) -> list[int]:
-        """The memories that store arriving words at any node."""
+        """The memories that store arriving words at one node or more."""
         found = []
         for number, depth in enumerate(self.rows.depth.max(axis=0).tolist()):
             write = self.rows.field(Action.WRITE, number)
@@ -293,7 +336,7 @@ class StoreKinds:
         return found
 
     def stored(self, number: int) -> tuple[RowField, IntArray]:
-        """Return the first address at which a memory stores words, and the length of links."""
+        """Return the first write address of a memory, and the length of the links in cycles."""
         write, tap = (self.rows.field(act, number) for act in (Action.WRITE, Action.TAP))
         assert write is not None
         assert tap is not None
@@ -307,7 +350,11 @@ class StoreKinds:
         return np.where(write.values >= 0, source.values, -1)
 
     def _find_readers(self) -> None:
-        """Find the readers of each kind, and the memories that they read, as bits of a number."""
+        """Find the active readers of each kind, sorted by the sets of memories that they read.
+
+        A set of memories is a number with a bit for each memory. The number of a set in `_sets` is
+        its rank among all sets, for comparisons between kinds.
+        """
         last = len(self.rows.memories)
         found = []
         for reader in range(self.sources.readers):
@@ -315,7 +362,7 @@ class StoreKinds:
             if fields is None:
                 continue
             memory = fields[0].values.astype(np.int64)
-            # The last bit stands for the word that changes nothing.
+            # The last bit stands for the neutral word.
             bits = np.where(memory == -1, 0, 1 << np.where(memory == NEUTRAL, last, memory))
             mask = np.bitwise_or.reduce(self.kinds.values(bits, self._every), axis=(1, 2))
             kind = np.flatnonzero(mask)
@@ -330,7 +377,10 @@ class StoreKinds:
         self._sets = pad_rows(kind, rank[order], self.kinds.count)
 
     def _find_injections(self) -> None:
-        """Find the injection ports of each kind, by the places of their readers."""
+        """Find the active injection ports of each kind, sorted by the positions of their readers.
+
+        The positions of the readers of a port are the digits of a number in `_codes`.
+        """
         count, places = self.kinds.count, self.readers.shape[1] + 1
         place_of = np.zeros((count, self.sources.readers + 1), np.int8)
         kind, place = np.nonzero(self.readers >= 0)
@@ -364,7 +414,7 @@ class StoreKinds:
         return pad_rows(kind, links, self.kinds.count)
 
     def families(self) -> list[IntArray]:
-        """Return the kinds whose stores have one structure, family by family."""
+        """Return the kinds of each family: kinds whose stores have the same structure."""
         depth, received = np.maximum(self.kinds.depth, 0), self.kinds.received
         sets = {each: number for number, each in enumerate(dict.fromkeys(received))}
         sizes = np.ceil(np.log2(np.maximum(depth, 1))).astype(int)
@@ -374,7 +424,7 @@ class StoreKinds:
 
 
 class _StorePlanner:
-    """Plans the stores of a family."""
+    """Planner of the store of a family."""
 
     def __init__(
         self,
@@ -400,11 +450,11 @@ class _StorePlanner:
         self._reads = [self._find_reads(place) for place in places]
 
     def _at(self, values: IntArray) -> IntArray:
-        """Return values at the members of the family, given them by variant."""
+        """Return values at the members of the family, given an array of shape (rows, variants)."""
         return self._kinds.values(values, self._members)
 
     def plan(self) -> StoreShape:
-        """Return the structure of the stores."""
+        """Return the structure of the store."""
         copies = self._plan_copies()
         self._port_reader = self._find_port_reader()
         first = self._readers[0].tolist()
@@ -423,7 +473,7 @@ class _StorePlanner:
         )
 
     def _find_reads(self, place: int) -> _Reads:
-        """Return what the readers at a place among those of a node read."""
+        """Return the reads of the reader at a position in the module."""
         shape = len(self._members), self._rows.count, self._kinds.choices
         memory, first = np.full(shape, -1), np.full(shape, -1)
         numbers, fields = self._readers[:, place], {}
@@ -436,7 +486,7 @@ class _StorePlanner:
             first[here] = self._kinds.values(found[1].values, self._members[here])
         delays = MemberDelays.from_numbers(numbers, lambda reader: fields[reader][1].delays)
         values = tuple((memory.values, first.values) for memory, first in fields.values())
-        # Only a core with a room has lags: all its nodes have the same readers.
+        # Only a core with writable tables has lags, and all its nodes have the same readers.
         lag = self._rows.field(Action.LAG, int(numbers[0]))
         lags = None if lag is None else self._kinds.values(lag.values, self._members)
         return _Reads(memory, first, lags, delays, values)
@@ -464,7 +514,7 @@ class _StorePlanner:
         return copies
 
     def _known(self, place: int) -> tuple[list[int], bool]:
-        """Return the memories of a reader, and whether it reads the word that changes nothing."""
+        """Return the memories of a reader, and True if the reader also passes the neutral word."""
         values = self._reads[place].memory
         last = len(self._depth)
         used = np.bincount(
@@ -475,9 +525,9 @@ class _StorePlanner:
     def _find_port_reader(self) -> int | None:
         """Return a reader that reads all memories of received words.
 
-        While no run is under way its multiplexer passes the word that the memory port asks for, so
-        that the port needs none of its own. Readers pass single flits, and so cannot serve a port
-        that reads rows.
+        Between runs, the multiplexer of this reader serves the memory port, which then needs no
+        multiplexer of its own. Readers pass single flits, so none can serve a port that reads rows
+        of several flits. The result is None if there is no such reader.
         """
         if self._concurrent or self._beat > 1 or len(self._received) < 2:
             return None
@@ -488,7 +538,7 @@ class _StorePlanner:
         return None
 
     def _key(self, number: int, copies: list[_CopyPlan]) -> object:
-        """Return a value that is equal for memories that can be members of one bank."""
+        """Return a key that is equal for memories that may be members of one bank."""
         writes = [self._rows.field(action, number) for action in (Action.WRITE, Action.TAP)]
         memory = self._rows.memories[number]
         return (
@@ -501,11 +551,11 @@ class _StorePlanner:
         )
 
     def _size(self, number: int) -> int:
-        """Return the words of a memory, a power of two."""
+        """Return the number of words of a memory, rounded up to a power of two."""
         return 1 << (int(self._depth[number]) - 1).bit_length()
 
     def _wide_banks(self, copies: dict[int, list[_CopyPlan]]) -> list[list[int]]:
-        """Return the members of each bank; copies of members become those of the first."""
+        """Return the members of each bank, and merge their copies into the first member's."""
         if self._beat > 1:
             return [[number] for number in copies]
         banks: list[list[int]] = []
@@ -523,7 +573,7 @@ class _StorePlanner:
         return banks
 
     def _bank(self, members: list[int], copies: dict[int, list[_CopyPlan]]) -> Bank:
-        """Return a bank."""
+        """Return the plan of a bank, given its members and the copies of each memory."""
         number = members[0]
         shown = bool({*members} & {*self._received})
         pitch, size = self._rows.pitch(number), self._size(number)
@@ -567,10 +617,16 @@ class _StorePlanner:
     def _address(
         self, values: IntArray, delays: MemberDelays, pitch: Delays, size: int, *, alike: bool
     ) -> Address:
-        """Return where an address comes from, given first addresses.
+        """Return the source of an address, and place its bits.
 
         Parameters
         ----------
+        values : ndarray of int, shape (members, rows, choices)
+            First addresses, -1 where they do not matter.
+        delays : MemberDelays
+            Cycles from the slot of a row to the address.
+        pitch : tuple of int
+            The distance of the addresses of successive flits of a block, for each form.
         size : int
             Words of the memory.
         alike : bool
@@ -583,7 +639,8 @@ class _StorePlanner:
         if column is not None:
             return Address(column=column)
         most_first = max(int(values.max()), 0)
-        # A node knows its choice three cycles after the start.
+        # A table that is addressed by the choice shows a row `CHOICE_DELAY` cycles after the start.
+        # An address that is needed in that cycle cannot pass a register of the node.
         setup = self._rows.run_setup
         least = min(min(each) for each in delays.distinct)
         early = self._kinds.choices == 1 or least + setup > CHOICE_DELAY
@@ -597,7 +654,7 @@ class _StorePlanner:
         return Address(first=first, counter=counter, early=early)
 
     def _lagging(self, address: Address, copy: _CopyPlan) -> Address:
-        """Return the address of a copy that may follow the word counter."""
+        """Return the address of a copy, with the places of its lag if it has one."""
         if copy.lag is None:
             return address
         bits = int(copy.lag.max()).bit_length()
@@ -607,7 +664,7 @@ class _StorePlanner:
     def _arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
     ) -> list[Arrival]:
-        """Return what a bank stores: for each length of links the words that arrive by it."""
+        """Return the arrivals of a bank, one for each length of links, and place their bits."""
         write, tap = self._all.stored(members[0])
         firsts, at_tap = self._at(write.values), self._at(tap)
         moves, links_at = self._rows.blocks[:, None] > 0, self._all.links[members[0]][self._members]
@@ -639,7 +696,10 @@ class _StorePlanner:
     def _timed_arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
     ) -> list[Arrival]:
-        """Return what a memory stores if a table says how late words arrive: 1, 2, .. cycles."""
+        """Return the arrival of a memory whose table has the lateness of words: 1, 2, .. cycles.
+
+        This is the case of a core with writable tables.
+        """
         write, tap = self._all.stored(members[0])
         firsts, late = self._at(write.values), self._at(tap)
         most, first = int(tap.max()), MemberDelays.alike(later(write.delays, 1), len(late))
@@ -647,12 +707,13 @@ class _StorePlanner:
         number = self.placer.number(late, most.bit_length(), first, early=True, table="store")
         address = self._address(firsts, first, pitch, size, alike=True)
         assert codes == [[[]]], "a memory stores the words of one source"
-        # All words of one lateness may lie as much higher.
+        # The word counter advances during the lateness. With `stores_exactly` the node subtracts
+        # the lateness; otherwise all words of one lateness lie higher in the memory by it.
         exact = self._rows.stores_exactly
         return [Arrival(number, tuple(strobes), address, ((),), exact)]
 
     def _reader(self, reader: int) -> Reader:
-        """Return the memories of a reader, and where its select bits lie."""
+        """Return the plan of a reader, and place its select bits."""
         reads = self._reads[reader]
         known, waits = self._known(reader)
         words = [LocalWord(k) for k in range(len(known))]
@@ -662,7 +723,7 @@ class _StorePlanner:
         index = np.full(reads.memory.shape, -1)
         for number, each in enumerate([*known, NEUTRAL]):
             index[reads.memory == each] = number
-        # The word is there a cycle after its address.
+        # The word is available one cycle after its address.
         delays = reads.delays.later(SETTING - ADDRESS)
         plain = (
             np.where(memory == NEUTRAL, len(self._depth), memory) for memory, _ in reads.fields
@@ -675,12 +736,16 @@ class _StorePlanner:
 def plan_stores(
     rows: Rows, kinds: NodeKinds, columns: Columns, *, idles: bool, concurrent: bool, beat: int
 ) -> list[Store]:
-    """Plan the stores of all kinds of nodes.
+    """Plan the stores of all kinds of nodes: one store for each family.
 
     Parameters
     ----------
+    rows, kinds : Rows, NodeKinds
+        The values of all control points, and the kinds of nodes.
+    columns : Columns
+        The signals of the sequencer, to which the plan adds those that it needs.
     idles : bool
-        True if the word that changes nothing is 0.
+        True if the neutral word is 0.
     concurrent : bool
         True if the memory port reads and writes during runs.
     beat : int
