@@ -146,7 +146,7 @@ def barrier() -> Run:
 
 
 class Drawn(NamedTuple):
-    """A run, what is sent in it, and what each node must receive."""
+    """A run: its sent packets, and the packets that each node must receive."""
 
     run: Run
     sent: Spoiled
@@ -213,7 +213,7 @@ def choices_of(run: Run) -> Choices:
 
 
 def draw(generator: random.Random) -> list[Drawn]:
-    """Runs in any order, good ones and others: what is sent, and what must be received."""
+    """Return runs in random order, some with a fault: packets sent, and packets expected."""
     extra = math.ceil(FAULTS * RUNS)
     counts = [runs_of(mode) for mode in MANIFEST["modes"]]
     barriers = RUNS + extra if BARRIER is not None else 0
@@ -275,7 +275,7 @@ async def random_packets(dut: Any) -> None:
 
 
 def check_errors(bench: Bench, runs: list[Drawn]) -> None:
-    """Compare what is said of each run."""
+    """Compare the status of each run."""
     for statuses in [
         *(sink.packets for sink in bench.statuses),
         *(registers.statuses for registers in bench.registers if COMMANDED),
@@ -291,7 +291,7 @@ def check_errors(bench: Bench, runs: list[Drawn]) -> None:
 
 
 def check_packets(node: int, packets: list[Packet], expected: list[Packet]) -> None:
-    """Compare what came with what must come."""
+    """Compare the received packets with the expected ones."""
     for k, (got, right) in enumerate(zip(packets, expected, strict=False)):
         assert got == right, f"packet {k} at node {node} is {got}, not {right}"
     assert len(packets) == len(expected), (
