@@ -197,9 +197,9 @@ class StreamAccess(Access):
         return Steps(len(address), numbers | dict.fromkeys(LOADS, UNKNOWN * there), always=others)
 
     def at(self, steps: Steps, step: int) -> dict[str, Override]:
-        """Return what nodes are given in a step, of which a read takes several.
+        """Return the inputs of nodes in a step of some accesses.
 
-        The receiver of a run with an even number waits in every other step.
+        In a run with an even number, the receiver stalls in every other step of a read.
         """
         if step and KEEP in steps.numbers:
             there, known = steps.numbers["read_advance"], (KEEP, *LOADS)
@@ -355,9 +355,9 @@ class StreamRuns(MemoryRuns):
         return with_arrays(now, [*arrays(known)])
 
     def _disturb(self, now: Snapshot, runs: Iterable[int], loads: Iterable[int]) -> None:
-        """Let some runs go on, and some messages be loaded, in place; they may do anything.
+        """Change a state as some other runs and loads may: unknown values in their sections.
 
-        Nothing is known of registers but the section, so that what one cycle leaves all will.
+        All registers but the section number are unknown, so that one cycle covers any number.
         """
         machine, access = self.machine, self.access
         for number in runs:
