@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import torusfabric as tf
 from torusfabric.analysis.check import check, check_rounds
 from torusfabric.collective import Collective, Operator
-from torusfabric.schedule import KeptSums, Rounds, SumTable, Switching, Transfers
+from torusfabric.schedule import KeptSums, Lifted, Rounds, SumTable, Switching, Transfers
 from torusfabric.topology import Torus
 
 SIDES = [(2,), (3,), (6,), (2, 2), (2, 3), (3, 3), (4, 4), (5, 7), (8, 8), (2, 2, 2), (4, 4, 4)]
@@ -170,3 +170,17 @@ def test_nodes_that_differ_become_hardware():
     with pytest.raises(tf.ScheduleError, match=r"is counted twice"):
         tf.compile(twice, operators=["max", "add"])
     assert tf.simulate(tf.Fabric(tf.compile(twice, flits=3, operators="max"), width=8)).passed
+
+
+def test_a_complete_sum_replaces_partial_sums_in_each_group():
+    """A schedule of one group stays right in all groups, in which the same words replace sums."""
+    ports, own = np.array([1, 0]), KeptSums(np.zeros(2, int), np.full(2, -1))
+    gather = Transfers.hop(np.array([1, 2]), ports, own)
+    deliver = Transfers.hop(np.array([0, 0]), ports, own)
+    part = Rounds(
+        topology=Torus(3), collective=Collective("allreduce"), transfers=(gather, deliver)
+    )
+    lifted = Lifted.of(part, Torus(3, 2), tf.parse_collective("allreduce@0"))
+    assert check(part).transfers == 4
+    assert check(lifted).transfers == check_rounds(lifted).transfers == 8
+    assert tf.simulate(tf.Fabric(tf.compile(lifted, flits=2), width=8)).passed

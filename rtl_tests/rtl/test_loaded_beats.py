@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from helpers import few
-from loaded_port import as_forecast
+from loaded_port import as_forecast, quickest
 
 import torusfabric as tf
 from torusfabric.adapters.loading.image import read_image
@@ -117,3 +117,11 @@ def test_faults_are_refuted(name, monkeypatch):
     program = tf.compile(plan, max_flits=7)
     fabric = tf.Fabric(program, width=8, tables="ram", beat=2)
     assert prove(fabric, cache=Cache()).proved is not bool(name)
+
+
+@pytest.mark.parametrize("length", [1, 5])
+def test_rows_wait_where_links_differ(length):
+    """Messages shorter than links are long: the last row ends before its words have arrived."""
+    plan = quickest("2x2x3", "alltoall", flits=5, link_latency="0:8,1:1,2:1")
+    fabric = tf.Fabric(tf.compile(plan, max_flits=5), width=8, tables="ram")
+    assert as_forecast(tf.simulate(fabric, jobs=[tf.Job(length=length)], engine="compiled"))

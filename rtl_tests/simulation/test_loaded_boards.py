@@ -76,9 +76,9 @@ def test_boards_that_hold_other_images_refuse_runs(pair, torn):
         assert not any(boards.carry_out(sent, job).errors)
         if torn:
             with pytest.raises(WorkFailed, match="Image must be taken"):
-                boards.load_board(1, replace(fabric.tables, image=words))
+                boards.load_board(1, words)
         else:
-            boards.load_board(1, replace(fabric.tables, image=other))
+            boards.load_board(1, other)
         assert boards.carry_out(sent, job).errors == [RunError.UNEQUAL_CHOICES] * 2
         boards.load_board(1)
         assert not any(boards.carry_out(sent, job).errors)

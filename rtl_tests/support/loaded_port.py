@@ -1,8 +1,8 @@
 """The port of a fabric that is simulated, and the one by which its tables are loaded."""
 
+from copy import copy
 from dataclasses import replace
 from functools import cache, partial
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -40,7 +40,14 @@ def fabric_of(image, words=None):
 
 def give(fabric, image, words):
     """Let a fabric be loaded with other words than those of its image."""
-    fabric.__dict__["image"] = SimpleNamespace(words=words, settling=image.settling)
+    fabric.front.tables = replace(fabric.tables, image=with_words(image, words))
+
+
+def with_words(image, words):
+    """An image that has other words."""
+    other = copy(image)
+    other.__dict__["words"] = words
+    return other
 
 
 def as_forecast(report):

@@ -1,1 +1,1 @@
-"""What can be known of a schedule: whether it is right, how good it is, and what it costs."""
+"""Analysis of schedules: proof of correctness, lower bounds, cost models, and use of links."""

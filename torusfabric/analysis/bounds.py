@@ -1,9 +1,12 @@
-"""Lower bounds on rounds.
+"""Lower bounds on the rounds of a collective.
 
-They hold for every schedule that `check` accepts, whether partial sums are moved or copied; in
-groups they are those of one group, which no message leaves. Each is proved in the docstring of its
-function; `lower_bound` takes the largest that applies. N is the number of nodes, D the diameter, M
-the number of chunks, P the number of ports in use, b the most blocks a message may carry.
+The bounds hold for every schedule that `check` accepts, whether it moves or copies partial sums. A
+collective in groups has the bound of a single group, because no message leaves its group. The proof
+of each bound is in the docstring of its function; `lower_bound` returns the largest bound that
+applies.
+
+Symbols: N nodes, diameter D, M chunks of a message, P ports that a node may use in a round, at most
+b blocks in a message.
 """
 
 from fractions import Fraction
@@ -37,19 +40,21 @@ __all__ = ["Bound", "all_pairs_rounds", "arc_load", "bound", "find_bound", "lowe
 
 @public
 def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
-    """A number of rounds that no schedule for the same task in the same model goes below.
+    """Return a number of rounds that every schedule for the same task in the same model needs.
 
-    With store-and-forward switching, the model includes the length of the longest message; that no
-    block ever rests, if none does; and in a total exchange, that all nodes do the same, if they do.
-    In a reduction other schedules may copy partial sums, whether this one does or not.
+    The model includes switching, ports, chunks and duplex. With store-and-forward switching it also
+    includes the length of the longest message. The bound is larger for two restricted classes of
+    schedules, if this schedule belongs to them: no block ever rests, and total exchanges in which
+    all nodes do the same. In a reduction, the bound also holds for schedules that copy partial
+    sums.
 
     Parameters
     ----------
     schedule : Schedule or path
-        Of any form; or its file.
+        A schedule in any form, or the path of its file.
     traffic : Traffic, optional
-        What `check` returned for it. Without it, a schedule in rounds of one hop is checked, since
-        the length of its messages follows from the whole history.
+        The result of `check` for this schedule. Without it, a schedule in rounds of one hop is
+        checked here, because the length of its messages depends on all earlier rounds.
 
     Raises
     ------
@@ -68,12 +73,13 @@ def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
 
 
 class Bound(NamedTuple):
-    """A lower bound on rounds, and for which schedules alone it holds.
+    """A lower bound on rounds, and the class of schedules for which it holds.
 
     Parameters
     ----------
     where : str
-        What restricts the schedules: "no block rests"; empty if it holds for all of the model.
+        The restriction of the class, such as "no block rests"; empty if the bound holds in the
+        whole model.
     """
 
     rounds: int
@@ -81,7 +87,7 @@ class Bound(NamedTuple):
 
 
 def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
-    """The bound of a schedule, see `bound`, and whether a restriction makes it greater.
+    """Return the bound of a schedule, see `bound`, and the restriction that makes it larger.
 
     Examples
     --------
@@ -118,12 +124,13 @@ def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
 
 
 def _invariant_exchange(topology: Topology, chunks: int) -> int:
-    """Steps of a total exchange in which all nodes do the same.
+    """Return the least steps of a total exchange in which all nodes do the same.
 
-    Then all arcs of a port carry the same number of hops. On an axis of even side s, a block whose
-    offset there is d goes h forwards and k back with h - k = d modulo s. Over all offsets the sum
-    of h - k is M (N / s) s (s - 1) / 2 modulo s, which is s / 2 where M N / s is odd. So the two
-    ports of the axis differ by s / 2 hops or more, of at least M N s / 4 together.
+    Proof: in such an exchange, all arcs of a port carry the same number of hops. Take an axis of
+    even side s, and let K = M N / s. A block with offset d on this axis makes h hops forwards and k
+    back, with h - k = d modulo s. Summed over all offsets, h - k is K s (s - 1) / 2 modulo s. This
+    is s / 2 if K is odd. The hops of the two ports of the axis therefore differ by at least s / 2,
+    and together they are at least K s^2 / 4.
     """
     least = 0
     for side in getattr(topology, "sides", ()):
@@ -133,10 +140,10 @@ def _invariant_exchange(topology: Topology, chunks: int) -> int:
 
 
 def _bufferless(schedule: Schedule) -> bool:
-    """Whether a schedule is an all-gather in which no block ever rests, whatever its form.
+    """Return True if a schedule, in any form, is an all-gather in which no block ever rests.
 
-    A pattern is that by its definition; a table, if it sends only what it received in the step
-    before, and chunks of its own message in the first step.
+    A pattern has this property by definition. A table has it if in the first step it sends only
+    chunks of the own message, and later only blocks received in the step before.
     """
     collective = schedule.collective
     if not (collective.from_each and collective.to_all):
@@ -164,17 +171,18 @@ def lower_bound(
     blocks: int | None = 1,
     duplex: Duplex = Duplex.FULL,
 ) -> int:
-    """The largest of the lower bounds on rounds that apply to a collective.
+    """Return the largest of the lower bounds on rounds that apply to a collective.
 
     Parameters
     ----------
     ports : int, optional
-        How many messages a node may send, and receive, in a round; all ports by default.
+        Messages that a node may send in a round, and messages that it may receive; by default one
+        for each port.
     chunks : int
-        Into how many blocks a message is cut.
+        Number M of blocks into which a message is cut.
     blocks : int or None
-        How many blocks a message may carry with store-and-forward switching, None for any number.
-        With circuit switching a message may always carry any number.
+        The most blocks b of a message with store-and-forward switching, None for no limit. With
+        circuit switching there is never a limit.
 
     Examples
     --------
@@ -206,13 +214,14 @@ def lower_bound(
 
 
 def spread_rounds(nodes: int, ports: int) -> int:
-    """Rounds until all nodes can hold data of one node, or one of all: ceil(log_(P + 1) N).
+    """Return the rounds until data of one node can be at all N nodes: ceil(log_(P + 1) N).
 
-    Data of a node, merged or split, are at one node at first; in a round each node that has some of
-    them sends to at most P others. Read backwards, the same holds for the nodes whose messages
-    can have reached a given node. So this bounds every collective, with any switching and any
-    length of messages (Wang et al., section 1; Delmas and Perennes, section 4). An all-reduce that
-    never copies partial sums takes twice as many; one that does can do with these.
+    Proof: data of a node, even if merged or split, are at one node at first. In a round, each node
+    that has some of them sends to at most P others. Read backwards, the same holds for the nodes
+    whose messages can have reached a given node. The bound therefore holds for every collective,
+    with any switching and any message length (Wang et al., section 1; Delmas and Perennes, section
+    4). An all-reduce that never copies partial sums needs twice as many rounds; one that copies may
+    reach this bound.
     """
     rounds, reached = 0, 1
     while reached < nodes:
@@ -221,22 +230,22 @@ def spread_rounds(nodes: int, ports: int) -> int:
 
 
 def spread_around(topology: Topology, collective: Collective, ports: int) -> int:
-    """Rounds like `spread_rounds`, where nodes have different numbers of links.
+    """Return the bound of `spread_rounds` for nodes with different numbers of links.
 
     Parameters
     ----------
     ports : int
-        How many messages a node may send, or receive, in a round.
+        Messages that a node may send, or receive, in a round.
 
     Notes
     -----
-    A node sends by no more links than it has, and receives by no more. Data start at the root, or,
-    where there is none, at the node with the fewest links, too; at best they come to the nodes with
-    the most links first. Read backwards, the same holds for what comes together at a node.
+    A node sends by at most the links that it has. Data start at the root. A collective without a
+    root has data that start at the node with the fewest links. At best, the data reach the nodes
+    with the most links first. Read backwards, the same holds for data that are gathered at a node.
 
     Examples
     --------
-    A root with one of four links left reaches 2, 7, and then at most 35 nodes.
+    The root has one of its four links left. After three rounds at most 2, 7 and 35 nodes have data:
 
     >>> import torusfabric as tf
     >>> topology = tf.parse_topology("4x4!0:+0,0:-0,0:+1")
@@ -257,14 +266,16 @@ def spread_around(topology: Topology, collective: Collective, ports: int) -> int
 def all_pairs_rounds(
     topology: CayleyGraph, ports: int | None = None, duplex: Duplex = Duplex.FULL
 ) -> int:
-    """Rounds of a circuit-switched collective in which every node has to reach every other.
+    """Return the circuit-switched rounds in which every node can reach every other node.
 
-    After t - 1 rounds a node can hold data of at most (P + 1)^(t-1) nodes, and what it sends in
-    round t of g can reach at most (P + 1)^(g-t) nodes. So in round t an arc serves at most
-    min((P + 1)^(t-1), N) min((P + 1)^(g-t), N) of the pairs of a node and one it must reach; over
-    all rounds some arc has to serve as many as its load. In half duplex a link, which serves two
-    arcs, carries one message in a round. This is Prop. 4.4 and 4.5 of Delmas and Perennes without
-    the relaxation: 4, 7, 11, 15 rounds for the tori of 7^i x 7^i x 7^i nodes, i = 1..4.
+    Proof: let g be the number of rounds, and Q = P + 1. Before round t, a node can hold data of at
+    most Q^(t-1) nodes. A message sent in round t can still reach at most Q^(g-t) nodes. An arc
+    therefore serves in round t at most min(Q^(t-1), N) min(Q^(g-t), N) pairs of origin and
+    destination. Over all rounds, some arc has to serve as many pairs as `arc_load`. In half duplex,
+    both arcs of a link share one message a round, which doubles the load.
+
+    This is Prop. 4.4 and 4.5 of Delmas and Perennes without their relaxation. It gives 4, 7, 11, 15
+    rounds for the tori of 7^i x 7^i x 7^i nodes, i = 1..4.
     """
     nodes = topology.nodes
     growth = (topology.ports if ports is None else ports) + 1
@@ -287,15 +298,15 @@ def _volume_rounds(
     blocks: int,
     duplex: Duplex,
 ) -> int:
-    """Rounds it takes to move the blocks, at most b in a message, one hop in a round.
+    """Return the rounds needed to move all blocks, at most b in a message, one hop in a round.
 
-    What `least_time` says of messages holds of their blocks. Besides,
+    The bound of `least_time` on messages holds for their blocks. Additional bounds:
 
-    - Broadcast: nothing arrives at a node at distance D before round D, and at most P b of its M
-      blocks in each round from then on: D - 1 + ceil(M / (P b)). Reduce: it must send a sum for
-      each chunk by round T - D + 1.
-    - Scatter, gather, all-gather and reduce-scatter: no block comes farther than the rounds so far
-      allow, `delivery_steps`.
+    - Broadcast: no data arrive at a node at distance D before round D. From then on at most P b of
+      its M blocks arrive in each round. This gives D - 1 + ceil(M / (P b)). Reduce: the same in
+      reverse, since the farthest node must send a sum for each chunk by round T - D + 1 of T.
+    - Scatter, gather, all-gather and reduce-scatter: in each round, a block is at most as far from
+      its origin as the number of rounds so far, see `delivery_steps`.
     """
     moved = least_time(topology, collective, ports=ports, duplex=duplex) * chunks / blocks
     exchange = collective.from_each and collective.personal

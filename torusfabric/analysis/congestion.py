@@ -1,10 +1,13 @@
-"""How much some arc must carry where nodes send messages to others: to all, or to some.
+"""Lower bounds on the load of the busiest arc, for messages between all or some pairs of nodes.
 
-Whatever lengths the arcs are given, messages go at least as far as their ends are apart; so the
-busiest arc carries no less than all distances together, divided by all lengths together. This is
-the dual of the linear program of multicommodity flow. Lengths that make the bound the largest are
-found by that program on few nodes; on more, good ones by multiplicative weights (Garg and
-Koenemann): all messages go on shortest paths, and arcs become the longer the more they carry.
+Give every arc a length. Each message travels at least the distance between its ends, so the total
+of loads times lengths is at least the sum of all distances. The busiest arc therefore carries at
+least the sum of all distances divided by the sum of all lengths. This holds for any choice of
+lengths; it is the dual of the linear program of multicommodity flow.
+
+The best lengths are found by that linear program on small networks. On large networks, good lengths
+are found by multiplicative weights (Garg and Koenemann): all messages take shortest paths, and the
+length of an arc grows with its load.
 """
 
 from __future__ import annotations
@@ -19,34 +22,36 @@ from ..topology import CayleyGraph, IntArray, Topology
 
 __all__ = ["Lengths", "alike_time", "congestion", "exchange_time"]
 
-#: How often lengths are changed, times nodes; more nodes have fewer tries.
+#: Iterations of multiplicative weights, times nodes, so that large networks get fewer iterations;
+#: and the most iterations.
 WORK, MOST_TRIES = 4096, 64
 
-#: Nodes times arcs up to which the linear program is solved, about a second.
+#: The largest product of nodes and arcs for which the linear program is solved, in about a second.
 SOLVED = 6_000
 
-#: Cycles that a word takes through a memory from which it is sent on, besides those of its link.
+#: Cycles through the memory of a node that forwards a word, in addition to the link latency.
 THROUGH_MEMORY = 2
 
-#: The largest denominator of lengths in proportion, where all arcs behind a port are as long.
+#: The largest denominator of lengths, if all arcs of a port have the same length.
 LARGEST_PART = 64
 
-#: How far lengths are changed at once, and how much of a length is a unit.
+#: The exponent by which a full load changes a length in one iteration, and the units in the largest
+#: length when lengths are rounded to integers.
 PACE, UNIT = 0.5, 1 << 20
 
 
 class Lengths:
-    """Arcs with lengths, and shortest paths between all nodes.
+    """The arcs of a topology, with shortest paths, loads and bounds for given arc lengths.
 
     Parameters
     ----------
     demand : ndarray of int, shape (nodes, nodes), optional
-        How many messages go from each node (a row) to each other, of a bound; by default one.
+        Number of messages from each node (row) to each node (column); by default one for each pair.
 
     Attributes
     ----------
     tail, port, head : ndarray of int, shape (arcs,)
-        The arcs in order of tail and port.
+        The arcs, ordered by tail and port.
     """
 
     def __init__(self, topology: Topology, demand: IntArray | None = None) -> None:
@@ -60,10 +65,11 @@ class Lengths:
 
     @property
     def steps_apart(self) -> list[int]:
-        """Of each arc, how many steps later what comes over it is sent on: by the slowest more.
+        """For each arc the steps until a block that it carries is forwarded: 1, or more if it is
+        slow.
 
-        A step takes as long as what comes over the quickest link waits until it can be sent on, or
-        as long as the flits of a block, if these are more.
+        A step lasts as long as a block needs until it can be forwarded, over the fastest link. If a
+        block has more flits than that, a step lasts as long as its flits.
         """
         quickest = THROUGH_MEMORY + int(self._cycles.min())
         apart: list[int] = (-(-(THROUGH_MEMORY + self._cycles) // quickest)).tolist()
@@ -71,15 +77,16 @@ class Lengths:
 
     @property
     def hop(self) -> np.ndarray:
-        """Cycles until what comes over each arc is sent on, in those of the quickest."""
+        """For each arc the cycles until a block is forwarded, relative to the fastest arc."""
         cycles = THROUGH_MEMORY + self._cycles
         hops: np.ndarray = cycles / cycles.min()
         return hops
 
     def shortest(self, length: IntArray) -> tuple[np.ndarray, IntArray]:
-        """Distances, and the arc by which the path from each node (a row) comes to each other.
+        """Return distances between all nodes, and the last arc of each shortest path.
 
-        Of parallel arcs it is the shortest, the first of several. -1 where there is no arc.
+        Both have shape (nodes, nodes), a row for each start. Of parallel arcs the shortest is used,
+        and the first if several are equal. The last arc is -1 for the start itself.
         """
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import dijkstra
@@ -95,7 +102,9 @@ class Lengths:
         return distance, np.where(before >= 0, arc[np.minimum(found, len(arc) - 1)], -1)
 
     def tree(self, by: IntArray, goals: IntArray) -> IntArray:
-        """The arcs of the shortest paths to some nodes, given the arc into each node."""
+        """Return the arcs of the shortest paths to some nodes; `by` has the last arc into each
+        node.
+        """
         found: dict[int, None] = {}
         for goal in goals.tolist():
             arc = int(by[goal])
@@ -105,17 +114,20 @@ class Lengths:
         return np.array([*found], np.int64)
 
     def in_units(self, weight: np.ndarray) -> IntArray:
-        """Whole lengths, from 1 on, in about these proportions."""
+        """Return integer lengths of at least 1, proportional to the weights as far as possible."""
         length: IntArray = np.maximum(1, np.rint(weight / weight.max() * UNIT)).astype(np.int64)
         return length
 
     def bound(self, length: IntArray, distance: np.ndarray | None = None) -> Fraction:
-        """What some arc must carry, by these lengths, and perhaps the distances that they make."""
+        """Return the least load of the busiest arc that these lengths prove.
+
+        `distance`, if given, has the distances with these lengths.
+        """
         apart = self.shortest(length)[0] if distance is None else distance
         return Fraction(int(np.rint((apart * self.demand).sum())), int(length.sum()))
 
     def carried(self, distance: np.ndarray, by: IntArray) -> IntArray:
-        """What each arc carries if all messages go on these paths."""
+        """Return the load of each arc if all messages take the given shortest paths."""
         below = self.demand.copy()
         row = np.arange(self.nodes)
         load = np.zeros(len(self.tail), np.int64)
@@ -130,7 +142,7 @@ class Lengths:
 
 @lru_cache(maxsize=16)
 def exchange_time(topology: Topology) -> Fraction:
-    """Message times that no total exchange can do without, by what some arc must carry.
+    """Return the message times that every total exchange needs, by the load of the busiest arc.
 
     Examples
     --------
@@ -143,7 +155,9 @@ def exchange_time(topology: Topology) -> Fraction:
 
 @lru_cache(maxsize=64)
 def alike_time(topology: CayleyGraph) -> Fraction:
-    """As `exchange_time`, where all nodes look alike: all arcs behind a port may be as long.
+    """Return `exchange_time` for a topology that looks the same from every node.
+
+    By symmetry all arcs of a port can have the same length, so the linear program is small.
 
     Examples
     --------
@@ -160,12 +174,12 @@ def alike_time(topology: CayleyGraph) -> Fraction:
 
 
 def congestion(topology: Topology, demand: IntArray | None = None) -> Fraction:
-    """Message times that no schedule can do without, by what some arc must carry.
+    """Return the message times that every schedule needs, by the load of the busiest arc.
 
     Parameters
     ----------
     demand : ndarray of int, shape (nodes, nodes), optional
-        As of `Lengths`.
+        Number of messages from each node (row) to each node (column); by default one for each pair.
     """
     if topology.nodes == 1:
         return Fraction(0)
@@ -189,10 +203,12 @@ def congestion(topology: Topology, demand: IntArray | None = None) -> Fraction:
 
 
 def _best_lengths(arcs: Lengths, group: IntArray, starts: int) -> np.ndarray:
-    """Lengths that make the bound the largest, by the linear program: one for each group of arcs.
+    """Return the lengths with the largest bound by the linear program, one for each group of arcs.
 
-    Its variables are these, and how far each of the first nodes (a row) is from each other: no
-    farther than by an arc more than the tail of that arc.
+    Its variables are the lengths, and the distances from the first `starts` nodes (rows) to all
+    nodes. The constraints: the distance to the head of an arc is at most the distance to its tail
+    plus its length, and the lengths sum to 1. The objective is the sum of distances, weighted by
+    the demand.
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array

@@ -1,16 +1,16 @@
-"""The cost of a schedule in the linear models of the papers, and in that of streams of flits.
+"""Cost models of schedules: the linear model of the papers, and a model of streams of flits.
 
 The papers' model, `time`: a round, or step, lasts as long as its longest path and its longest
-message. A round of circuits takes alpha to start, delta for each hop of the longest path, and tau
-for each unit of the longest message (Delmas and Perennes, section 2; Deserable, section 3). A step
-of store-and-forward takes beta to start, and tau for each unit of the longest message (Meyer and
+message. A circuit-switched round takes alpha to start, delta for each hop of its longest path, and
+tau for each unit of its longest message (Delmas and Perennes, section 2; Deserable, section 3). A
+store-and-forward step takes beta to start, and tau for each unit of its longest message (Meyer and
 Sibeyn, section 1; Deserable, section 4).
 
-The model of flit streams, `stream_time`: where a node always feeds an out-port by the same
-in-ports, flits follow one another through fixed trees, and no node waits for the rest of a message.
-The run starts once (beta), the first flit takes delta for each hop of the deepest tree, and the
-flits of one chunk follow at tau a unit. Fabrics of this package work like that, the papers'
-machines do not.
+The model of flit streams, `stream_time`: if a node always feeds an out-port from the same in-ports,
+flits follow one another through fixed trees, and no node waits for a whole message. The run starts
+once, in beta. The first flit takes delta for each hop of the deepest tree, and the flits of one
+chunk follow at tau a unit. Fabrics of this package work like that; the machines of the papers do
+not.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Number: TypeAlias = float | Fraction
 
 
 class Costs(TypedDict, total=False):
-    """Constants of the cost models; see `time` and `stream_time`."""
+    """The constants of the cost models; see `time` and `stream_time`."""
 
     alpha: Number
     beta: Number
@@ -60,17 +60,17 @@ class Costs(TypedDict, total=False):
     length: Number
 
 
-#: The constants that are left out.
+#: The default values of the constants.
 _FREE = Costs(alpha=0, beta=0, delta=0, tau=0, length=1)
 
 
 def read_costs(costs: Costs | None) -> Costs:
-    """The constants of the cost model, as given; texts as numbers.
+    """Check the constants of a cost model, and convert text to numbers.
 
     Raises
     ------
     InputError
-        If there are none, one has no name that the model knows, or is less than 0 or no number.
+        If no constant is given, a name is unknown, or a value is negative or no number.
 
     Examples
     --------
@@ -102,33 +102,33 @@ def time(schedule: Schedule | AnyPath, **costs: Unpack[Costs]) -> Number:
     schedule : Schedule or path
         A schedule of any form, or the path of its file.
     **costs
-        ``alpha``, to start a round of circuits; ``beta``, to start a step of store-and-forward;
-        ``delta``, to switch a circuit through a node; ``tau``, to send a unit over a link; and the
-        ``length`` of one node's message in units (default 1). Those left out are 0.
+        The constants, 0 by default: ``alpha`` to start a circuit-switched round, ``beta`` to start
+        a store-and-forward step, ``delta`` to switch a circuit through a node, ``tau`` to send a
+        unit over a link. ``length`` is the size of the message of one node in units (default 1).
 
     Returns
     -------
     number
-        Exact if all are integers or fractions.
+        Exact if all constants are integers or fractions.
 
     Raises
     ------
     InputError
-        If a constant is not known or less than 0, or there is no such file.
+        If a constant is unknown or negative, or the file does not exist.
     ScheduleError
         If the schedule has to be checked and has a fault.
 
     Examples
     --------
-    Two rounds of circuits of four hops together, each with a whole message:
+    Two circuit-switched rounds with four hops in total, each with a whole message:
 
     >>> import torusfabric as tf
     >>> schedule = tf.plan("5x5", "broadcast", algorithm="lee-code")
     >>> time(schedule, alpha=100, delta=1, tau=10)
     Fraction(224, 1)
 
-    Equations (13) and (14) of Deserable for an arrowhead of order 2: three steps of half a message,
-    and 34 steps of its 64th part, the best number of packets.
+    Equations (13) and (14) of Deserable for an arrowhead of order 2: three steps with half a
+    message each, or 34 steps with a 64th part each, which is the best number of packets:
 
     >>> for packets in (1, 32):
     ...     trees = tf.plan("arrowhead:2", "broadcast", algorithm="spanning-tree", packets=packets)
@@ -144,27 +144,27 @@ def stream_time(schedule: Schedule | AnyPath, **costs: Unpack[Costs]) -> Number:
     """Return the time of a schedule through whose trees flits stream.
 
     The time is ``beta + delta * hops + tau * length / chunks``: one start, the hops of the deepest
-    tree (of an all-reduce up and down), and the units of the chunk that each arc carries.
+    tree (in an all-reduce up and down), and the units of the chunk that each arc carries.
 
     Parameters
     ----------
     schedule : Schedule or path
         A broadcast, reduction or all-reduce along trees that never change, or the path of its file.
     **costs
-        ``beta``, to start the run; ``delta``, for the first flit to cross a node; ``tau``, to send
-        a unit over a link; and the ``length`` of one node's message in units (default 1). Those
-        left out are 0; ``alpha`` is of circuits alone.
+        The constants, 0 by default: ``beta`` to start the run, ``delta`` for the first flit to
+        cross a node, ``tau`` to send a unit over a link. ``length`` is the size of the message of
+        one node in units (default 1). ``alpha`` is accepted and unused.
 
     Returns
     -------
     number
-        Exact if all are integers or fractions.
+        Exact if all constants are integers or fractions.
 
     Raises
     ------
     InputError
-        If flits do not stream through this schedule, a constant is not known or less than 0, or
-        there is no such file.
+        If flits do not stream through this schedule, a constant is unknown or negative, or the file
+        does not exist.
 
     Examples
     --------
@@ -183,22 +183,21 @@ def stream_time(schedule: Schedule | AnyPath, **costs: Unpack[Costs]) -> Number:
 
 @dataclass(frozen=True)
 class ScheduleCost:
-    """Sums of hops and messages that make the time of a schedule.
+    """The sums of hops and message lengths that determine the time of a schedule.
 
     Parameters
     ----------
     rounds : int
-        Rounds of circuits, or steps of store-and-forward, empty ones included.
+        Number of rounds or steps, including empty ones.
     delta : int
-        The sum over the rounds of the hops of their longest path.
+        The hops of the longest path of each round, summed over all rounds.
     tau : Fraction
-        The sum over the rounds of their longest message, in units of one node's message (where
-        each destination gets a message of its own: of one such message).
+        The length of the longest message of each round, summed over all rounds. The unit is the
+        message of one node; if each destination gets a message of its own, one such message.
     transfers : int
-        Number of transfers of all rounds together.
+        Number of transfers in all rounds.
     stream : Fraction or None
-        Where flits stream through trees that never change, the part of a message that each arc
-        carries; elsewhere None.
+        The part of a message that each arc carries, if flits stream through fixed trees; else None.
     """
 
     switching: Switching
@@ -210,7 +209,7 @@ class ScheduleCost:
 
     @property
     def hardware_times(self) -> Fraction:
-        """Message times of a fabric: of streams the part that each arc carries, elsewhere `tau`."""
+        """Message times on a fabric: `stream` if flits stream, else `tau`."""
         return self.tau if self.stream is None else self.stream
 
     def time(self, **costs: Unpack[Costs]) -> Number:
@@ -234,14 +233,14 @@ class ScheduleCost:
 
 
 def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> ScheduleCost:
-    """Return the sums that make the time of a schedule.
+    """Return the sums that determine the time of a schedule.
 
     Parameters
     ----------
     traffic : Traffic, optional
-        What `check` returned for it. Without it a pattern or a table is measured
-        by closed counts; other schedules are checked, since the length of a message that carries
-        all its sender holds follows from the whole history.
+        The result of `check` for this schedule. Without it, a pattern or a table is measured by
+        closed formulas. Any other schedule is checked here, because the length of a message that
+        carries everything depends on all earlier rounds.
 
     Raises
     ------
@@ -283,12 +282,12 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
 
 @dataclass(frozen=True)
 class StepLength:
-    """What the longest message of a step, or round, carries, in messages of a node.
+    """The lengths of the longest messages of all steps or rounds, in messages of one node.
 
     Parameters
     ----------
     least, most : Fraction
-        Of all steps in which anything is sent.
+        The smallest and the largest of these lengths, over all steps in which data move.
 
     Examples
     --------
@@ -305,13 +304,13 @@ class StepLength:
 
 
 def step_length(schedule: Schedule, traffic: Traffic | None = None) -> StepLength:
-    """The length of the steps, or rounds, of a schedule.
+    """Return the length of the steps, or rounds, of a schedule.
 
     Parameters
     ----------
     traffic : Traffic, optional
-        What `check` returned for it. Without it, other schedules than patterns and tables, which
-        move one block a step, are checked.
+        The result of `check` for this schedule. Without it, a schedule is checked here, unless it
+        is a pattern or a table: those move one block a step.
 
     Raises
     ------

@@ -1,10 +1,12 @@
-"""The cuts of a network that no collective can beat, found by maximum flows.
+"""Lower bounds from cuts: the set of nodes whose incoming arcs limit a collective the most.
 
-What a set of nodes must receive from outside comes over the arcs that lead into it. The time that
-takes, in message times, is least for no schedule below the largest quotient of both over all sets:
-for an all-gather this is the bound that ForestColl (Zhao et al., 2024) proves to be reached. It is
-found by Newton's method: at a time that is tried, the arcs are given as much capacity; where that
-does not let all messages through, the least cut names a set that takes longer.
+All messages that a set of nodes must receive from outside pass over the arcs into the set. Messages
+divided by arcs is a lower bound on the time, in message times. The best bound is the largest
+quotient over all sets; for an all-gather, ForestColl (Zhao et al., 2024) proves that schedules
+reach it.
+
+The best set is found by Newton's method. For a time T, every arc gets capacity T. If not all
+messages can flow, the minimum cut is a set that needs more than T, and its quotient is the next T.
 """
 
 from __future__ import annotations
@@ -23,23 +25,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Cut", "cut_in_words", "flow_and_reached", "worst_cut"]
 
-#: More nodes than this have only the cuts around single nodes tried.
+#: On larger networks, only the cuts around single nodes are tried.
 MOST_NODES = 600
 
 
 class Cut(NamedTuple):
-    """A set of nodes, and what must come into it.
+    """A set of nodes, and the messages that must enter it.
 
     Parameters
     ----------
     inside : tuple of int
         The nodes of the set.
     messages : int
-        How many messages must come in.
+        Number of messages that must enter the set.
     arcs : int
-        Over how many arcs.
+        Number of arcs into the set.
     leaving : bool
-        Whether messages go out of the set, rather than into it: of what runs backwards.
+        True if messages leave the set and arcs lead out of it, as in a gather.
     """
 
     inside: tuple[int, ...]
@@ -49,12 +51,12 @@ class Cut(NamedTuple):
 
     @property
     def time(self) -> Fraction:
-        """Message times that it takes."""
+        """The message times that the cut takes."""
         return Fraction(self.messages, self.arcs)
 
 
 def cut_in_words(topology: Topology, cut: Cut) -> str:
-    """A cut for people.
+    """Return the description of a cut for people.
 
     Examples
     --------
@@ -72,10 +74,11 @@ def cut_in_words(topology: Topology, cut: Cut) -> str:
 
 
 def worst_cut(topology: Topology, collective: Collective) -> Cut | None:
-    """The cut that takes a collective the longest; None where it moves nothing.
+    """Return the cut that takes a collective the longest; None for a single node.
 
-    Of an all-reduce it is that of a broadcast from whichever node; of a total exchange it is the
-    worst of those around a node, across a grid, and where springs in place of links would swing.
+    For an all-reduce, this is the worst cut of a broadcast from any node. For a total exchange,
+    only some cuts are tried: around each node, across the grid, and along the second eigenvector of
+    the graph Laplacian.
 
     Examples
     --------
@@ -97,9 +100,14 @@ def worst_cut(topology: Topology, collective: Collective) -> Cut | None:
 
 @lru_cache(maxsize=64)
 def _worst(topology: Topology, root: int | None, *, several: bool) -> Cut:
-    """Of what goes from a root to all, the same or to each its own; or from each node to all."""
+    """Return the worst cut for data from `root`, or from each node if `root` is None, to all nodes.
+
+    `several` is True if a root has a message for each node, or if each node has a message for all
+    nodes.
+    """
     if root is None and not several:
-        # What all nodes reduce and receive: some node must get it from any other.
+        # All-reduce: data of every node must reach every other node, so each root gives a bound.
+        # Two roots are tried.
         cuts = [_worst(topology, node, several=False) for node in (0, topology.nodes - 1)]
         return max(cuts, key=lambda cut: cut.time)
     flows = _Flows(topology, root, several=several)
@@ -114,7 +122,7 @@ def _worst(topology: Topology, root: int | None, *, several: bool) -> Cut:
 
 @lru_cache(maxsize=64)
 def _across(topology: Topology) -> Cut:
-    """Of a total exchange."""
+    """Return the worst of some cuts for a total exchange."""
     nodes = np.arange(topology.nodes)
     tail, port = np.nonzero(topology.linked)
     head, levels = topology.neighbours[tail, port], list(topology.grid[1])
@@ -124,7 +132,8 @@ def _across(topology: Topology) -> Cut:
         links = links + links.T
         swing = np.linalg.eigh(np.diag(links.sum(axis=1)) - links)[1]
         levels.append(np.round(swing[:, 1], 9))
-    # On large networks only the nodes with the fewest arcs: no cut around another takes longer.
+    # On large networks only the nodes with the fewest arcs are tried: a cut around any other node
+    # does not take longer.
     fewest = [np.bincount(end, minlength=len(nodes)).argmin() for end in (head, tail)]
     alone = nodes if len(nodes) <= MOST_NODES else nodes[fewest]
     sets = [nodes == node for node in alone]
@@ -138,14 +147,15 @@ def _across(topology: Topology) -> Cut:
 
 
 class _Flows:
-    """Flows of the messages of a collective, for any time.
+    """Flows of the messages of a collective, for any time T.
 
     Parameters
     ----------
     root : int or None
-        Where all messages start; None where each node sends.
+        The origin of all messages; None if each node is an origin.
     several : bool
-        Whether nodes send, or receive, messages of their own each.
+        True if messages of the root have a destination each, or if each node has a message of its
+        own.
     """
 
     def __init__(self, topology: Topology, root: int | None, *, several: bool) -> None:
@@ -158,21 +168,21 @@ class _Flows:
         self.demand: IntArray | None = None
         self.sinks = [node for node in everyone.tolist() if node != root]
         if root is not None and several:
-            # A message to each: a single flow from the root, of which each node takes one.
+            # The root has a message for each node: a single flow of which each node consumes one.
             self.supply, self.demand = self.supply * (nodes - 1), (everyone != root).astype(int)
 
     def around(self, sink: int) -> Cut:
-        """The cut around a node."""
+        """Return the cut around a node."""
         return self._cut_of(np.arange(self.topology.nodes) == sink)
 
     def _cut_of(self, inside: BoolArray) -> Cut:
-        """What comes into a set."""
+        """Return the cut of a set of nodes."""
         messages = self.supply[~inside] if self.demand is None else self.demand[inside]
         arcs = (~inside[self.tail] & inside[self.head]).sum()
         return Cut(tuple(np.flatnonzero(inside).tolist()), int(messages.sum()), int(arcs))
 
     def cut(self, time: Fraction, sink: int) -> Cut | None:
-        """A cut that takes longer than a time, if any separates all from a sink."""
+        """Return a cut between the origins and `sink` that takes longer than `time`, or None."""
         if self.demand is not None and sink != self.sinks[0]:
             return None
         value, reached = self._flow(time, sink)
@@ -181,7 +191,7 @@ class _Flows:
         return self._cut_of(~reached[: self.topology.nodes])
 
     def _flow(self, time: Fraction, sink: int) -> tuple[int, BoolArray]:
-        """A maximum flow of the messages of a time, see `flow_and_reached`."""
+        """Return a maximum flow at a time, see `flow_and_reached`."""
         from scipy.sparse import coo_array
 
         nodes, (capacity, unit) = self.topology.nodes, time.as_integer_ratio()
@@ -200,7 +210,7 @@ class _Flows:
 
 
 def flow_and_reached(capacities: Any, source: int, sink: int) -> tuple[int, BoolArray]:
-    """The value of a maximum flow, and which nodes are reached by what capacity is left."""
+    """Return the value of a maximum flow, and the nodes reached by the residual capacities."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 

@@ -1,7 +1,7 @@
 """Lower bounds on steps of one hop that follow from distances alone.
 
-They hold on any Cayley graph of an abelian group, where all nodes see the same distances. Planners
-aim at them, and `bounds` compares their schedules with them.
+They hold for Cayley graphs of abelian groups, where all nodes see the same distances. Planners use
+them as goals, and `bounds` compares schedules with them.
 """
 
 import numpy as np
@@ -14,24 +14,25 @@ __all__ = ["delivery_steps", "parities", "bufferless_steps"]
 def delivery_steps(
     topology: CayleyGraph, chunks: int = 1, latency: int = 1, capacity: int | None = None
 ) -> int:
-    """Steps that no all-gather, and no scatter, can do without.
+    """Return the steps that every all-gather, and every scatter, needs.
 
     Parameters
     ----------
     chunks : int
-        M, the chunks of a message.
+        Number M of chunks of a message.
     latency : int
         Steps from the arrival of a block to its departure.
     capacity : int, optional
-        Blocks that a node may receive in a step, by default one a port.
+        Blocks that a node may receive in a step; by default one for each port.
 
     Notes
     -----
-    An all-gather delivers at most so many blocks in a step, and none farther than the steps so far
-    allow; in a scatter, the same holds for blocks that leave the root, counted from the last step
-    back. On a torus with sides of at least 3 and latency 1 this comes to
-    max(ceil(M (N - 1) / ports), diameter). Sides of 2, with two links to the same node, can add a
-    step for M = 1: not all ports have a block to deliver in the first step.
+    In each step of an all-gather, a node receives at most `capacity` blocks. With latency 1, a
+    block received in step t has an origin at most t hops away. In a scatter, the same holds for the
+    blocks that leave the root, counted from the last step backwards. On a torus with sides of at
+    least 3 and latency 1 the result is max(ceil(M (N - 1) / ports), diameter). A side of 2, with
+    two links to the same node, can add a step for M = 1, because not all ports have a block to
+    deliver in the first step.
 
     Examples
     --------
@@ -52,19 +53,20 @@ def delivery_steps(
 
 
 def bufferless_steps(topology: CayleyGraph, chunks: int = 1) -> int:
-    """Steps that no all-gather can do without in which no block ever rests.
+    """Return the steps that every all-gather in which no block ever rests needs.
 
     Parameters
     ----------
     chunks : int
-        M, the chunks of a message, which all leave their origin in the first step.
+        Number M of chunks of a message; all of them leave their origin in the first step.
 
     Notes
     -----
-    `delivery_steps` holds. If the network is bipartite (a torus with all sides even), only offsets
-    at an odd distance are reached in odd steps and only others in even steps: with G ports and half
-    of the nodes in each part, max(2 ceil((M N / 2) / G) - 1, 2 ceil(M (N / 2 - 1) / G)). The first
-    step reaches fewer than G where two ports lead to the same node.
+    The bound of `delivery_steps` holds. If the network is bipartite (such as a torus with all sides
+    even), odd steps deliver only to offsets at an odd distance, and even steps only to the others.
+    With G ports and half of the nodes in each part, this gives
+    max(2 ceil((M N / 2) / G) - 1, 2 ceil(M (N / 2 - 1) / G)). The first step delivers fewer than G
+    blocks if two ports lead to the same node.
     """
     least, ports = delivery_steps(topology, chunks), topology.ports
     parity = parities(topology)
@@ -77,7 +79,7 @@ def bufferless_steps(topology: CayleyGraph, chunks: int = 1) -> int:
 
 
 def parities(topology: CayleyGraph) -> IntArray:
-    """Parity of the distance of each node if the network is bipartite, else 0."""
+    """Return the parity of each node's distance from node 0 if the network is bipartite, else 0."""
     parity = topology.distances % 2
     bipartite = (parity[topology.neighbours] != parity[:, None]).all()
     return parity if bipartite and topology.nodes > 1 else np.zeros_like(parity)

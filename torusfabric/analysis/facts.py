@@ -1,4 +1,4 @@
-"""What a schedule does and costs, checked."""
+"""Facts about a checked schedule: steps, bounds, times and traffic, as values and as text."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,15 +23,15 @@ __all__ = [
     "steps_in_words",
 ]
 
-#: Flits of the longest message for which a limit is of use.
+#: The longest message, in flits, for which a cycle limit is computed.
 MOST_FLITS = 2**32
 
-#: What was found of a schedule that is right.
+#: The result of a successful check.
 _CHECKED = "every block reaches every node that must hold it, and no arc is used twice"
 
 
 def require_length(flits: int) -> None:
-    """Refuse messages of no flits, or of too many."""
+    """Check the number of flits of a message."""
     if flits < 1:
         raise InputError(f"Flits must be at least 1, not {flits}")
     if flits > MOST_FLITS:
@@ -51,27 +51,27 @@ def schedule_facts(
     Parameters
     ----------
     operators : sequence of Operator
-        As of `check`.
+        The operators of a reduction, see `check`.
     flits : int, optional
         Flits of a message; by default one for each chunk.
 
     Returns
     -------
     dict
-        Plain values by name. A ``unit`` says what ``rounds`` and ``bound`` count, such as "steps of
-        1/2 message", and ``bound_where`` for which schedules alone the bound holds, if not for all;
-        ``delta`` counts hops; ``tau`` and ``tau_bound`` are message times, which compare schedules
-        with steps of different length: a `Fraction`. Where flits stream through trees, ``stream``
-        is the part of a message that each arc carries, see `stream_time`. No hardware takes fewer
-        cycles than ``limit`` for messages of ``limit_flits`` flits, see
-        `torusfabric.analysis.volume.limit`. On networks that do not look the same from each node,
-        ``cut`` is what makes ``tau_bound``, and ``renumbered`` says which nodes of the whole
-        network have which numbers.
+        Plain values by name. ``unit`` is the unit of ``rounds`` and ``bound``, such as "steps of
+        1/2 message". ``bound_where`` is the restriction of the bound, empty if it holds for all
+        schedules. ``delta`` counts hops. ``tau`` and ``tau_bound`` are message times (`Fraction`),
+        which compare schedules whose steps have different lengths. ``stream`` is the part of a
+        message that each arc carries, if flits stream through trees, see `stream_time`. ``limit``
+        is the cycle limit: no hardware takes fewer cycles for messages of ``limit_flits`` flits,
+        see `torusfabric.analysis.volume.limit`. On networks that do not look the same from each
+        node, ``cut`` describes the cut that determines ``tau_bound``, and ``renumbered`` lists
+        nodes whose number differs from the whole network.
 
     Raises
     ------
     InputError
-        If there are no flits, or too many.
+        If the number of flits is out of range.
     ScheduleError
         If the schedule has a fault.
     """
@@ -119,17 +119,19 @@ def schedule_facts(
 
 
 def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What is known of the schedules of one fabric: the facts of one, or of several as modes.
+    """Return the facts of a fabric: of its only schedule, or of several schedules as modes.
 
     Parameters
     ----------
     found : sequence of dict
-        From `schedule_facts`, on one topology, or parts of it that lack links.
+        Results of `schedule_facts` on one topology, or on one topology with different broken links
+        and nodes.
 
     Returns
     -------
     dict
-        Of several what they have in common, and under ``modes`` what is known of each.
+        The facts of the only schedule. For several schedules, their common facts, and under
+        ``modes`` the other facts of each.
     """
     if len(found) == 1:
         return found[0]
@@ -149,10 +151,13 @@ def facts_together(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _on_network(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Facts whose collective, not its topology, says what is out of order for it alone."""
+    """Return facts in which faults of a single mode are part of the name of its collective.
+
+    Faults that all modes have stay part of the name of the topology, and so do slow links.
+    """
     names = [facts["topology"].rpartition("!") for facts in found]
     faults = [words.split(",") if whole else [] for whole, _, words in names]
-    slow = [word for each in faults for word in each if "=" in word]  # of the network, wherever
+    slow = [word for each in faults for word in each if "=" in word]  # in any mode
     common = [word for word in faults[0] if all(word in each for each in faults)]
     common = list(dict.fromkeys(common + slow))
     network = "!".join([names[0][0] or names[0][2], *([",".join(common)] if common else [])])
@@ -165,12 +170,12 @@ def _on_network(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts for people: what is counted stands beside each count.
+    """Return facts as text for people, each number with its unit.
 
     Parameters
     ----------
     facts : dict
-        From `schedule_facts`, and perhaps others.
+        The result of `schedule_facts`, perhaps with additional facts.
 
     Examples
     --------
@@ -184,7 +189,7 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     if "modes" in facts:
         return _several_in_words(facts)
     steps, _, length = facts["unit"].partition(" of ")
-    longest = "any length"  # of circuits, whose messages may be as long as they like
+    longest = "any length"  # with circuit switching, the length of a message has no limit
     if facts["switching"] == Switching.STORE_AND_FORWARD:
         longest = length if " to " not in length else f"up to {length.partition(' to ')[2]}"
     words = {
@@ -209,7 +214,7 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _links_in_words(links: Mapping[str, Any], steps: str) -> str:
-    """How much of the links is used, for people."""
+    """Return the use of links as text for people."""
     parts = [f"{100 * links['use']:.1f} % of their time used"]
     if links["unused"]:
         parts.append(f"{links['unused']} of {links['arcs']} arcs never")
@@ -222,7 +227,7 @@ def _links_in_words(links: Mapping[str, Any], steps: str) -> str:
 
 
 def forms_in_words(forms: Sequence[Mapping[str, Any]]) -> str:
-    """Which algorithm serves from how many flits on.
+    """Return text that names the algorithm of each form, and the flits from which on it is used.
 
     Examples
     --------
@@ -234,7 +239,7 @@ def forms_in_words(forms: Sequence[Mapping[str, Any]]) -> str:
 
 
 def steps_in_words(facts: Mapping[str, Any]) -> str:
-    """How many steps, or rounds, a schedule has, and of what, by its facts.
+    """Return the number of steps or rounds and their length as text, from the facts of a schedule.
 
     Examples
     --------
@@ -247,7 +252,7 @@ def steps_in_words(facts: Mapping[str, Any]) -> str:
 
 
 def bound_in_words(facts: Mapping[str, Any]) -> str:
-    """The bound of a schedule, and for which schedules alone it holds, by its facts.
+    """Return the bound with its restriction as text, from the facts of a schedule.
 
     Examples
     --------
@@ -258,12 +263,12 @@ def bound_in_words(facts: Mapping[str, Any]) -> str:
 
 
 def _where(facts: Mapping[str, Any]) -> str:
-    """For which schedules alone the bound holds, behind a comma; nothing if for all."""
+    """Return the restriction of the bound behind a comma; empty for no restriction."""
     return f", where {facts['bound_where']}" if facts["bound_where"] else ""
 
 
 def _several_in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts of several collectives in one fabric: a line for each."""
+    """Return the facts of several collectives in one fabric, one line for each."""
     words = {name: value for name, value in facts.items() if name != "modes"}
     for name in ("collective", "algorithm", "rounds", "bound"):
         words.pop(name, None)

@@ -1,4 +1,4 @@
-"""How much of its links a schedule uses: which arcs are busy in which round, and how often."""
+"""The use of links by a schedule: the arcs that are busy in each round, and totals."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ __all__ = ["LinkUse", "busy_arcs", "link_use"]
 
 @dataclass(frozen=True, eq=False)
 class LinkUse:
-    """How much of the links is used.
+    """The use of arcs by a schedule.
 
     Parameters
     ----------
     of_arc : ndarray of int, shape (nodes, ports)
-        In how many rounds each arc is busy.
+        The number of rounds in which each arc is busy.
     of_round : ndarray of int, shape (rounds,)
-        How many arcs are busy in each round.
+        The number of arcs that are busy in each round.
 
     Examples
     --------
@@ -37,27 +37,27 @@ class LinkUse:
 
     @property
     def share(self) -> float:
-        """The share of all arcs in all rounds that is busy."""
+        """The fraction of all arcs in all rounds that are busy."""
         return float(self.of_arc.sum() / max(self.arcs * len(self.of_round), 1))
 
     @property
     def arcs(self) -> int:
-        """How many arcs there are."""
+        """Number of arcs of the topology."""
         return int(self.topology.linked.sum())
 
     @property
     def unused(self) -> int:
-        """How many arcs are never busy."""
+        """Number of arcs that are never busy."""
         return int(((self.of_arc == 0) & self.topology.linked).sum())
 
     @property
     def busiest(self) -> tuple[int, int]:
-        """Node and port of an arc that is busy in most rounds."""
+        """Node and port of an arc that is busy in the most rounds."""
         node, port = divmod(int(self.of_arc.argmax()), self.of_arc.shape[1])
         return node, port
 
     def to_json(self) -> dict[str, Any]:
-        """The numbers as plain data."""
+        """Return the numbers as plain data."""
         node, port = self.busiest
         return {
             "arcs": self.arcs,
@@ -70,7 +70,7 @@ class LinkUse:
 
 
 def link_use(schedule: Schedule) -> LinkUse:
-    """How much of the links a schedule uses."""
+    """Return the use of links by a schedule."""
     topology = schedule.topology
     of_arc = np.zeros((topology.nodes, topology.ports), np.int64)
     of_round = []
@@ -81,7 +81,7 @@ def link_use(schedule: Schedule) -> LinkUse:
 
 
 def busy_arcs(schedule: Schedule) -> Iterator[BoolArray]:
-    """Which arcs are busy in each round: arrays of shape (nodes, ports)."""
+    """Yield for each round an array of shape (nodes, ports), True for busy arcs."""
     topology = schedule.topology
     shape = topology.nodes, topology.ports
     if isinstance(schedule, Lifted):

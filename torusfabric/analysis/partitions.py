@@ -1,13 +1,15 @@
-"""The partition of a network that no all-reduce can beat, found by minimum cuts.
+"""Lower bounds on an all-reduce from partitions of the network into parts.
 
-Take the nodes of each part for one: messages of all parts are added up, and every part receives the
-sums. Take the receipts one after another: before the first part has a whole sum, each other part
-has sent once; after that, each other part has to receive. So 2 (p - 1) messages cross between p
-parts. Where each link goes both ways, trees that share links in these proportions exist (Tutte;
-Nash-Williams, 1961), so that sums up and down them meet this bound.
+Merge the nodes of each of p parts into one. Contributions of all parts must be added up, and every
+part must receive the sum. Order the arrivals of messages in time. Before the first part has the
+complete sum, each other part has sent at least once. After that, each other part still has to
+receive. So at least 2 (p - 1) messages cross between parts, and divided by the number of arcs
+between parts this bounds the time. If every link has an arc each way, spanning trees exist that
+share the links in these proportions (Tutte; Nash-Williams, 1961), so that sums up and down these
+trees meet the bound.
 
-The worst partition is found by Newton's method: at a time that is tried, the least partition of a
-function of cuts (Dilworth truncation) says whether another takes longer.
+The worst partition is found by Newton's method. For a time T, the partition that minimises a
+function of cuts (Dilworth truncation) shows whether another partition takes longer.
 """
 
 from __future__ import annotations
@@ -23,22 +25,22 @@ from .cuts import flow_and_reached
 
 __all__ = ["Partition", "worst_partition"]
 
-#: On more nodes each node is taken for a part.
+#: On larger networks only the partition into single nodes is tried.
 MOST_NODES = 256
 
-#: No arc is as wide as this.
+#: A capacity larger than that of any set of arcs.
 ENDLESS = 2**30
 
 
 class Partition(NamedTuple):
-    """Parts of a network, and the arcs between them.
+    """A partition of a network into parts.
 
     Parameters
     ----------
     parts : int
-        How many.
+        Number p of parts.
     arcs : int
-        How many lead from one part to another.
+        Number of arcs from one part to another.
     """
 
     parts: int
@@ -46,7 +48,7 @@ class Partition(NamedTuple):
 
     @property
     def time(self) -> Fraction:
-        """Message times that an all-reduce takes."""
+        """The message times that an all-reduce needs because of this partition."""
         return Fraction(2 * (self.parts - 1), self.arcs)
 
     def __str__(self) -> str:
@@ -55,7 +57,7 @@ class Partition(NamedTuple):
 
 @lru_cache(maxsize=32)
 def worst_partition(topology: Topology) -> Partition:
-    """The partition that takes an all-reduce the longest, of a network of at least two nodes.
+    """Return the partition that takes an all-reduce the longest, for two nodes or more.
 
     Examples
     --------
@@ -81,10 +83,13 @@ def worst_partition(topology: Topology) -> Partition:
 
 
 def _least_parts(links: np.ndarray, price: Fraction) -> np.ndarray:
-    """The part of each node where the links between parts, less a price a part, are the fewest.
+    """Return the part of each node in the best partition: few links between parts, and many parts.
 
-    Nodes come one after another; each is given as much as the sets with those before leave it, and
-    sets that leave nothing become parts, joined where they overlap (Barahona, 1992).
+    The partition minimises the links between parts less `price` for each part.
+
+    Greedy algorithm (Barahona, 1992): nodes are added one after another. A minimum cut finds the
+    set with earlier nodes that limits the value of the new node the most. This set is tight, so it
+    becomes a part, merged with the parts that it overlaps.
     """
     nodes, unit = len(links), price.denominator
     given, part = np.zeros(nodes, np.int64), np.arange(nodes)

@@ -1,8 +1,10 @@
-"""The least time in which messages can be moved, however they are cut and whenever they are sent.
+"""Lower bounds on the time of a collective from the volume of its messages.
 
-A time here is counted in *message times*: what a link takes to carry one whole message of a node
-(where each destination gets a message of its own: one such message). It compares schedules whose
-steps are of different length.
+They hold for any way to cut messages, and for any schedule.
+
+Times are in *message times*. One message time is the time in which a link carries one whole message
+of a node; if each destination gets a message of its own, one such message. Message times compare
+schedules whose steps have different lengths.
 """
 
 from fractions import Fraction
@@ -29,33 +31,34 @@ def least_time(
     ports: int | None = None,
     duplex: Duplex = Duplex.FULL,
 ) -> Fraction:
-    """Message times that no schedule can do without.
+    """Return the message times that every schedule needs.
 
     Parameters
     ----------
     ports : int, optional
-        How many messages a node may send, and receive, at once; all ports by default.
+        Messages that a node may send, or receive, at once; by default one for each port.
 
     Notes
     -----
-    With N nodes of a group, P ports, and S the sum of all distances from a node:
+    Let N be the nodes of a group, P the ports that a node may use, and S the sum of all distances
+    from a node. If the network looks the same from each node:
 
-    - Broadcast, reduce: each node, or the root, receives one message at P ports.
+    - Broadcast, reduce: each node, or the root, receives one message by P ports.
     - Scatter, gather: N - 1 messages leave the root, or arrive there, by P ports.
-    - All-gather: each node receives N - 1 messages; reduce-scatter: it sends N - 1 sums. All nodes
-      together receive N P messages at once, in half duplex at most one a link.
-    - All-reduce: N nodes receive each part of a message 2 (N - 1) times together, even if partial
-      sums are copied. Take the receipts one after another: before the first node has a whole sum,
-      each other node has sent once; after that, each other node still has to receive.
-    - Exchange: a node receives a message for each offset, halo: from each node at an offset; and
-      the messages of an exchange travel to their offsets as those of a total exchange do, on a
-      torus also along each axis, one way round or the other.
-    - Total exchange: the messages travel N S hops in all; on a torus also per axis (`arc_load`).
-      Where a path is held, it takes up all arcs at once, however few ports a node uses.
+    - All-gather, reduce-scatter: each node receives N - 1 messages, or sends N - 1 sums. All nodes
+      together receive N P messages at once, in half duplex at most one for each link.
+    - All-reduce: all nodes together receive each part of a message 2 (N - 1) times, even if partial
+      sums are copied. Proof: order the arrivals in time. Before the first node has the complete
+      sum, each other node has sent once. After that, each other node still has to receive.
+    - Exchange: a node receives a message for each offset. The messages also have to travel to their
+      offsets, as in a total exchange; on a torus this holds for each axis, with a choice between
+      the two ways round. Halo: a node receives a message from each different node at an offset.
+    - Total exchange: the messages travel N S hops in all; on a torus a similar bound holds for each
+      axis (`arc_load`). A circuit holds all arcs of its path at once, so with circuit switching the
+      limit is the number of arcs, even if a node uses few ports.
 
-    On networks that do not look the same from each node it is what `worst_cut` must let through;
-    of an all-reduce also the receipts above, of nodes or of parts of the network (`partitions`), of
-    a total exchange `exchange_time`.
+    On other networks the bound is that of `worst_cut`. For an all-reduce, `worst_partition` gives
+    another bound, and for a total exchange `exchange_time` does.
 
     Examples
     --------
@@ -105,17 +108,18 @@ def least_time(
 
 
 def _shift_time(torus: Torus, offsets: np.ndarray) -> Fraction:
-    """Message times of the links of an axis, where each node sends a message to each offset.
+    """Return the message times of the busiest axis, if each node sends a message to each offset.
 
-    Along an axis of side s, a message that comes d farther makes d hops one way or s - d the other,
-    or parts of it do either. Both ways are equally busy where those with the fewest hops for their
-    turning round take the other way first.
+    Along an axis of side s, a message with offset d makes d hops one way or s - d hops the other
+    way, and its parts may go different ways. The time is least when both directions are equally
+    busy. To balance them, messages change direction in the order in which this costs the fewest
+    additional hops.
     """
     least = Fraction(0)
     for side, moved in zip(torus.sides, torus.coordinates(offsets), strict=True):
         onward, back = int(moved.sum()), 0
         for hops in sorted(moved[moved > 0].tolist(), reverse=True):
-            # So much of this message goes the other way that both are alike.
+            # Turn the part of this message that makes both directions equal, at most all of it.
             part = min(max(Fraction(onward - back, side), Fraction(0)), Fraction(1))
             onward, back = onward - part * hops, back + part * (side - hops)
         least = max(least, Fraction(onward), Fraction(back))
@@ -123,22 +127,23 @@ def _shift_time(torus: Torus, offsets: np.ndarray) -> Fraction:
 
 
 def limit(topology: Topology, collective: Collective, flits: int) -> int:
-    """Cycles that no hardware can do without, on all ports: a link carries a flit a cycle.
+    """Return the cycles that any hardware needs if a link carries one flit a cycle.
 
     Parameters
     ----------
     flits : int
-        Of a message.
+        Flits of a message.
 
     Returns
     -------
     int
-        The larger of what the links have to carry (`least_time`), and the cycles of the links on
-        the shortest way of the farthest flit.
+        The larger of two bounds: the cycles for the volume on the links (`least_time`), and the
+        link latency along the shortest path of the farthest flit.
 
     Examples
     --------
-    A broadcast of 64 flits enters each node by four links; one of a single flit goes eight hops.
+    A broadcast of 64 flits enters each node by four links, with 16 flits on each. A broadcast of a
+    single flit is limited by the eight hops to the farthest node:
 
     >>> import torusfabric as tf
     >>> broadcast = tf.parse_collective("broadcast")
@@ -151,22 +156,23 @@ def limit(topology: Topology, collective: Collective, flits: int) -> int:
 
 
 def beat(topology: Topology, collective: Collective, flits: int) -> int:
-    """The flits of a word of a node's port with which it takes no longer than links do at best.
+    """Return the flits R of a beat: the width at which a node's port is no slower than the links.
 
     Parameters
     ----------
     flits : int
-        Of a message.
+        Flits of a message.
 
     Returns
     -------
     int
-        The least power of two, up to the flits of a message. What a node has for itself is left
-        out; it need not pass the port at the same time.
+        The least power of two, up to `flits`. The message of a node to itself is not counted,
+        because it need not pass the port at the same time.
 
     Examples
     --------
-    Four links bring 15 messages in less than four times their flits.
+    In a 4x4 torus, four links deliver the 15 messages of an all-gather. A port of four flits a
+    cycle keeps up with them:
 
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import Torus
@@ -182,12 +188,12 @@ def beat(topology: Topology, collective: Collective, flits: int) -> int:
 
 
 def reach(topology: Topology, collective: Collective, *, in_cycles: bool = False) -> int:
-    """Hops that some message has to go, whatever its way: from the root, or to it, or between any.
+    """Return the hops that some message has to travel: from or to the root, or between any nodes.
 
     Parameters
     ----------
     in_cycles : bool
-        Whether to count the cycles of links in place of hops.
+        True to count the link latency in cycles instead of hops.
 
     Examples
     --------
@@ -217,10 +223,12 @@ def reach(topology: Topology, collective: Collective, *, in_cycles: bool = False
 
 
 def least_reach(topology: Topology, collective: Collective) -> int:
-    """Hops that some message goes, each of the fewest times: of sums of all for all, to and fro.
+    """Return the hops of the longest path of data in schedules that send the fewest messages.
 
-    An all-reduce in which 2 (N - 1) messages are sent, the fewest, comes together at one node: the
-    N - 1 others have each sent once before any node has the whole sum, and each receives it then.
+    An all-reduce sends at least 2 (N - 1) messages. With exactly that many, all contributions are
+    gathered at one node: each of the N - 1 other nodes sends once before any node has the complete
+    sum, and receives once after that. The path leads to that node and back. Any other collective
+    has the value of `reach`.
 
     Examples
     --------
@@ -236,7 +244,7 @@ def least_reach(topology: Topology, collective: Collective) -> int:
 
 
 def network_cut(topology: Topology, collective: Collective) -> str:
-    """The cut that makes `least_time`, for people; empty where something else does.
+    """Return the description of the cut that determines `least_time`; empty if no cut does.
 
     Examples
     --------
@@ -258,7 +266,10 @@ def network_cut(topology: Topology, collective: Collective) -> str:
 
 @lru_cache(maxsize=64)
 def _local_anywhere(topology: Topology, collective: Collective) -> Fraction:
-    """`least_time` of an exchange or halo: what nodes send or receive, and what arcs carry."""
+    """Return the `least_time` of an exchange or halo where nodes are not alike.
+
+    It is the largest of the loads of nodes at their ports, and in an exchange of the load of arcs.
+    """
     origin, target = _local_pairs(topology, collective)
     leave, enter = topology.linked.sum(axis=1), topology.backwards.linked.sum(axis=1)
     if not collective.personal:
@@ -278,26 +289,28 @@ def _local_anywhere(topology: Topology, collective: Collective) -> Fraction:
 
 
 def _local_pairs(topology: Topology, collective: Collective) -> tuple[np.ndarray, np.ndarray]:
-    """The origin and the target of each message of an exchange or halo."""
+    """Return the origin and the target of each message of an exchange or halo."""
     targets = collective.targets(topology)
     origin, offset = np.nonzero(targets != NO_NODE)
     return origin, targets[origin, offset]
 
 
 def arc_load(topology: CayleyGraph) -> Fraction:
-    """How many of the N (N - 1) paths between all nodes some arc must carry at least.
+    """Return a lower bound on the number of paths over the busiest arc, among paths between all
+    nodes.
 
-    The paths have at least N S hops together, S the sum of all distances from a node, and there are
-    N times degree arcs. On a torus the same holds for each axis: N (N / s) floor(s^2 / 4) hops on
-    2 N arcs for a side s. For k equal sides this is the arc-forwarding index n^(k-1) / 2
-    floor(n^2 / 4) itself, which dimension-ordered routing meets (Delmas and Perennes, Prop. 4.7).
+    Let S be the sum of all distances from a node. The paths have at least N S hops in total, on N
+    times degree arcs. On a torus, the same argument holds for each axis: an axis of side s has N (N
+    / s) floor(s^2 / 4) hops on 2 N arcs. For k equal sides n this equals the arc-forwarding index
+    n^(k-1) / 2 floor(n^2 / 4), which dimension-ordered routing reaches (Delmas and Perennes, Prop.
+    4.7).
 
-    Other networks have it by `alike_time`.
+    On other networks the bound is `alike_time`.
 
     Returns
     -------
     Fraction
-        The mean over those arcs; the largest load is at least that, rounded up.
+        The mean load over those arcs. The largest load is at least this number, rounded up.
     """
     nodes = topology.nodes
     if not isinstance(topology, Torus):

@@ -1,4 +1,9 @@
-"""The command line."""
+"""The command ``torusfabric``: `main` parses a command line and runs the command.
+
+`purposes.py` lists all commands. Each other module here adds the arguments of some commands and
+runs them. A module is imported when one of its commands is chosen, so that a command does not wait
+for imports that only other commands need.
+"""
 
 import argparse
 import functools
@@ -30,10 +35,13 @@ errors: one line; with --verbose a second one names a section of docs/reference/
 
 
 def make_parser(*, complete: bool = True) -> argparse.ArgumentParser:
-    """The parser of all commands, complete with the arguments of each.
+    """Return the parser of all commands.
 
-    Else each imports the module that adds them when it is chosen, so that it does not wait for what
-    others need.
+    Parameters
+    ----------
+    complete : bool
+        True to add the arguments of all commands now. If False, the arguments of a command are
+        added when it is chosen, so that only the module of that command is imported.
     """
     parser = Parser(
         prog="torusfabric",
@@ -73,7 +81,13 @@ def make_parser(*, complete: bool = True) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status."""
+    """Run a command line, and return its exit status.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The words after ``torusfabric``; by default those of this process.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         with ending_signals():
@@ -81,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             with notices_shown():
                 return _run(words)
     except BrokenPipeError:
-        return 0  # the reader has seen enough
+        return 0  # the reader of standard output has ended, as ``head`` does
     except (Exception, KeyboardInterrupt) as error:
         found = failure_of(error)
         if found is None:
@@ -93,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    """Carry out a command line, and return the exit status.
+    """Parse the words of a command line, run the command, and return its exit status.
 
     An error about a missing package names the extra that brings the package.
     """

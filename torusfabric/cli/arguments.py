@@ -1,4 +1,4 @@
-"""Checks of arguments, and the command line that is kept of them."""
+"""Checks of arguments that several commands have, and `command_line`, which repeats a command."""
 
 import argparse
 import re
@@ -19,13 +19,14 @@ __all__ = ["FORCE", "PAGES", "TRACE", "VCD", "check_drawing", "check_output", "c
            "command_line", "folder", "node_pair"]  # fmt: skip
 
 
-#: How files of some formats begin; of pages by the endings of their names.
+#: First characters of a file in each format; for pages by the ending of the name. An existing file
+#: that begins so may be replaced.
 PAGES = dict.fromkeys((".html", ".htm"), '<!doctype html>\n<html lang="en">')
 TRACE = '{"format":"torusfabric-trace"'
 VCD, FST = "$", b"\0" + (329).to_bytes(8, "big")
 
 
-#: The option to replace files of others.
+#: Declaration of the option ``--force``.
 FORCE = """
 --force: replace any file; else an existing file is replaced if it is empty or of the format that is
     written, and in a folder if this command wrote it and nobody changed it since
@@ -33,14 +34,23 @@ FORCE = """
 
 
 def check_output(arguments: argparse.Namespace, path: str, beginning: str | bytes) -> None:
-    """Check that a file can be written, and replaces nobody's, before time is spent on it.
+    """Check, before any work starts, that an output file can be written and may be replaced.
 
-    All files of its format begin alike; arguments are of a parser with the option `FORCE`.
+    An existing file may be replaced if it has the same format, or with ``--force``.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Arguments of a command with the option `FORCE`.
+    path : str
+        Path of the output file.
+    beginning : str or bytes
+        First characters of each file in its format.
 
     Raises
     ------
     InputError
-        If it cannot be written or replaced.
+        If the file cannot be written, or may not be replaced.
     """
     writable(path)
     require_like(path, beginning, force=arguments.force)
@@ -49,18 +59,24 @@ def check_output(arguments: argparse.Namespace, path: str, beginning: str | byte
 def check_drawing(
     arguments: argparse.Namespace, path: str, beginnings: Mapping[str, str | bytes]
 ) -> None:
-    """As `check_output`, of a picture or a page, whose name says its format.
+    """Check, before any work starts, that a picture or a page can be written and may be replaced.
+
+    The ending of the file name decides the format.
 
     Parameters
     ----------
+    arguments : Namespace
+        Arguments of a command with the option `FORCE`.
+    path : str
+        Path of a picture or a page.
     beginnings : dict of str to (str or bytes)
-        How files of each format begin, by the ending of their names; the first where a name has no
-        ending, and for standard output.
+        First characters of a file in each format, by the ending of its name. The first entry is for
+        names without an ending and for standard output.
 
     Raises
     ------
     InputError
-        If the name has another ending.
+        If the file cannot be written, may not be replaced, or has another ending.
     """
     name, (first, *others) = Path(path.removesuffix(".gz")), beginnings
     ending = first if is_standard_output(path) else name.suffix or first
@@ -71,18 +87,37 @@ def check_drawing(
 
 
 def check_waves(arguments: argparse.Namespace, path: str) -> None:
-    """As `check_output`, of a file of waves, whose format its name tells."""
+    """Check, before any work starts, that a waveform file can be written and may be replaced.
+
+    The format is FST for names that end in ``.fst``, else VCD.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written, or may not be replaced.
+    """
     check_output(arguments, path, FST if path.endswith(".fst") else VCD)
 
 
-#: Arguments of which a kept command has none: they say where files go and how a command works.
+#: Arguments that `command_line` leaves out: paths of outputs, and options without effect on the
+#: fabric.
 NOT_KEPT = ("output", "force", "json", "quiet", "verbose", "minutes", "dry_run")
 
 
 def command_line(arguments: argparse.Namespace, made: "Made", **others: object) -> str:
-    """Return the command that makes a fabric again: options as given, with every choice made.
+    """Return a command line that makes the same fabric again.
 
-    Other values may stand in place of those of arguments, by their attributes.
+    It has the options of the user and an option for each choice that was made for the user, such as
+    the algorithm. So a later version with other defaults makes the same fabric.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Arguments of the command.
+    made : Made
+        The fabric, with all choices.
+    **others : object
+        Values that replace arguments, by their attributes.
     """
     known = {"command": arguments.command} | others
     decided = dict.fromkeys(NOT_KEPT) | made.decided() | known
@@ -91,14 +126,14 @@ def command_line(arguments: argparse.Namespace, made: "Made", **others: object) 
 
 
 def folder(text: str) -> str:
-    """The path of a folder."""
+    """Return an argument that is the path of a folder; ``-`` is refused."""
     if text == STANDARD_OUTPUT:
         raise argparse.ArgumentTypeError("must be a folder, not - (several files are written)")
     return text
 
 
 def node_pair(text: str) -> tuple[int, int]:
-    """Two node numbers with a colon between them."""
+    """Return the two node numbers of an argument such as ``0:21``."""
     found = re.fullmatch(r"([0-9]{1,4000}):([0-9]{1,4000})", text)
     if not found:
         raise argparse.ArgumentTypeError(

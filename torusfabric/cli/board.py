@@ -1,4 +1,4 @@
-"""The commands about boards, and that make bitstreams for them: boards, build, flash."""
+"""The commands ``boards``, ``build`` and ``flash``: list boards, make bitstreams, load them."""
 
 from argparse import Namespace
 from dataclasses import replace
@@ -26,7 +26,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands to a parser."""
+    """Add the arguments of these commands to their parsers."""
     boards = add_command(commands, "boards", run_boards)
     add_options(
         boards,
@@ -60,9 +60,19 @@ def add_commands(commands: Commands) -> None:
 
 
 class _Made(NamedTuple):
-    """What was built, for which board, the command that loads it, and the options to reach it.
+    """A bitstream, its board, and commands to use it.
 
-    There are none of a block that does not run alone: it runs with all others.
+    Parameters
+    ----------
+    built : Built
+        The bitstream and its report.
+    board : Board
+        The target of the bitstream.
+    flash : str
+        The command ``torusfabric flash`` that loads the bitstream.
+    connection : str
+        Options of ``torusfabric run`` that reach the board. Empty if the fabric is one of several
+        on several boards, which run only together.
     """
 
     built: "Built"
@@ -72,13 +82,13 @@ class _Made(NamedTuple):
 
     @property
     def loads(self) -> str:
-        """The command of the programmer."""
+        """The command of the board's programmer that loads the bitstream."""
         from ..fpga.board import flash_command
 
         return f"{shell_command(['cd', str(self.built.folder)])} && {flash_command(self.board)}"
 
     def steps(self, *, flashed: bool) -> list["Step"]:
-        """What to do next."""
+        """Return the commands that the user may run next, each with its purpose."""
         from ..fpga.board import Step, steps_of
 
         load = [] if flashed else [Step(self.flash, f"load it ({self.loads})")]
@@ -90,7 +100,7 @@ class _Made(NamedTuple):
 
 
 def _build(arguments: Namespace) -> _Made:
-    """Build what was selected."""
+    """Build the bitstream of the selected fabric."""
     from ..fpga.board import build, find_board
     from ..toolchain.cache import Cache, RenewingCache
 
@@ -102,7 +112,7 @@ def _build(arguments: Namespace) -> _Made:
     if arguments.force:
         board = replace(board, limit=None)
     folder = Path(arguments.output or BUILDS / board.name)
-    if not spec.adapter:  # else perhaps only a part of the fabric is on the board
+    if not spec.adapter:  # with an adapter, perhaps only a part of the fabric is on the board
         _check_selection(spec, board)
     made = spec.make()
     if bridge:
@@ -120,7 +130,7 @@ def _build(arguments: Namespace) -> _Made:
             force=arguments.force,
         )
     flash = command_line(arguments, made, command="flash", output=arguments.output)
-    # The folder says what was built.
+    # The folder names the fabric, so the options of the connection need no selection.
     words = ["--board", arguments.board]
     words += [] if arguments.baud == BAUD else ["--baud", str(arguments.baud)]
     words += ["--build", arguments.output] if arguments.output else []
@@ -128,7 +138,7 @@ def _build(arguments: Namespace) -> _Made:
 
 
 def _check_selection(spec: FabricSpec, board: "Board") -> None:
-    """Refuse what cannot fit onto a board before it is planned, which may take long."""
+    """Raise an error if the selection cannot fit onto the board; planning may take long."""
     from ..collective import parse_collective, split_name, split_names
     from ..fpga.board import check_selection
     from ..program.program import require_width
@@ -140,13 +150,13 @@ def _check_selection(spec: FabricSpec, board: "Board") -> None:
         names = [split_name(name).collective for name in split_names(spec.collective)]
         collectives = [parse_collective(name, topology=topology) for name in names]
     except (InputError, TypeError, AttributeError):
-        return  # a schedule file, or what is said with more knowledge later
+        return  # a schedule file, or an error that planning reports with more detail
     for collective in collectives:
         check_selection(board, topology, collective, flits=flits, width=width)
 
 
 def _announced(bar: Progress, board: "Board", fabric: "Fabric", folder: Path) -> Progress:
-    """A progress bar; before it, a line says how long this takes, and if it waits for others."""
+    """Return a progress bar that first prints how long the build takes, and if it has to wait."""
     from ..fpga.board import duration
 
     said: set[str] = set()
@@ -169,7 +179,7 @@ def _announced(bar: Progress, board: "Board", fabric: "Fabric", folder: Path) ->
 
 
 def _facts(built: "Built") -> dict[str, Any]:
-    """What to print of a build."""
+    """Return the facts of a build for people."""
     report = built.report
     used = [f"{k} {n['used']} of {n['available']}" for k, n in report["resources"].items()]
     modes = [f"{mode['collective']} by {mode['algorithm']}" for mode in report["modes"]]
@@ -187,7 +197,7 @@ def _facts(built: "Built") -> dict[str, Any]:
 
 
 def _print_next(made: _Made, *, flashed: bool) -> None:
-    """Say what to do next, and what the board then shows."""
+    """Print the next commands, and the meanings of the board's LEDs."""
     from ..fpga.board import LIST_PORTS, lamp_meanings
 
     meanings = lamp_meanings(made.board)
@@ -203,7 +213,7 @@ def _print_next(made: _Made, *, flashed: bool) -> None:
 
 
 def run_build(arguments: Namespace) -> None:
-    """Make a bitstream, and load it where that is the command."""
+    """Run ``build`` or ``flash``: make a bitstream, and for ``flash`` load it."""
     from ..fpga.board import flash, lamp_meanings
 
     made, loads = _build(arguments), arguments.command == "flash"
@@ -227,7 +237,7 @@ def run_build(arguments: Namespace) -> None:
 
 
 def run_boards(arguments: Namespace) -> None:
-    """List the boards, or measure one."""
+    """Run ``boards``: list the boards, or find the largest torus that fits onto one."""
     from ..fpga.board import load_boards
 
     if arguments.measure:
@@ -241,7 +251,7 @@ def run_boards(arguments: Namespace) -> None:
 
 
 def _described(name: str, board: "Board") -> dict[str, Any]:
-    """What there is to know of a board."""
+    """Return the facts of a board, as in the JSON output."""
     from ..fpga.board import lamp_meanings
 
     return {
@@ -257,7 +267,7 @@ def _described(name: str, board: "Board") -> dict[str, Any]:
 
 
 def _print_boards(rows: list[dict[str, Any]]) -> None:
-    """Print the list as a table, a line a board where nobody looks at a terminal."""
+    """Print the boards as a table; one line for each board if the output is no terminal."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -278,7 +288,7 @@ def _print_boards(rows: list[dict[str, Any]]) -> None:
 
 
 def _measure(arguments: Namespace) -> None:
-    """Build for a board until the largest torus that fits is found."""
+    """Build all-gathers for a board until the largest square torus that fits is found."""
     from ..fabric.fabric import Fabric
     from ..fpga.board import Limit, find_board, find_limit, try_board
     from ..planning import compile, plan

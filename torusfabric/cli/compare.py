@@ -1,4 +1,9 @@
-"""The command that puts algorithms side by side."""
+"""The command ``compare``: a table of algorithms for one collective, or of fabrics for several.
+
+There are three comparisons. `_compare_algorithms` has a row for each algorithm, with costs of
+hardware. `_compare_fabrics` has a row for each choice of algorithms for several collectives in one
+fabric. `_compare_lengths` has a row for each message length and a column for each algorithm.
+"""
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
-#: The columns of costs, by their names, and those of them that need a target.
+#: Heads of the columns of hardware costs, and the columns that need ``--target``.
 HEADS = {
     "inputs": "crossbar inputs",
     "classes": "classes",
@@ -48,7 +53,7 @@ HEADS = {
 }
 SYNTHESIZED = ("node_luts", "luts", "ffs", "brams")
 
-#: The columns of algorithms for one collective, by the names in an entry.
+#: Heads of the columns of a comparison of algorithms, by the keys of an entry.
 COLUMNS = {
     "by": "by",
     "length": "of",
@@ -65,12 +70,12 @@ COLUMNS = {
     **{name: head for name, head in HEADS.items() if name not in ("inputs", "memory_bits")},
 }
 
-#: The head of the first column, and of that over a range of lengths.
+#: Head of the first column, in a comparison of algorithms and of lengths.
 ENTRY, LENGTH = "algorithm", "flits"
 
 
 class _Table(NamedTuple):
-    """A table, and the lines above it; the unit is that of all columns but the first."""
+    """A table and the lines above it; `unit` is the unit of all columns but the first."""
 
     lines: Sequence[str]
     columns: Sequence[str]
@@ -79,7 +84,7 @@ class _Table(NamedTuple):
 
 
 class _Comparison(NamedTuple):
-    """What a comparison found: as a JSON object, as a picture and as tables."""
+    """The result of a comparison: as a JSON object, as a picture and as tables."""
 
     facts: Mapping[str, Any]
     picture: str
@@ -89,7 +94,7 @@ class _Comparison(NamedTuple):
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the command to a parser."""
+    """Add the arguments of this command to its parser."""
     compare = add_command(commands, "compare", run_compare)
     add_selection(compare, algorithm=False, several=True)
     add_fabric_options(compare, compared=True)
@@ -107,7 +112,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run_compare(arguments: Namespace) -> None:
-    """Compare, and print a table."""
+    """Run ``compare``: compare, print a table, and write the picture and the table file."""
     if arguments.target:
         from ..fpga.synthesis.target import find_target
 
@@ -142,19 +147,21 @@ def run_compare(arguments: Namespace) -> None:
 
 
 def _print(table: _Table) -> None:
-    """Print a table below its lines."""
+    """Print a table and the lines above it."""
     for line in table.lines:
         print_line(line)
     print_table(table.columns, table.rows)
 
 
 def _hardware(arguments: Namespace, selections: Sequence[Selection]) -> "Hardware":
-    """What hardware is compared; its operators are those of the first reduction.
+    """Return the hardware that is built for each schedule.
+
+    Its operators are those of the first reduction.
 
     Raises
     ------
     InputError
-        If it would be too large for one of the collectives.
+        If the fabric of one of the collectives would be too large for this machine.
     """
     from ..sweep.compare import Hardware
 
@@ -168,7 +175,7 @@ def _hardware(arguments: Namespace, selections: Sequence[Selection]) -> "Hardwar
 
 
 def _compare_algorithms(arguments: Namespace) -> _Comparison:
-    """Compare what algorithms make of a selection, and perhaps schedules of files."""
+    """Compare the algorithms for one collective, and schedules from files if there are any."""
     from ..sweep.compare import compare
     from ..sweep.fault_costs import fault_costs
 
@@ -217,7 +224,7 @@ def _compare_algorithms(arguments: Namespace) -> _Comparison:
 
 
 def _fault_table(faults: Sequence[Mapping[str, Any]], flits: int, target: str | None) -> _Table:
-    """What faults cost, a row for each."""
+    """Return a table with the cost of each fault of the network."""
     luts = "LUTs a node" if target else "estimated LUTs a node"
     heads = ["faults", "algorithm", "steps or rounds", "message times", "cycles", luts]
     rows = []
@@ -229,7 +236,7 @@ def _fault_table(faults: Sequence[Mapping[str, Any]], flits: int, target: str | 
 
 
 def _compare_fabrics(arguments: Namespace) -> _Comparison:
-    """Compare fabrics of several collectives."""
+    """Compare fabrics of several collectives, which differ in their algorithms."""
     from ..sweep.compare import compare_together
 
     spec = FabricSpec.of(vars(arguments))
@@ -272,7 +279,7 @@ def _compare_fabrics(arguments: Namespace) -> _Comparison:
 
 
 def _compare_lengths(arguments: Namespace) -> _Comparison:
-    """Compare cycles over several lengths."""
+    """Compare the cycles of all algorithms at several message lengths."""
     if arguments.plan is not None or "," in (arguments.collective or ""):
         raise InputError("--flits must be one number for plans or several collectives, not a range")
     if arguments.target:
@@ -307,7 +314,7 @@ def _compare_lengths(arguments: Namespace) -> _Comparison:
 
 
 def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
-    """What is compared: a selection, and perhaps schedules of files, by their names."""
+    """Return the selection to compare for, and the schedules of files by the file names."""
     spec = FabricSpec.of(vars(arguments))
     plan = parse_plan(spec, several=True)
     if plan is None:
@@ -329,7 +336,7 @@ def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
 
 
 def _read(arguments: Namespace, path: str) -> Schedule:
-    """The schedule of a file: ours, or MSCCL XML by its name."""
+    """Read a schedule from a file of our format, or from MSCCL XML if its name ends so."""
     if _is_foreign(path):
         return import_schedule(
             path, arguments.onto, placement=arguments.placement, switching=arguments.switching
@@ -338,20 +345,20 @@ def _read(arguments: Namespace, path: str) -> Schedule:
 
 
 def _is_foreign(path: str) -> bool:
-    """Whether a file is MSCCL XML."""
+    """Return True if the name of a file ends like MSCCL XML."""
     return path.removesuffix(".gz").endswith(".xml")
 
 
 def _bars(
     title: str, names: Sequence[str], charts: Mapping[str, list[float | None]], *, marked: int = 0
 ) -> str:
-    """A chart of bars for each figure that any entry has."""
+    """Return a picture with a bar chart for each quantity that any entry has."""
     known = {figure: values for figure, values in charts.items() if any(values)}
     return bar_charts(title, names, known, marked=marked)
 
 
 def _notes(names: Iterable[str], entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Why some have no hardware, and what would count it, where nothing that is installed does."""
+    """Yield the notes: why an algorithm has no hardware, and which extra counts hardware."""
     for name, entry in zip(names, entries, strict=True):
         if entry["reason"]:
             yield f"no hardware by {name}: {entry['reason']}"
@@ -360,19 +367,19 @@ def _notes(names: Iterable[str], entries: Sequence[Mapping[str, Any]]) -> Iterat
 
 
 def _heads(target: str | None, heads: Mapping[str, str]) -> dict[str, str]:
-    """The columns that there are, with a target or without."""
+    """Return the columns of a table; columns of synthesis need a target."""
     return {name: head for name, head in heads.items() if target or name not in SYNTHESIZED}
 
 
 def _cells(entry: Mapping[str, Any], names: Iterable[str]) -> list[object]:
-    """The cells of a row; what is not known is a dash."""
+    """Return the cells of a row, with a dash for an unknown value."""
     return ["-" if entry[name] is None else entry[name] for name in names]
 
 
 def _table(
     entries: Sequence[Mapping[str, Any]], target: str | None
 ) -> tuple[list[str], list[list[object]]]:
-    """Heads and a row an algorithm; rounds of circuits and steps of one hop have other names."""
+    """Return the heads and rows of a comparison of algorithms."""
     heads, rows = _heads(target, COLUMNS), []
     if all(entry["stream"] is None for entry in entries):
         del heads["stream"]

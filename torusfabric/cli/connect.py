@@ -1,4 +1,8 @@
-"""Connecting to a board: which fabric it carries is selected as for a build, or was built."""
+"""`connect`: a connection to a fabric on a board, or to a simulated one.
+
+The host side of the connection must know which fabric the board carries. The fabric is selected
+like that of ``torusfabric build``, or read from the folder of a build.
+"""
 
 import shlex
 from argparse import Namespace
@@ -23,13 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["BUILDS", "connect", "select_engine"]
 
-#: Where builds go.
+#: Folder that holds a folder for each build.
 BUILDS = Path("build")
 
-#: The most flits of a message where nothing is said.
+#: Flits of the longest message, if the user gives no length.
 FLITS = 16
 
-#: The port that is simulated, and what parts it from a selection.
+#: Name of the simulated port; a colon and a selection may follow.
 SIMULATED = "sim"
 
 
@@ -41,37 +45,40 @@ def connect(
     image: "Image | AnyPath | None" = None,
     baud: int = BAUD,
 ) -> Any:
-    """Connect to a fabric behind its bridge, or to all of a system, behind all of theirs.
+    """Connect to the fabric on a board, or to a fabric that is spread over several boards.
+
+    Each board has a *bridge* between its serial line and its fabric.
 
     Parameters
     ----------
     port : str or sequence of str
-        The serial port of a board; of a system, those of all boards in their order, separated by
-        commas where they are one text. ``sim:SELECTION`` simulates the bridge and the fabric behind
-        it instead, which is selected as for `torusfabric build`, by default with messages of up to
-        16 flits; ``sim`` simulates the fabric that is given.
+        The serial port of the board. For several boards, all ports in the order of the boards, as a
+        sequence or separated by commas. ``"sim"`` simulates the bridge and `fabric` instead.
+        ``"sim:SELECTION"`` simulates the fabric of a selection, which is written as for
+        ``torusfabric build``; by default messages have up to 16 flits.
     fabric : Fabric, System, sequence of Fabric or path, optional
-        The fabric on the board, the system of which one is on each board, or all of these, or the
-        folder in which one was built.
-        By default a folder within ``build`` with the fabric that the board says it is.
+        The fabric on the board; or the system that is spread over the boards, or the fabrics on
+        all boards; or the folder of a build. By default the folder in ``build`` whose fabric has
+        the digest that the board reports.
     image : Image or path, optional
-        Of a fabric whose tables are loaded: what is loaded first. By default what it is built with
-        must be there.
+        For a fabric with loaded tables: the image to load first. By default the image that the
+        fabric was built with must be loaded already.
     baud : int
         Bits a second of the serial line.
 
     Returns
     -------
     ConnectedBoard or ConnectedBoards
+        The open connection.
 
     Raises
     ------
     InputError
-        If the port cannot be opened, or there is no such fabric, or something else is loaded.
+        If a port cannot be opened, the fabric does not exist, or another image is loaded.
     WorkFailed
-        If the board does not answer, or has another fabric.
+        If the board does not answer, or carries another fabric.
     MissingTool
-        If the extra with what is needed is not installed.
+        If an extra of the package that brings the serial port or the simulation is not installed.
 
     Examples
     --------
@@ -90,7 +97,7 @@ def _connect(
     image: "Image | AnyPath | None",
     baud: int,
 ) -> Any:
-    """Connect to the fabric, or to all of a system, behind some ports."""
+    """Connect as `connect` does, which adds the names of missing extras to errors."""
     from ..fpga.bridge.board import ConnectedBoard
     from ..fpga.bridge.bus_access import BusAccess, open_port
     from ..rtl.fabric import Fabric
@@ -131,7 +138,7 @@ def _connect(
 def _given(
     fabric: "Fabric | System | Sequence[Fabric] | AnyPath | None",
 ) -> "Fabric | Sequence[Any] | None":
-    """Return the fabric on a board, or those on all; None if that is not said."""
+    """Return the fabric, or the fabrics of all boards, that the user gave; None without one."""
     from ..contract.adapter import System
     from ..rtl.fabric import Fabric
 
@@ -149,7 +156,15 @@ def _given(
 
 
 def _hold(board: Any, image: "Image | AnyPath | None") -> None:
-    """See to it that what is wanted is loaded."""
+    """Load an image; without one, check that the board holds the image of the build.
+
+    Parameters
+    ----------
+    board : ConnectedBoard or ConnectedBoards
+        The open connection.
+    image : Image or path, optional
+        The image to load.
+    """
     from ..fabric.images import Image, read_image
 
     fabric, found = board.fabric, board.loaded
@@ -167,7 +182,7 @@ def _hold(board: Any, image: "Image | AnyPath | None") -> None:
 
 
 def _words(text: str) -> list[str]:
-    """A command line's words."""
+    """Split the text of a command line into words."""
     try:
         return shlex.split(text)
     except ValueError as error:
@@ -177,7 +192,7 @@ def _words(text: str) -> list[str]:
 
 
 def _arguments(words: list[str]) -> Namespace:
-    """The words of a command line that select a fabric."""
+    """Parse the words of a selection as arguments of ``torusfabric build``."""
     from . import make_parser
 
     board = [] if any(word.split("=")[0] == "--board" for word in words) else ["--board", SIMULATED]
@@ -185,9 +200,15 @@ def _arguments(words: list[str]) -> Namespace:
 
 
 def select_engine(arguments: Namespace, *, built: bool = False) -> "Fabric | Sequence[Any]":
-    """Return the fabric that arguments select, or all fabrics that are run together.
+    """Return the fabric that arguments select, or the fabrics of all boards that run together.
 
-    Where the arguments say nothing of lengths, these are left open.
+    Parameters
+    ----------
+    arguments : Namespace
+        Arguments of ``build`` or ``run``. Without a length, messages have up to `FLITS` flits.
+    built : bool
+        True if the arguments come from the report of a build. Then a fabric that is one of several
+        on several boards is run together with all others.
     """
     if arguments.flits is None and arguments.max_flits is None:
         arguments.max_flits = FLITS
@@ -200,7 +221,7 @@ def select_engine(arguments: Namespace, *, built: bool = False) -> "Fabric | Seq
 
 
 def _built(folder: Path) -> "Fabric | Sequence[Any]":
-    """Return the fabric that was built in a folder, or all with which it runs."""
+    """Return the fabric that was built in a folder, or all fabrics that run together with it."""
     report = _report(folder)
     if report is None:
         raise InputError(f"Folder must be that of a build, with its report.json, not {folder}")
@@ -208,7 +229,7 @@ def _built(folder: Path) -> "Fabric | Sequence[Any]":
 
 
 def _report(folder: Path) -> dict[str, Any] | None:
-    """The report of a build; None where there is none."""
+    """Return the report of the build in a folder; None if there is no valid report."""
     try:
         report = parse_json(read_bytes(folder / "report.json", "Report"))
     except ValueError:
@@ -218,7 +239,7 @@ def _report(folder: Path) -> dict[str, Any] | None:
 
 
 def _found(access: "BusAccess") -> "Fabric | Sequence[Any]":
-    """The fabric of the build whose digest a board has."""
+    """Return the fabric of the build that has the digest of the fabric on a board."""
     from ..fpga.bridge.board import digest_on
 
     digest = digest_on(access)

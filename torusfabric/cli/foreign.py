@@ -1,4 +1,4 @@
-"""Schedules of other systems: import and export."""
+"""The commands ``import`` and ``export``: schedules in file formats of other systems."""
 
 import time
 from argparse import Namespace, _ActionsContainer
@@ -20,12 +20,12 @@ from .selection import checked_facts, file_for_topology
 __all__ = ["add_commands", "add_import_options"]
 
 
-#: Of more ranks not every node is printed; JSON has all.
+#: Most ranks whose nodes are printed; the JSON output has all.
 MOST_RANKS = 64
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands to a parser."""
+    """Add the arguments of these commands to their parsers."""
     command = add_command(commands, "import", run_import)
     command.add_argument("file", metavar="FILE", help="MSCCL XML (compressed if it ends in .gz)")
     add_import_options(command)
@@ -54,7 +54,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def add_import_options(parser: _ActionsContainer) -> None:
-    """Add the options that say how a schedule of another system lies on a topology."""
+    """Add the options for the placement of an imported schedule on a topology."""
     add_options(
         parser,
         f"""
@@ -73,7 +73,7 @@ def add_import_options(parser: _ActionsContainer) -> None:
 
 
 def run_import(arguments: Namespace) -> None:
-    """Import, check, and write a schedule."""
+    """Run ``import``: read a schedule of another system, check it, and write it in our format."""
     began = time.perf_counter()
     if arguments.output:
         check_output(arguments, arguments.output, BEGINNING)
@@ -107,7 +107,7 @@ def run_import(arguments: Namespace) -> None:
 
 
 def run_export(arguments: Namespace) -> None:
-    """Plan or read, check, and write a schedule for another system."""
+    """Run ``export``: plan or read a schedule, check it, and write it for another system."""
     began = time.perf_counter()
     check_output(arguments, arguments.output, BEGINNINGS[arguments.format])
     file_for_topology(arguments)

@@ -1,4 +1,4 @@
-"""The commands that make hardware: verilog; synth, which says what choices cost; and prove."""
+"""The commands ``verilog``, ``synth`` and ``prove``: write, synthesize and prove hardware."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
-#: What forms may cost of a mode without a word.
+#: Largest share of a mode's LUTs that further forms may take without a notice.
 TENTH = 0.1
 
-#: The share of their bits below which block RAMs are said to be empty.
+#: Share of used bits below which a notice advises against block RAMs.
 MOSTLY_EMPTY = 0.25
 
-#: The columns of the table, by what is counted.
+#: Heads of the columns of the table of modes, by the keys of a count.
 HEADS = {
     "router_luts": "router LUTs",
     "router_ffs": "FFs",
@@ -63,7 +63,7 @@ HEADS = {
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands to a parser."""
+    """Add the arguments of these commands to their parsers."""
     verilog = add_command(commands, "verilog", run_verilog)
     synth = add_command(commands, "synth", run_synth)
     prove = add_command(commands, "prove", run_prove)
@@ -82,7 +82,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _add_verilog_options(verilog: ArgumentParser) -> None:
-    """Add the arguments that say what to write."""
+    """Add the arguments of ``verilog`` for the output files."""
     group = verilog.add_argument_group("files")
     add_prefix_option(group)
     add_options(
@@ -100,7 +100,7 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
 
 
 def _add_synth_options(synth: ArgumentParser) -> None:
-    """Add the arguments that say how to synthesize."""
+    """Add the arguments of ``synth`` for the device and the tools."""
     add_options(
         synth,
         """
@@ -118,7 +118,7 @@ def _add_synth_options(synth: ArgumentParser) -> None:
 
 
 def _add_prove_options(prove: ArgumentParser) -> None:
-    """Add the arguments that say what is proved in place of a selection, and where waves go."""
+    """Add the arguments of ``prove`` for an existing fabric and for the waveform file."""
     add_fabric_file(prove)
     add_options(
         prove, "--image FILE: with --fabric: what is loaded (default what it is built with)\n"
@@ -132,7 +132,7 @@ def _add_prove_options(prove: ArgumentParser) -> None:
 
 
 def run_verilog(arguments: Namespace) -> None:
-    """Write Verilog and manifest."""
+    """Run ``verilog``: write the Verilog and the manifest of a fabric."""
     from .. import verilog
 
     made = FabricSpec.of(vars(arguments)).make()
@@ -163,7 +163,11 @@ def run_verilog(arguments: Namespace) -> None:
 
 
 def run_synth(arguments: Namespace) -> None:
-    """Synthesize and report."""
+    """Run ``synth``: synthesize a fabric, and report its costs.
+
+    For a fabric of several modes or forms, each is also synthesized alone. For a fabric of any
+    root, its memories are compared with those of a fabric for root 0.
+    """
     from .. import verilog
     from ..fpga.synthesis.by_mode import cost_by_mode, cost_of_forms
     from ..fpga.synthesis.memory_choice import block_share, fitting_rule
@@ -192,7 +196,7 @@ def run_synth(arguments: Namespace) -> None:
     share = block_share(made.fabric, device, rule, report.fabric["brams"])
     root = None
     if made.fabric.program.any_root:
-        # The same of the best fabric of a fixed root, unless the algorithm serves no root alone.
+        # Compare with the best fabric for root 0; some algorithms plan only for any root.
         try:
             fixed = _stored(made.spec.replace(root=None).make())
         except InputError:
@@ -235,7 +239,7 @@ def run_synth(arguments: Namespace) -> None:
 
 
 def _print_mode_cost(found: dict[str, Any]) -> None:
-    """Print a row for each mode alone, then all together, and that to the dearest."""
+    """Print a row for each mode alone, a row for all, and its ratio to the most expensive mode."""
     together, ratios = found["together"], found["ratios"]
     heads = [*HEADS, "inputs"]
     rows = [
@@ -271,7 +275,7 @@ def _print_mode_cost(found: dict[str, Any]) -> None:
 
 
 def _stored(made: Made) -> dict[str, Any]:
-    """What a fabric stores, its algorithm, and the form of its schedule."""
+    """Return the bits of memories and ROMs of a fabric, its algorithms and schedule forms."""
     from ..rtl.inventory import take_inventory
 
     schedules, inventory = (
@@ -287,7 +291,11 @@ def _stored(made: Made) -> dict[str, Any]:
 
 
 def run_prove(arguments: Namespace) -> None:
-    """Prove; returns 2 if anything does not hold."""
+    """Run ``prove``: prove a fabric, and print the proof.
+
+    If a property fails, the waveforms of the counterexample are written to the file of ``--wave``,
+    and an error is raised (status 2).
+    """
     from ..proof import prove
     from ..toolchain.cache import Cache
     from ..toolchain.files import write_file

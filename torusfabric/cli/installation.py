@@ -1,4 +1,4 @@
-"""The commands about this installation: doctor, cache, completion (by the library shtab)."""
+"""The commands ``doctor``, ``cache`` and ``completion``, which concern this installation."""
 
 import argparse
 import importlib.metadata
@@ -21,21 +21,22 @@ from .parser import Commands, add_command
 
 __all__ = ["add_commands", "packages_found"]
 
-#: Shells, and how each takes the script.
+#: The command that installs the completion script, for each shell.
 SHELLS = {
     "bash": "torusfabric completion bash > ~/.local/share/bash-completion/completions/torusfabric",
     "zsh": "torusfabric completion zsh > ~/.zfunc/_torusfabric   # a folder of fpath",
     "fish": "torusfabric completion fish > ~/.config/fish/completions/torusfabric.fish",
 }
 
-#: A requirement of ours: the package, which versions, and the extra that asks for it.
+#: Parts of a requirement in the metadata of this package: name, versions and marker. The marker may
+#: name an extra and an operating system.
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?P<versions>[^;]*)(?P<marker>;.*)?")
 _EXTRA = re.compile(r"extra == ['\"]([\w-]+)['\"]")
 _SYSTEM = re.compile(r"sys_platform (==|!=) ['\"](\w+)['\"]")
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands to a parser."""
+    """Add the arguments of these commands to their parsers."""
     add_command(commands, "doctor", run_doctor)
     cache = add_command(commands, "cache", run_cache)
     add_options(cache, "--clear: remove all entries; what is needed is made again\n")
@@ -45,20 +46,22 @@ def add_commands(commands: Commands) -> None:
 
 @dataclass(frozen=True)
 class Found:
-    """A tool or a package.
+    """An external tool or a Python package, with its version if it is installed.
 
     Parameters
     ----------
+    name : str
+        Name of the tool or package.
     serves : str
         Purpose of the tool or package.
     version : str or None
-        None if it is not installed.
-    problem : str or None
-        Why it does not run although it is installed.
+        Installed version; None if it is missing.
     install : str
         Command that installs it.
     required : bool
-        True if it is needed in any case, and comes with torusfabric.
+        True for a package without which torusfabric does not work.
+    problem : str or None
+        Reason why an installed tool does not run.
     """
 
     name: str
@@ -70,11 +73,11 @@ class Found:
 
 
 def _find_program(tool: Tool) -> Found:
-    """Look for a program, and run it."""
+    """Look for a tool, and run it to ask for its version."""
     version = problem = None
     try:
         version = _version(tool.name)
-        # Some print their usage when they are asked for their version.
+        # Some tools print their usage when asked for their version.
         version = version if re.search(r"\d\.\d", version) else "installed"
     except MissingTool:
         pass
@@ -84,14 +87,14 @@ def _find_program(tool: Tool) -> Found:
 
 
 def _version(name: str) -> str:
-    """The version of a program; of the C++ compiler, of whichever there is."""
+    """Return the version of a tool; for ``g++``, of the C++ compiler that is installed."""
     if name == "g++":
         return cxx.compiler_version(tuple(cxx.compiler()))
     return tools.version(name)
 
 
 def packages_found() -> list[Found]:
-    """Return every Python package that torusfabric and its extras ask for, each once."""
+    """Return every Python package that torusfabric or one of its extras requires, each once."""
     found: dict[str, Found] = {}
     order = ["", *EXTRAS]
     for name, extra in sorted(_requirements(), key=lambda entry: order.index(entry[1])):
@@ -104,19 +107,19 @@ def packages_found() -> list[Found]:
 
 
 def _requirements() -> Iterator[tuple[str, str]]:
-    """Package and extra of each requirement that holds for this Python."""
+    """Yield the package and the extra of each requirement that applies to this Python."""
     for line in importlib.metadata.requires("torusfabric") or ():
         match = _REQUIREMENT.fullmatch(line)
         marker = (match and match["marker"]) or ""
         extra, system = _EXTRA.search(marker), _SYSTEM.search(marker)
         elsewhere = system and (sys.platform == system[2]) is not (system[1] == "==")
-        # Extras that bring others ask for torusfabric itself.
+        # An extra that includes other extras requires torusfabric itself.
         if match and match["name"] != "torusfabric" and not elsewhere and (extra or not marker):
             yield match["name"], extra[1] if extra else ""
 
 
 def _installed_version(name: str) -> str | None:
-    """The version of a package, None if it is not installed."""
+    """Return the version of a Python package; None if it is not installed."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -124,7 +127,7 @@ def _installed_version(name: str) -> str | None:
 
 
 def run_doctor(arguments: Namespace) -> int:
-    """Look at tools and packages; the status is that of a missing tool if one is required."""
+    """Run ``doctor``: list tools and packages; return status 3 if a required one is missing."""
     programs, packages = list(map(_find_program, TOOLS.values())), packages_found()
     both = (*programs, *packages)
     missing = [found.name for found in both if found.required and not found.version]
@@ -152,7 +155,7 @@ def run_doctor(arguments: Namespace) -> int:
 
 
 def _print_found(kind: str, rows: Iterable[Found]) -> None:
-    """A table of tools or packages, what comes along first."""
+    """Print a table of tools or packages, the required ones first."""
     print_line()
     table = []
     for found in sorted(rows, key=lambda found: (not found.required, found.serves)):
@@ -163,7 +166,7 @@ def _print_found(kind: str, rows: Iterable[Found]) -> None:
 
 
 def run_cache(arguments: Namespace) -> None:
-    """Show what the cache holds, or remove it."""
+    """Run ``cache``: print the size of the cache, or clear it."""
     from rich.filesize import decimal
 
     from ..toolchain.cache import LIMIT_VARIABLE, Cache, size_limit
@@ -185,7 +188,7 @@ def run_cache(arguments: Namespace) -> None:
 
 
 def run_completion(arguments: Namespace) -> None:
-    """Print the script of a shell."""
+    """Run ``completion``: print the completion script of a shell, made by the package shtab."""
     import shtab
 
     from . import make_parser
@@ -200,7 +203,7 @@ def run_completion(arguments: Namespace) -> None:
 
 
 def _complete(parser: argparse.ArgumentParser) -> None:
-    """Say of every argument what completes it: names that we know, files, or folders."""
+    """Set the completions of all arguments of a parser: known names, files, or folders."""
     import shtab
 
     from ..algorithms import CATALOGUE
@@ -217,7 +220,7 @@ def _complete(parser: argparse.ArgumentParser) -> None:
             for command in dict(action.choices or ()).values():
                 _complete(command)
         elif action.choices is not None or action.dest in names:
-            # shtab takes a dictionary for commands.
+            # A list, because shtab takes a dictionary for subcommands.
             action.choices = list(action.choices or names[action.dest])
         elif "FILE" in str(action.metavar):
             action.complete = shtab.FILE  # type: ignore[attr-defined]

@@ -1,4 +1,8 @@
-"""The commands for fabrics whose tables are loaded: image, repair."""
+"""The commands ``image`` and ``repair`` for fabrics with loaded tables.
+
+The tables of such a fabric are RAMs. An *image* is the contents of all tables; it decides which
+collectives the fabric executes.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
-#: How images of every version begin.
+#: First bytes of an image file of any version.
 IMAGE = b"TFI"
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands to a parser."""
+    """Add the arguments of these commands to their parsers."""
     image = add_command(commands, "image", run_image)
     add_fabric_file(image, required=True)
     add_selection(image, several=True)
@@ -53,7 +57,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run_image(arguments: Namespace) -> None:
-    """Write the image of a selection for a fabric that exists, every schedule checked."""
+    """Run ``image``: plan a selection for an existing fabric, check it, and write its image."""
     from ..fabric.images import image, read_fabric
 
     check_output(arguments, arguments.output, IMAGE)
@@ -71,7 +75,10 @@ def run_image(arguments: Namespace) -> None:
 
 
 def run_repair(arguments: Namespace) -> None:
-    """Plan around broken links, try the image, and write it; the status is 2 if it is wrong."""
+    """Run ``repair``: plan around broken links, and write the image.
+
+    The image is simulated first. If a word is wrong, an error is raised and nothing is written.
+    """
     from ..fabric.images import repair
 
     check_output(arguments, arguments.output, IMAGE)
@@ -90,7 +97,17 @@ def run_repair(arguments: Namespace) -> None:
 
 
 def print_image(arguments: Namespace, image: Image, more: dict[str, Any] | None = None) -> None:
-    """Print what an image holds."""
+    """Print the modes and sizes of an image.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Arguments of the command; ``--json`` selects the format.
+    image : Image
+        The image to describe.
+    more : dict, optional
+        Further facts to print.
+    """
     rows = sum(entry.form.rows for entry in image.entries)
     facts: dict[str, Any] = {
         "fabric": f"{image.room.digest(image.width):08x}",

@@ -1,4 +1,7 @@
-"""The commands that run the fabric on a board, over its bridge: monitor, run, load."""
+"""The commands ``monitor``, ``run`` and ``load``, which use the fabric on a board.
+
+They reach the fabric over the serial line and the bridge of the board.
+"""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -20,19 +23,19 @@ if TYPE_CHECKING:
 
 __all__ = ["add_baud", "add_commands"]
 
-#: What TOPOLOGY is for a command that takes what was built in place of it.
+#: Help of TOPOLOGY for commands that accept a build in place of a selection.
 OR_BUILT = f"{TOPOLOGY}; both may be left out where the fabric is one that was built"
 
-#: The attributes of what is said of a fabric that was built.
+#: Attributes of the arguments that may be given for a fabric from a build.
 OF_BUILT = ("board", "port", "build", "baud", "image", "data_seed", "jobs", "job", "data", "output",
             "force")  # fmt: skip
 
-#: Runs that a monitor watches.
+#: Default number of runs of ``monitor``.
 WATCHED = 20
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands to a parser."""
+    """Add the arguments of these commands to their parsers."""
     monitor = add_command(commands, "monitor", run_monitor)
     run = add_command(commands, "run", run_run)
     load = add_command(commands, "load", run_load)
@@ -72,7 +75,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _add_port(parser: ArgumentParser) -> None:
-    """Add which fabric that was built is at which port."""
+    """Add the options for the board, its port and the folder of its build."""
     group = parser.add_argument_group("board")
     text = f"""
         --board NAME: see the boards command; or a .py file
@@ -86,13 +89,13 @@ def _add_port(parser: ArgumentParser) -> None:
 
 
 def add_baud(parser: Any) -> None:
-    """Add the option of the serial line."""
+    """Add the option for the speed of the serial line."""
     text = f"--baud N: bits a second of the serial line (default {BAUD})\n"
     add_options(parser, text, baud=(positive, BAUD))
 
 
 def _connected(arguments: Namespace) -> Any:
-    """The fabric that is selected, or was built, behind its bridge, or all that run together."""
+    """Return a connection to the fabric of the arguments, or to all boards of its system."""
     port, fabric = arguments.port, arguments.build
     selects = (getattr(arguments, name, None) for name in ("topology", "collective", "plan"))
     selected = any(given is not None for given in selects)
@@ -116,7 +119,19 @@ def _connected(arguments: Namespace) -> Any:
 
 
 def _number(what: str, text: str, names: Sequence[str], *others: Sequence[str]) -> int:
-    """The number of what a user names: by it, or by one of its names if no other has that."""
+    """Return the number of an entry that a user gives by number or by an unambiguous name.
+
+    Parameters
+    ----------
+    what : str
+        The noun for error messages.
+    text : str
+        The number or a name.
+    names : sequence of str
+        The name of each entry.
+    *others : sequence of str
+        Further names of each entry.
+    """
     each = zip(map(str, range(len(names))), names, *others, strict=True)
     found = [int(known[0]) for known in each if text in known]
     if len(found) != 1:
@@ -125,7 +140,7 @@ def _number(what: str, text: str, names: Sequence[str], *others: Sequence[str]) 
 
 
 def _job(fabric: "Fabric", text: str) -> "Job":
-    """The job that a user writes: ``mode=allreduce,length=3``."""
+    """Parse a job as a user writes it: ``mode=allreduce,length=3``."""
     from ..simulation.engines import Job
     from ..simulation.jobs import check_jobs
     from ..toolchain import values
@@ -156,7 +171,7 @@ def _job(fabric: "Fabric", text: str) -> "Job":
 
 
 def _in_words(fabric: "Fabric", job: "Job") -> str:
-    """A run in words: ``allreduce by max, 3 flits``."""
+    """Return the text of a job: ``allreduce by max, 3 flits``."""
     mode = fabric.program.modes[job.mode or 0]
     words = fabric.program.name_of(mode)
     if mode.operators:
@@ -168,7 +183,7 @@ def _in_words(fabric: "Fabric", job: "Job") -> str:
 
 
 def run_monitor(arguments: Namespace) -> None:
-    """Run jobs one after another, each on other words; the status is 2 after the first fault."""
+    """Run ``monitor``: run random jobs, each with new data, until one is wrong or all are done."""
     from ..planning import require_results
     from ..simulation.jobs import random_jobs
 
@@ -192,13 +207,13 @@ def run_monitor(arguments: Namespace) -> None:
 
 
 def _found(report: Any) -> dict[str, Any]:
-    """What came of runs, in numbers."""
+    """Return the cycles and the word counts of a report."""
     names = ("cycles", "predicted_cycles", "words_checked", "words_wrong")
     return {name: getattr(report, name) for name in names}
 
 
 def run_load(arguments: Namespace) -> None:
-    """Load an image, and say what it holds."""
+    """Run ``load``: load an image onto a board, and print its modes."""
     from .loaded import print_image
 
     board = _connected(arguments)
@@ -206,7 +221,7 @@ def run_load(arguments: Namespace) -> None:
 
 
 def run_run(arguments: Namespace) -> None:
-    """Run jobs on random words, or one on words of a file; the status is 2 if any is wrong."""
+    """Run ``run``: run jobs on random data, or one job on data of a file, and check the results."""
     if arguments.data is not None and arguments.output is None:
         raise InputError("--data must come with --output, where what nodes receive goes")
     if arguments.data:
@@ -226,19 +241,19 @@ def run_run(arguments: Namespace) -> None:
 
 
 def _came(job: Any) -> str:
-    """What came of a run: how long it took, and what has failed."""
+    """Return the result of a run as text: its cycles, and its fault if it failed."""
     cycles = {*job.cycles} if isinstance(job.cycles, tuple) else {job.cycles}
     text = f"{'/'.join(map(str, sorted(cycles)))} cycles, predicted {job.predicted_cycles}"
     return f"{text}; failed: {fault}" if (fault := getattr(job, "fault", "")) else text
 
 
 def _spaced(facts: dict[str, Any]) -> dict[str, Any]:
-    """Facts by names for people."""
+    """Return facts with spaces in place of the underscores of their names."""
     return {name.replace("_", " "): value for name, value in facts.items()}
 
 
 def _run_data(arguments: Namespace) -> None:
-    """Send an array through the fabric, and compare what comes with what must."""
+    """Run one job on the data of a file, write the received words, and check them."""
     import numpy as np
 
     from ..simulation.engines import Job

@@ -1,6 +1,7 @@
-"""What commands print: tables for people, JSON for programs, progress.
+"""Output of all commands: tables for people, JSON for programs, notices and errors.
 
-Facts go to standard output, or to standard error while a file is written to standard output.
+A command's result as text or JSON is its *facts*. Facts go to standard output. If the command
+writes a file to standard output, facts go to standard error instead.
 """
 
 import contextlib
@@ -31,24 +32,27 @@ __all__ = ["JSON_VERSION", "Progress", "facts_on_standard_error", "flush", "noti
            "print_report", "print_table", "printable", "progress_bar",
            "raise_if_wrong"]  # fmt: skip
 
-#: The version of the JSON objects. It grows when a key goes or means something else; new keys
-#: may come at any time.
+#: Version of the JSON objects. It is incremented if a key is removed or changes its meaning; a new
+#: key does not count.
 JSON_VERSION = 1
 
-#: Columns of a table that goes to a file or another program.
+#: Characters in a line of a table that goes to a file or another program.
 WIDE = 320
 
-#: Columns of a terminal from which on words in tables are folded rather than rows.
+#: Least width of a terminal, in characters, on which words of a table may be folded. On a narrower
+#: one the cells of each row are printed one below another if a word does not fit.
 NARROW = 80
 
-#: Characters of an error; of a longer one, the middle is left out.
+#: Most characters of an error message; a longer message loses its middle.
 LONGEST_ERROR = 1000
 
 _apart: ContextVar[bool] = ContextVar("_apart", default=False)
 
 
 def printable(text: str) -> str:
-    r"""A text in which all but lines and tabs can be seen: names of files may hold anything.
+    r"""Return a text with escape sequences for control characters, except newlines and tabs.
+
+    Why: the name of a file may contain control characters, which would act on the terminal.
 
     Examples
     --------
@@ -59,14 +63,14 @@ def printable(text: str) -> str:
 
 
 def print_line(text: str = "") -> None:
-    """Print a line, at once."""
+    """Print a line of facts, and flush the stream."""
     with _writing() as stream:
         print(printable(text), file=stream, flush=True)
 
 
 @contextlib.contextmanager
 def facts_on_standard_error(*, apart: bool) -> Iterator[None]:
-    """Print facts to standard error for a while, if they must be apart from standard output."""
+    """Print facts to standard error during the body, if `apart` is True."""
     token = _apart.set(apart)
     try:
         yield
@@ -76,9 +80,9 @@ def facts_on_standard_error(*, apart: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _writing() -> Iterator[TextIO]:
-    """Where facts go; what cannot be written is an error of ours.
+    """Yield the stream for facts; if standard output cannot be written, an `InputError` is raised.
 
-    Beside a file on standard output facts are no result: standard error may be full.
+    Errors on standard error are ignored, because the result is then the file on standard output.
     """
     if _apart.get():
         with contextlib.suppress(OSError, ValueError):
@@ -90,13 +94,13 @@ def _writing() -> Iterator[TextIO]:
 
 
 def flush() -> None:
-    """Write what standard output still holds."""
+    """Flush standard output; raise an `InputError` if it cannot be written."""
     with reporting(STANDARD_OUTPUT):
         sys.stdout.flush()
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object, with the version of its form."""
+    """Print one JSON object, with the key ``version`` in front."""
     text = json.dumps({"version": JSON_VERSION, **value}, indent=2, default=plain_json)
     with _writing() as stream:
         print(text, file=stream)
@@ -104,7 +108,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def notices_shown() -> Iterator[None]:
-    """Show notices on standard error during the body, a line each."""
+    """Print notices of the package to standard error during the body, one line each."""
     handler, level = logging.StreamHandler(), LOGGER.level
     handler.setFormatter(logging.Formatter("torusfabric: %(message)s"))
     LOGGER.addHandler(handler)
@@ -117,10 +121,17 @@ def notices_shown() -> Iterator[None]:
 
 
 def print_error(error: Failure, words: Sequence[str]) -> None:
-    """Print an error to standard error: a line, or an object in a line, as the words ask for.
+    """Print an error to standard error: as one line, or with ``--json`` as a JSON object in a line.
 
-    Where the documentation explains it is in the object, and in a second line if they ask for all
-    there is to say.
+    The page of the documentation about the error is part of the object; with ``--verbose`` it is a
+    second line.
+
+    Parameters
+    ----------
+    error : Failure
+        The error that ended the command.
+    words : sequence of str
+        The command line.
     """
     if "--json" in words:
         message = json.dumps({"version": JSON_VERSION, "error": error._asdict()})
@@ -128,19 +139,19 @@ def print_error(error: Failure, words: Sequence[str]) -> None:
         message = f"torusfabric: {_in_one_line(error.message)}"
         if "--verbose" in words:
             message += f"\n  see {error.page}"
-    with contextlib.suppress(OSError, ValueError):  # if it cannot be said, the status says it
+    with contextlib.suppress(OSError, ValueError):  # the exit status still says that it failed
         print(message, file=sys.stderr, flush=True)
 
 
 def _in_one_line(message: str) -> str:
-    """An error as a line that can be read; what it repeats may be of any length."""
+    """Return an error message as one printable line of at most about `LONGEST_ERROR` characters."""
     if len(message) > LONGEST_ERROR:
         message = f"{message[: LONGEST_ERROR * 3 // 4]} .. {message[-LONGEST_ERROR // 4 :]}"
     return printable(message).replace("\n", r"\n").replace("\t", r"\t")
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
-    """Print names and values, one pair a line."""
+    """Print facts for people: a name and its value in each line."""
     width = max(map(len, facts))
     with _writing() as stream:
         for name, value in facts.items():
@@ -148,7 +159,7 @@ def print_facts(facts: Mapping[str, Any]) -> None:
 
 
 def print_report(arguments: Namespace, facts: Mapping[str, Any], shown: Mapping[str, Any]) -> None:
-    """Print facts as a JSON object, or what is shown of them to people, as arguments say."""
+    """Print `facts` as a JSON object if ``--json`` is given, else `shown` for people."""
     if arguments.json:
         print_json(facts)
     else:
@@ -156,7 +167,7 @@ def print_report(arguments: Namespace, facts: Mapping[str, Any], shown: Mapping[
 
 
 def raise_if_wrong(report: Any) -> None:
-    """Raise an error if a word is wrong, or the cycles are not those predicted."""
+    """Raise an error if a report of runs has wrong words, failed runs or unpredicted cycles."""
     if report.passed:
         return
     if report.first_wrong:
@@ -172,7 +183,7 @@ def raise_if_wrong(report: Any) -> None:
 
 
 def print_rendered(renderable: "RenderableType") -> None:
-    """Print what rich can draw; lines are not folded where nobody looks at a terminal."""
+    """Print a table or another object of the package rich; lines are folded on terminals only."""
     from rich.console import (  # here, since few commands print so and its import takes long
         Console,
         Group,
@@ -180,10 +191,10 @@ def print_rendered(renderable: "RenderableType") -> None:
     from rich.table import Table
 
     class _Console(Console):
-        """A console that leaves a reader who has gone to the command line."""
+        """A console that leaves a closed standard output to `main`."""
 
         def on_broken_pipe(self) -> None:
-            """Pass the error on."""
+            """Raise the error again; rich would exit."""
             raise BrokenPipeError
 
     with _writing() as stream:
@@ -193,7 +204,7 @@ def print_rendered(renderable: "RenderableType") -> None:
         )
         for part in renderable.renderables if isinstance(renderable, Group) else [renderable]:
             if isinstance(part, Table) and console.width < min(NARROW, _least_width(console, part)):
-                # Print the rows of a table one below another, for a terminal that is narrow.
+                # The terminal is too narrow for the table: print the cells one below another.
                 if part.title:
                     print(part.title, file=stream)
                 heads = [" ".join(str(column.header).split()) for column in part.columns]
@@ -208,13 +219,13 @@ def print_rendered(renderable: "RenderableType") -> None:
 
 
 def _least_width(console: "Console", table: "Table") -> int:
-    """The columns that a table needs if no word is cut."""
+    """Return the characters in a line of a table if no word is cut."""
     measured = table.__rich_measure__(console, console.options)
     return int(measured.minimum)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print a table."""
+    """Print a table of facts for people."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -1,4 +1,9 @@
-"""The parser of command lines: argparse, with errors that name what is at fault."""
+"""The parser of command lines: argparse, with our errors, help by topic, and late imports.
+
+`add_command` registers the function of a command, `add_adapter_options` the options that adapters
+declare. The help of a command with many options shows the most needed ones and lists groups of the
+others, which ``--help GROUP`` shows.
+"""
 
 import argparse
 import logging
@@ -21,29 +26,29 @@ __all__ = ["CommandParser", "Commands", "Help", "Parser", "add_adapter_options",
 #: The parsers of all commands, by name.
 Commands: TypeAlias = Mapping[str, ArgumentParser]
 
-#: What follows a minus sign like this is no option, but a value that is out of range.
+#: A word that begins with a minus sign but is a value, not an option.
 _NEGATIVE = re.compile(r"-\.?[0-9].*")
 
 
-#: The most arguments of a command whose help shows all of them at once.
+#: Most arguments of a command whose help shows all of them.
 MOST_AT_ONCE = 16
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are ours, and say what the user probably meant."""
+    """An argument parser that raises `InputError`, with a suggestion for a misspelt option."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # By this argparse recognises negative numbers; else it drops -4x4 as an unknown option
-        # and takes what follows for the topology.
+        # argparse recognises negative numbers by this pattern. With its own pattern it would drop
+        # -4x4 as an unknown option and take the next word for the topology.
         self._negative_number_matcher = _NEGATIVE
-        #: Options that this command has not, with the names of the commands that have them.
+        #: Options of other commands, each with the names of the commands that have it.
         self.elsewhere: dict[str, str] = {}
         self._words: list[str] = []
         self._given: set[argparse.Action] = set()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; what is not known is named before what is missing."""
+        """Parse words; an unknown option is reported before a missing argument."""
         self._words = sys.argv[1:] if args is None else list(args)
         self._given = set()
         found, unknown = super().parse_known_args(args, namespace)
@@ -51,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse would print."""
+        """Raise the error that argparse would print, with a hint at the help."""
         if message.startswith("the following arguments are required"):
             self._refuse_unknown(self._words)
         option = re.search(r"--[\w-]+", message)
@@ -64,23 +69,26 @@ class Parser(argparse.ArgumentParser):
         return ""
 
     def _print_message(self, message: str, file: object = None) -> None:
-        """Print help or version; argparse would not say that it cannot be written."""
+        """Print help or the version; unlike argparse, report an error of standard output."""
         print_line(message.rstrip("\n"))
 
     def given(self, arguments: Namespace) -> Iterator[tuple[str, str]]:
-        """The attribute and the name of each argument that differs from its default."""
+        """Yield the attribute and the name of each argument that differs from its default."""
         for action in self._actions:
             if getattr(arguments, action.dest, action.default) != action.default:
                 names = [name for name in action.option_strings if name.startswith("--")]
                 yield action.dest, names[0] if names else str(action.metavar)
 
     def words(self, arguments: Namespace, decided: Mapping[str, object]) -> Iterator[str]:
-        """The words by which a command line gives the arguments, and what was decided, in turn.
+        """Yield the words of a command line that gives these arguments.
 
         Parameters
         ----------
+        arguments : Namespace
+            Parsed arguments; those with default values are left out.
         decided : dict of str to object
-            Values in place of those of arguments, by their attributes; None leaves one out.
+            Values that replace or complete the arguments, by their attributes. An argument with
+            the value None is left out.
         """
         given = {name: getattr(arguments, name) for name, _ in self.given(arguments)}
         values = {**given, **decided}
@@ -95,8 +103,8 @@ class Parser(argparse.ArgumentParser):
                     yield f"{each:.12g}" if isinstance(each, float) else str(each)
 
     def check_given(self, arguments: Namespace) -> None:
-        """Refuse an option without the one that it needs, and one that an adapter rules out."""
-        from ..fabric.adapted import chosen_adapter  # here, as the help of all commands needs none
+        """Raise an error for an option that lacks another option, or that an adapter excludes."""
+        from ..fabric.adapted import chosen_adapter  # here, because help needs no adapters
 
         names = dict(self.given(arguments))
         texts = ((names[each.dest], each.help) for each in self._actions if each.dest in names)
@@ -126,10 +134,10 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"unrecognized arguments: {name}{hint(name.lstrip('-'), names)}")
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """Read the values of an argument: none is empty, and none replaces one given before.
+        """Read the values of an argument; an empty or a repeated one is an error.
 
-        Why: a shell variable that is not set leaves an empty value, which read as "left out" would
-        do something else without a word.
+        Why: an unset shell variable leaves an empty value. If it counted as no value, the command
+        would silently do something else.
         """
         name = "/".join(action.option_strings) or str(action.metavar)
         own = arg_strings[:1] if action.nargs == argparse.PARSER else arg_strings
@@ -142,19 +150,25 @@ class Parser(argparse.ArgumentParser):
         return super()._get_values(action, arg_strings)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse what is none of an option's choices."""
+        """Raise an error if a value is none of the choices of its argument."""
         if action.choices is not None and value not in action.choices:
             name = action.option_strings[-1] if action.option_strings else str(action.metavar)
             raise no_such(name.capitalize() if name.isupper() else name, value, action.choices)
 
 
 def _may_be_repeated(action: argparse.Action) -> bool:
-    """True if an option collects its values, or has none and says the same again."""
+    """Return True if an argument may be repeated: it collects its values, or has none."""
     return action.nargs == 0 or isinstance(action, argparse._AppendAction)  # noqa: SLF001
 
 
 class CommandParser(Parser):
-    """A parser that has its arguments only once it parses: what adds them takes long to import."""
+    """The parser of one command. It gets its arguments when it parses, by a late import.
+
+    Parameters
+    ----------
+    complete : function of () -> None
+        Adds the arguments.
+    """
 
     def __init__(self, *args: Any, complete: Callable[[], None], **kwargs: Any) -> None:
         super().__init__(*args, add_help=False, **kwargs)
@@ -164,19 +178,25 @@ class CommandParser(Parser):
         self.add_argument("-h", "--help", action=HelpAction, help=text, **how)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Add the arguments, and parse."""
+        """Add the arguments of the command, and parse."""
         self._complete()
         found, unknown = super().parse_known_args(args, namespace)
         self.check_given(found)
         return found, unknown
 
     def add_argument_group(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the group of a title, which is made when it is first asked for."""
+        """Return the group with a title; the first call makes the group."""
         known = {group.title: group for group in self._action_groups}
         return known.get(args[0]) or super().add_argument_group(*args, **kwargs)
 
     def help_of(self, topic: str | None) -> str:
-        """Return the help of a group; by default that of the options that most people need.
+        """Return the text of the help.
+
+        Parameters
+        ----------
+        topic : str or None
+            The word of a group of options, ``"all"``, or None for the options that most people
+            need.
 
         Raises
         ------
@@ -218,7 +238,7 @@ class CommandParser(Parser):
         return f" {_word(action)}" if action in later else ""
 
     def _shown_later(self) -> list[argparse.Action]:
-        """Return the options that the help shows only if it is asked for their groups."""
+        """Return the options that only the help of their group shows."""
         if len(self._actions) <= MOST_AT_ONCE:
             return []
         options = (action for action in self._actions if action.option_strings)
@@ -232,33 +252,33 @@ def _title(action: argparse.Action) -> str:
 
 
 def _word(action: argparse.Action) -> str:
-    """Return the word by which help is asked for the group of an option."""
+    """Return the word of the group of an option, as in ``--help WORD``."""
     return _title(action).split()[-1].lower()
 
 
 def _add_section(
     formatter: argparse.HelpFormatter, title: str, actions: list[argparse.Action]
 ) -> None:
-    """Add arguments under a title."""
+    """Add arguments under a title to a help text."""
     formatter.start_section(title)
     formatter.add_arguments(actions)
     formatter.end_section()
 
 
 class HelpAction(argparse.Action):
-    """Prints the help of a group, and ends."""
+    """The action of ``--help``: print the help of a topic, and exit."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
-        """Print."""
+        """Print the help, and exit."""
         print_line(parser.help_of(values).rstrip("\n"))
         parser.exit()
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Help in which commands stand below what they are for."""
+    """A help formatter that lists commands by their purposes."""
 
     def _format_action(self, action: argparse.Action) -> str:
-        """The lines of an argument: those of the commands by purpose."""
+        """Return the help of an argument; that of the command lists all commands by purpose."""
         if action.nargs != argparse.PARSER:
             return super()._format_action(action)
         entries = {entry.dest: entry for entry in self._iter_indented_subactions(action)}
@@ -272,9 +292,21 @@ class Help(argparse.RawDescriptionHelpFormatter):
 def add_command(
     commands: Commands, name: str, run: Callable[[Namespace], int | None]
 ) -> ArgumentParser:
-    """Give a command what runs it, with an exit status, and the arguments that all commands have.
+    """Register the function of a command, and add the arguments that all commands have.
 
-    Returns its parser, to which the module adds more.
+    Parameters
+    ----------
+    commands : dict of str to ArgumentParser
+        The parsers of all commands.
+    name : str
+        Name of the command.
+    run : function of (Namespace) -> int or None
+        Runs the command with its arguments, and returns its exit status; None counts as 0.
+
+    Returns
+    -------
+    ArgumentParser
+        The parser of the command, for further arguments.
     """
     parser = commands[name]
     add_options(parser, "--json: print one JSON object and nothing else\n")
@@ -294,7 +326,11 @@ def add_command(
 
 
 def add_adapter_options(parser: Parser, command: str) -> None:
-    """Add the options that adapters declare for a command, or say which commands have them."""
+    """Add the options that adapters declare for a command.
+
+    For an adapter without options for this command, the parser learns which commands have its
+    option, for the error message.
+    """
     from ..fabric.adapted import adapter_options
 
     for adapter, every in adapter_options(command):
@@ -308,7 +344,16 @@ def add_adapter_options(parser: Parser, command: str) -> None:
 
 
 def given_beside(arguments: Namespace, *attributes: str) -> Iterator[str]:
-    """The names of all arguments that differ from their defaults, but for some."""
+    """Yield the names of the arguments that differ from their defaults.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Arguments of any command.
+    *attributes : str
+        Arguments to leave out, by their attributes. ``--json``, ``--quiet`` and ``--verbose`` are
+        always left out.
+    """
     usual = ("json", "quiet", "verbose", *attributes)
     given: Iterator[tuple[str, str]] = arguments.parser.given(arguments)
     return (name for attribute, name in given if attribute not in usual)

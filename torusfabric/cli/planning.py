@@ -1,4 +1,7 @@
-"""The commands of the planning side: algorithms, plan, draw, animate, check."""
+"""The commands ``algorithms``, ``plan``, ``check``, ``draw`` and ``animate``.
+
+They plan schedules or read them from files, check them, and show them. They make no hardware.
+"""
 
 import time
 from argparse import ArgumentParser, Namespace
@@ -29,10 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
-#: Which of several collectives is drawn.
+#: Declaration of the option for the mode to draw.
 MODE = "--mode K: which of several collectives or files: its number, from 0, or its name\n"
 
-#: Which boards are drawn.
+#: Declaration of the option for the boards to draw.
 BOARDS = """
 --boards AxB: draw frames around so many equal blocks along each axis, each on a board, and bars
     across the links between them: 2x1 (default none)
@@ -40,7 +43,7 @@ BOARDS = """
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands to a parser."""
+    """Add the arguments of these commands to their parsers."""
     add_command(commands, "algorithms", run_algorithms)
     plan = add_command(commands, "plan", run_plan)
     add_selection(plan, plan=False, several=True)
@@ -79,7 +82,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run_algorithms(arguments: Namespace) -> None:
-    """List the catalogue."""
+    """Run ``algorithms``: print the catalogue."""
     rows = [
         {
             "name": entry.name,
@@ -100,7 +103,7 @@ def run_algorithms(arguments: Namespace) -> None:
 
 
 def run_plan(arguments: Namespace) -> None:
-    """Plan, check, and write a schedule, or several."""
+    """Run ``plan``: plan one schedule or several, check them, and write them to files."""
     began = time.perf_counter()
     files = _files(arguments)
     chosen = choose_schedules(FabricSpec.of(vars(arguments)), PlanFor(arguments.flits))
@@ -114,12 +117,12 @@ def run_plan(arguments: Namespace) -> None:
 
 
 def _facts(arguments: Namespace, chosen: Chosen) -> dict[str, Any]:
-    """What is known of a schedule that was chosen."""
+    """Check a chosen schedule, and return its facts."""
     return checked_facts(chosen.schedule, flits=arguments.flits, why=chosen.why)
 
 
 def _files(arguments: Namespace) -> list[str]:
-    """The files to write, one for each collective; none if nothing is to be written."""
+    """Return the files to write, one for each collective, or none without ``--output``."""
     if not arguments.output:
         return []
     count = arguments.collective.count(",") + 1
@@ -135,12 +138,12 @@ def _files(arguments: Namespace) -> list[str]:
 
 
 def _seconds(began: float) -> dict[str, float]:
-    """What a command took."""
+    """Return the seconds since the command began, as a fact."""
     return {"seconds": round(time.perf_counter() - began, 3)}
 
 
 def run_draw(arguments: Namespace) -> None:
-    """Plan, check, and draw a schedule."""
+    """Run ``draw``: plan a schedule, check it, and write a picture of it."""
     from ..draw import check_size
     from ..draw.files import BEGINNINGS, require_converter, write_picture
 
@@ -166,7 +169,7 @@ def run_draw(arguments: Namespace) -> None:
 
 
 def _cut(arguments: Namespace, schedule: Schedule) -> "Boards | None":
-    """The boards around which frames are drawn, if any."""
+    """Return the boards that are framed in the picture; None without ``--boards``."""
     from ..topology.boards import Boards
 
     given = arguments.boards
@@ -174,7 +177,7 @@ def _cut(arguments: Namespace, schedule: Schedule) -> "Boards | None":
 
 
 def _picture(schedule: Schedule, arguments: Namespace, boards: "Boards | None") -> str:
-    """The picture that is asked for."""
+    """Return the SVG text of the picture that the options select."""
     from ..draw import draw, heat_map
 
     if arguments.links:
@@ -188,7 +191,10 @@ def _picture(schedule: Schedule, arguments: Namespace, boards: "Boards | None") 
 
 
 def run_check(arguments: Namespace) -> None:
-    """Check schedule files, or what is planned."""
+    """Run ``check``: check schedule files, or plan schedules and check them.
+
+    Broken links with a file mean that they broke after planning: the schedule must not use them.
+    """
     began = time.perf_counter()
     file_for_topology(arguments)
     links = _taken_from_files(arguments)
@@ -201,7 +207,7 @@ def run_check(arguments: Namespace) -> None:
 
 
 def _taken_from_files(arguments: Namespace) -> list[str | Path]:
-    """The links that break after a file was planned; nothing of them is left among the options."""
+    """Remove the broken links from the options and return them, if schedules come from files."""
     if arguments.plan is None:
         return []
     links = [*arguments.broken_link, *map(Path, filter(None, [arguments.broken_links]))]
@@ -210,13 +216,13 @@ def _taken_from_files(arguments: Namespace) -> list[str | Path]:
 
 
 def _around(schedule: Schedule, links: list[str | Path]) -> Rounds:
-    """The same on its network without some links: right if it does not use them."""
+    """Return a schedule on its network without some links; its check fails if it uses them."""
     head = schedule.head | {"topology": with_faults(schedule.topology, links)}
     return Rounds(**head, transfers=tuple(schedule.rounds()))
 
 
 def _add_cycles(parser: ArgumentParser) -> None:
-    """Add the options by which one word is followed through the hardware."""
+    """Add the options to follow one flit through the hardware."""
     group = parser.add_argument_group("cycles")
     add_options(
         group,
@@ -233,7 +239,7 @@ def _add_cycles(parser: ArgumentParser) -> None:
 
 
 def run_animate(arguments: Namespace) -> None:
-    """Write the page."""
+    """Run ``animate``: write an HTML page that plays a schedule."""
     from ..draw import check_size
     from ..draw.animate import animation
     from ..planning import compile
@@ -258,7 +264,7 @@ def run_animate(arguments: Namespace) -> None:
 
 
 def _word(program: "Program", arguments: Namespace) -> tuple[list["Stage"], dict[str, str]]:
-    """The stages of the word that is followed, and the code that makes them."""
+    """Return the hardware stages of the followed flit, and the source code of each stage."""
     from ..program.follow import farthest
     from ..rtl.word_path import code_of, word_path  # here, since it imports all of the hardware
 

@@ -1,4 +1,4 @@
-"""The commands by purpose, their examples, and the options that their help shows first."""
+"""The list of all commands by purpose, with examples, and the options that help shows first."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,18 +8,18 @@ __all__ = ["COMMON", "GROUPS", "PURPOSES", "Command"]
 
 
 class Command(NamedTuple):
-    """A command of the list.
+    """An entry of the list of commands.
 
     Parameters
     ----------
     module : str
-        The module of this room that has its arguments and runs it, imported only for that.
+        Module of this package that adds the arguments of the command and runs it.
     text : str
-        What it does, in a few words.
+        Purpose of the command, in a few words, for the help.
     examples : tuple of str
-        Command lines, for the help text.
+        Command lines, for the help.
     extra : str
-        What brings all that it needs, if that is more than what makes hardware.
+        Extra of torusfabric that installs all packages for the command, if ``hardware`` does not.
     """
 
     module: str
@@ -28,15 +28,16 @@ class Command(NamedTuple):
     extra: str = ""
 
 
-#: The options that most people need, by their attributes. The help of a command with many options
-#: shows those of them that it has, and lists the groups of the others.
+#: Attributes of the options that most people need. The help of a command with many options shows
+#: only these, and lists the groups of the others.
 COMMON = frozenset({
     "algorithm", "board", "build", "bus", "data", "flits", "format", "job", "jobs", "json",
     "max_flits", "op", "output", "plan", "plot", "pnr", "port", "root", "table", "target", "top",
     "wave", "width",
 })  # fmt: skip
 
-#: The other options of each group in a line. A group of an adapter lists its options instead.
+#: For each group, the subjects of its options that help does not show first. A group of an adapter
+#: has no entry; help lists its options.
 GROUPS = {
     "selection": "how an algorithm is chosen; faults and latencies of links",
     "hardware": "forms of a schedule, operators, memories",
@@ -51,8 +52,8 @@ GROUPS = {
     "options": "what is printed, and further options",
 }
 
-#: Commands by purpose, in the order in which a newcomer meets them: of each its name, the module
-#: and perhaps the extra, what it does, and examples.
+#: Commands by purpose, in the order in which a newcomer needs them. An entry has a line with the
+#: name, the module and perhaps the extra, a line with the purpose, and examples.
 COMMANDS = """
 plan and look
     algorithms planning
@@ -171,7 +172,7 @@ this installation
 
 
 def _listed(text: str) -> Iterator[tuple[str, dict[str, Command]]]:
-    """The commands of each purpose of a text."""
+    """Parse a text such as `COMMANDS`; yield each purpose with its commands."""
     for block in text.strip().split("\n\n"):
         purpose, *entries = re.split(r"\n    (?! )", block)
         commands = {}

@@ -1,4 +1,4 @@
-"""The schedules that the commands of the planning side work on: a file, and its facts."""
+"""Two steps that the commands for schedules share: take a file as argument, and check it."""
 
 from argparse import Namespace
 from typing import Any
@@ -10,20 +10,29 @@ from .output import progress_bar
 
 __all__ = ["checked_facts", "file_for_topology"]
 
-#: On more arcs than this their use is not counted.
+#: Most arcs of a topology whose use is counted.
 MOST_ARCS = 2**24
 
 
 def file_for_topology(arguments: Namespace) -> None:
-    """Take TOPOLOGY without COLLECTIVE for a schedule file, or several."""
+    """Take a single argument, TOPOLOGY without COLLECTIVE, as the path of schedule files."""
     if arguments.plan is None and arguments.collective is None:
         arguments.plan, arguments.topology = arguments.topology, None
 
 
 def checked_facts(schedule: Schedule, *, flits: int | None = None, why: str = "") -> dict[str, Any]:
-    """Check a schedule, and measure it: as `schedule_facts`, with the use of links.
+    """Check a schedule, and return its facts, see `schedule_facts`.
 
-    Where these are not too many to count, and why its algorithm was chosen, if that is known.
+    The facts include the use of links, unless the topology has more than `MOST_ARCS` arcs.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule to check.
+    flits : int, optional
+        Flits of a message, for facts about cycles.
+    why : str
+        Reason why its algorithm was chosen; added to the facts unless empty.
 
     Raises
     ------

@@ -1,4 +1,8 @@
-"""The command that runs a fabric cycle by cycle: simulate."""
+"""The command ``simulate``: run a fabric cycle by cycle, and compare every word.
+
+A *job* is the input of a run: mode, length, root and operator, as far as the fabric leaves them
+open.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +37,15 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
-#: Random runs, unless it is said how many.
+#: Default number of random runs.
 RANDOM_JOBS = 20
 
-#: What the check of a schedule found that stands in the report of a simulation, too.
+#: Facts of the schedule that the JSON report of a simulation repeats.
 KNOWN = ("unit", "bound_where", "cut", "renumbered", "limit", "limit_flits", "why", "delta", "tau",
          "stream", "tau_bound", "modes", "forms")  # fmt: skip
 
-#: What is shown of a simulation, in this order, as far as it is known; and of it, what is not shown
-#: of several collectives.
+#: Facts that people see, in this order, unless they are unknown. `OF_ONE` lists those of them that
+#: are left out for several collectives.
 NAMES = ("topology", "collective", "operator", "algorithm", "forms", "why", "engine", "nodes",
          "width", "flits", "router_classes", "origins", "latency", "steps", "rounds", "lower_bound",
          "limit", "delta", "tau", "stream", "jobs", "dropped", "cycles", "predicted_cycles",
@@ -50,13 +54,13 @@ NAMES = ("topology", "collective", "operator", "algorithm", "forms", "why", "eng
 OF_ONE = ("operator", "router_classes", "latency", "constant", "roots", "throughput")
 
 
-#: The attributes of what says how a fabric is run.
+#: Attributes of the arguments that control the runs, not the fabric.
 RUN = ("data_seed", "repeat", "through_port", "jobs", "flits", *RUN_OPTIONS, "engine", "wave",
        "trace", "force")  # fmt: skip
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands to a parser."""
+    """Add the arguments of this command to its parser."""
     simulate = add_command(commands, "simulate", run_simulate)
     add_selection(simulate, several=True)
     add_fabric_options(simulate)
@@ -78,7 +82,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _add_runs(group: _ActionsContainer) -> None:
-    """Add the arguments that say what is run, and how."""
+    """Add the arguments that control the runs."""
     add_options(
         group,
         """
@@ -99,7 +103,7 @@ def _add_runs(group: _ActionsContainer) -> None:
 
 
 def run_simulate(arguments: Namespace) -> None:
-    """Simulate; the status is 2 if a word is wrong or the cycles are not those predicted."""
+    """Run ``simulate``; a wrong word or an unpredicted number of cycles is an error (status 2)."""
     check_fabric_file(arguments, *RUN)
     spec = FabricSpec.of(vars(arguments))
     if spec.adapter:
@@ -150,7 +154,7 @@ def _run_system(system: System | None, arguments: Namespace) -> None:
 
 
 def _check_ports(arguments: Namespace) -> None:
-    """Refuse what is not for ports of nodes, or cannot be written."""
+    """Check the arguments for a fabric with streams, and the path of the waveform file."""
     if arguments.through_port:
         raise InputError(
             "--through-port must be left out with --top stream, where all words go through ports"
@@ -162,7 +166,7 @@ def _check_ports(arguments: Namespace) -> None:
 
 
 def _check_host(arguments: Namespace) -> None:
-    """Refuse what is for ports of nodes alone, and a wave or a trace that cannot be written."""
+    """Check the arguments for a fabric with a host port, and the paths of output files."""
     from ..simulation.engines import check_wave
 
     for name, option in RUN_OPTIONS.items():
@@ -180,9 +184,16 @@ def _check_host(arguments: Namespace) -> None:
 
 
 def _run(arguments: Namespace, fabric: Fabric) -> tuple[Any, Any, str]:
-    """Run packets, or what goes through a host port.
+    """Run all jobs, through streams or the host port, and write the trace.
 
-    Returns the report, the engine, and why it is that one.
+    Returns
+    -------
+    report : SimulationReport or StreamReport
+        The result.
+    engine : Engine
+        The engine that simulated.
+    reason : str
+        Reason for the choice of the engine.
     """
     from ..simulation.engines import choose_engine
     from ..simulation.engines.choice import estimate
@@ -214,9 +225,10 @@ def _run(arguments: Namespace, fabric: Fabric) -> tuple[Any, Any, str]:
 
 
 def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
-    """What to run: the usual, and of a choice of lengths or operators also what is drawn.
+    """Return the jobs to run.
 
-    Of a fabric that exists and a length that is given, a run of each mode.
+    These are the usual jobs of each mode, and random ones if a run can choose its length or its
+    operator. For an existing fabric (``--fabric``) with ``--flits``, one job for each mode.
     """
     from ..simulation.engines import longest_job
     from ..simulation.jobs import default_jobs, jobs_with_drawn
@@ -238,20 +250,20 @@ def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
 
 
 def _time(result: dict[str, Any]) -> str:
-    """What a simulation took."""
+    """Return the seconds and clock cycles of a simulation as text."""
     built = f"{result['build_seconds']:.1f} s to build, " if result["build_seconds"] else ""
     return f"{built}{result['seconds']:.1f} s, {result['clocks']} clocks"
 
 
 def _lengths(jobs: list[dict[str, Any]]) -> str:
-    """How many runs, and of which lengths."""
+    """Return the number of runs and the range of their lengths as text."""
     lengths = [job["length"] for job in jobs]
     between = f", of lengths from {min(lengths)} to {max(lengths)} flits" if lengths else ""
     return f"{len(lengths)}{between}"
 
 
 def _shown(result: dict[str, Any]) -> dict[str, Any]:
-    """What a simulation found, for people."""
+    """Return the facts of a simulation for people."""
     said, several = in_words(result), "modes" in result
     said["engine"] = f"{result['engine']} ({result['engine_reason']})"
     said["lower_bound"] = said.get("bound")
@@ -282,7 +294,7 @@ def _shown(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mode_shown(number: int, mode: dict[str, Any], jobs: list[dict[str, Any]]) -> str:
-    """What the runs of one of several collectives found."""
+    """Return the result of all runs of one mode as text."""
     mine = [job for job in jobs if job["mode"] == number]
     wrong, checked = (sum(job[f"words_{what}"] for job in mine) for what in ("wrong", "checked"))
     forms = f", {forms_in_words(mode['forms'])}" if "forms" in mode else ""
@@ -293,7 +305,7 @@ def _mode_shown(number: int, mode: dict[str, Any], jobs: list[dict[str, Any]]) -
 
 
 def _rate(rate: dict[str, Any]) -> dict[str, str]:
-    """How fast runs followed one another, for people."""
+    """Return the sustained rate of consecutive runs, and its bottleneck, for people."""
     return {
         "sustained rate": f"{rate['words_per_cycle']:.3g} words ({rate['bytes_per_cycle']:.3g} "
         f"bytes) a cycle, received by all nodes; {100 * rate['share']:.0f} % of "

@@ -1,4 +1,8 @@
-"""Standard output and errors of the machine: what a command says where they fail."""
+"""Standard streams, and the conversion of exceptions into messages with an exit status.
+
+`failure_of` turns errors of this package, interrupts, and errors of the operating system into a
+`Failure`. Any other exception is a defect of the program and keeps its traceback.
+"""
 
 import contextlib
 import errno
@@ -18,7 +22,8 @@ from ..toolchain.processes import Interrupted
 __all__ = ["Failure", "failure_of", "flush_or_drop", "page_of", "prepare_streams",
            "writes_to_standard_output"]  # fmt: skip
 
-#: Errors of the machine, not of ours: no room, no memory, too many files, a disk that fails.
+#: Errors of the operating system that a user can mend: disk full, no memory, too many open files,
+#: failing disk, missing permission.
 _OF_THE_MACHINE = {
     getattr(errno, name)
     for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "ENOMEM", "EMFILE", "ENFILE", "EBADF",
@@ -28,7 +33,7 @@ _OF_THE_MACHINE = {
 
 
 class Failure(NamedTuple):
-    """What is said of an error, the exit status, and where the documentation explains it."""
+    """An error for the user: message, exit status, and page of the documentation."""
 
     message: str
     status: int
@@ -36,7 +41,7 @@ class Failure(NamedTuple):
 
 
 def prepare_streams() -> None:
-    """See that there are standard streams, and that any file name can be printed to them.
+    """Check that standard streams are open, and make them accept any file name.
 
     Raises
     ------
@@ -48,23 +53,24 @@ def prepare_streams() -> None:
     if sys.stdout is None:
         raise InputError("Standard output must be open, not closed (/dev/null takes anything)")
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError):  # streams of others
+        with contextlib.suppress(AttributeError):  # a stream that another program has replaced
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def writes_to_standard_output(arguments: Namespace) -> bool:
-    """Whether a command writes a file to standard output.
+    """Return True if a command writes one of its output files to standard output.
 
     Raises
     ------
     InputError
-        If it is to be a file without a name, or an object must be there too.
+        If the path of an output is empty, if several files would go to standard output, or if
+        ``--json`` would write there, too.
     """
     paths = {name: getattr(arguments, name, None) for name in ("output", "trace", "wave", "plot")}
     for name, path in paths.items():
         if path == "":
             raise InputError(f"Argument --{name} must be a path, not empty")
-    # Of several files, which are joined by commas, each is one.
+    # An argument may list several files, separated by commas.
     files = [file for path in paths.values() if isinstance(path, str) for file in path.split(",")]
     count = sum(map(is_standard_output, files))
     if count > 1:
@@ -79,9 +85,9 @@ def writes_to_standard_output(arguments: Namespace) -> bool:
 
 
 def flush_or_drop() -> None:
-    """Write what standard output still holds; drop what it does not take.
+    """Flush standard output; if that fails, discard its buffer.
 
-    Else the interpreter would try again at exit.
+    Why: the interpreter would flush again at exit, and print a second error.
     """
     if sys.stdout is None:
         return
@@ -93,17 +99,23 @@ def flush_or_drop() -> None:
 
 
 def failure_of(error: BaseException) -> Failure | None:
-    """What is said of an error; None of one that should not be, which deserves a traceback."""
+    """Return the message, exit status and page for an exception; None for a defect of the program.
+
+    Parameters
+    ----------
+    error : BaseException
+        An exception that ended a command.
+    """
     found = _message_of(error)
     return None if found is None else Failure(*found, page_of(error))
 
 
 def _message_of(error: BaseException) -> tuple[str, int] | None:
-    """What is said of an error, and the exit status."""
+    """Return the message and the exit status for an exception; None for a defect."""
     if isinstance(error, TorusfabricError):
         return str(error), error.status
     if isinstance(error, Interrupted):
-        # Amaranth complains of components that are left unused.
+        # Amaranth would warn of components that the interrupted command left unused.
         warnings.filterwarnings("ignore", message=".* created but never used")
         return str(error), error.status
     if isinstance(error, KeyboardInterrupt):
@@ -122,12 +134,12 @@ def _message_of(error: BaseException) -> tuple[str, int] | None:
     return None
 
 
-#: The page of all errors, in the repository and, without its ending, on the site.
+#: Path of the page about errors in the repository; the web site has the same path without ``.md``.
 PAGE = "docs/reference/errors.md"
 
-#: The section of that page, by the part of the package; the longest name that fits counts. What
-#: is in none of them serves several: the part that called it counts. Parts of adapters stand here
-#: without the name of the adapter.
+#: Section of that page, by the module that raised the error. The longest entry that is a prefix of
+#: the module's name decides. A module without an entry serves several packages; then its caller
+#: decides. Modules of adapters appear without the name of the adapter.
 FAMILIES = {
     "adapters": "fabric",
     "adapters.bridge": "board",
@@ -167,12 +179,18 @@ FAMILIES = {
     "verilog": "fabric",
 }
 
-#: The section of errors that are not ours, and of a tool that is missing, whoever needs it.
+#: Sections for errors of the operating system, interrupts and missing tools, which do not depend on
+#: a module.
 MACHINE, INTERRUPTED, TOOL = "machine", "interrupted", "tool"
 
 
 def page_of(error: BaseException) -> str:
-    """The place in the documentation that explains an error.
+    """Return the page and section of the documentation that explains an error.
+
+    Parameters
+    ----------
+    error : BaseException
+        The exception, with its traceback.
 
     Examples
     --------
@@ -187,7 +205,7 @@ def page_of(error: BaseException) -> str:
 
 
 def _family(error: BaseException) -> str:
-    """The section of the page."""
+    """Return the section of the page about errors."""
     if isinstance(error, Interrupted | KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(error, MissingTool):
@@ -203,12 +221,12 @@ def _family(error: BaseException) -> str:
 
 
 def _innermost_first(traceback: TracebackType | None) -> Iterator[str]:
-    """The modules of the package through which an error came, below the name of the package."""
+    """Yield the modules of this package in a traceback, innermost first, without the prefix."""
     package = __name__.partition(".")[0] + "."
     names = []
     while traceback:
         names.append(str(traceback.tb_frame.f_globals.get("__name__", "")))
         traceback = traceback.tb_next
     own = (name.removeprefix(package) for name in reversed(names) if name.startswith(package))
-    # The parts of all adapters have the same names.
+    # All adapters have modules of the same names: drop the name of the adapter.
     return (re.sub(r"^adapters\.\w+", "adapters", name) for name in own)

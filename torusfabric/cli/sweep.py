@@ -1,4 +1,7 @@
-"""The command sweep."""
+"""The command ``sweep``: plan, simulate and synthesize a grid of fabrics.
+
+`torusfabric/sweep/grid.py` defines the grid and its results file.
+"""
 
 from argparse import Namespace
 from functools import partial
@@ -37,7 +40,7 @@ collectives may be left out):
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the command to a parser."""
+    """Add the arguments of this command to its parser."""
     parser = add_command(commands, "sweep", run_sweep)
     parser.epilog = EPILOG
     parser.add_argument("file", metavar="FILE", help="what to do, in TOML")
@@ -61,7 +64,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run_sweep(arguments: Namespace) -> None:
-    """Do what is missing, and report the outcome."""
+    """Run ``sweep``: compute all points whose results are missing, and print the outcome."""
     from ..sweep.cluster import on_cluster
     from ..sweep.cores import on_cores, require_processes
     from ..sweep.grid import Simulated, load, points

@@ -1,4 +1,4 @@
-"""Tables as files: CSV or LaTeX, as the file is called."""
+"""Tables as CSV or LaTeX files, by the ending of the file name."""
 
 import csv
 import io
@@ -14,12 +14,12 @@ from .arguments import check_output
 
 __all__ = ["check_table", "write_table"]
 
-#: What LaTeX takes for more than itself.
+#: Replacements of characters that LaTeX would interpret.
 SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 SPECIAL |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
 SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
 
-#: The units of columns in heads of LaTeX, where the head is not one itself.
+#: Units that LaTeX heads of columns show, unless the head is a unit itself.
 UNITS = {
     "of": "messages",
     "bound": "steps or rounds",
@@ -27,17 +27,24 @@ UNITS = {
     "as a stream": "message times",
 }
 
-#: Cells that are aligned to the right.
+#: Cells of a column of numbers, which is aligned to the right.
 NUMBER = re.compile(r"-?[0-9][0-9./]*( %)?|-")
 
 
 def check_table(arguments: Namespace, first: str) -> None:
-    """Check before time is spent that a table can be written, given the head of its first column.
+    """Check, before any work starts, that the file of ``--table`` can be written.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Arguments of the command.
+    first : str
+        Head of the first column of the table. A CSV file that begins so may be replaced.
 
     Raises
     ------
     InputError
-        If the file is called neither ``.csv`` nor ``.tex``, or would replace that of others.
+        If the file name ends neither in ``.csv`` nor in ``.tex``, or the file may not be replaced.
     """
     if arguments.table:
         beginning = f"{_csv([first])[:-1]}," if _is_csv(arguments.table) else BEGINNING
@@ -47,13 +54,19 @@ def check_table(arguments: Namespace, first: str) -> None:
 def write_table(
     path: str, columns: Sequence[str], rows: Iterable[Iterable[object]], unit: str = ""
 ) -> None:
-    """Write a table as what the file is called.
+    """Write a table as CSV or LaTeX, by the ending of the file name.
 
     Parameters
     ----------
+    path : str
+        The file, ``.csv`` or ``.tex``; compressed if it ends in ``.gz``.
+    columns : sequence of str
+        Heads of the columns.
+    rows : iterable of (iterable of object)
+        Cells of each row.
     unit : str
-        The unit of all columns but the first, for LaTeX; by default each column has that of its
-        head, in `UNITS`.
+        Unit of all columns but the first, for LaTeX. By default each column has its unit in
+        `UNITS`.
     """
     texts = [[str(cell) for cell in row] for row in rows]
     if _is_csv(path):
@@ -66,7 +79,7 @@ def write_table(
 
 
 def _is_csv(path: str) -> bool:
-    """Whether a file is called CSV; else it is called LaTeX."""
+    """Return True if a file name ends in ``.csv``, False for ``.tex``; refuse other endings."""
     suffix = PurePath(path.removesuffix(".gz")).suffix
     if suffix not in (".csv", ".tex"):
         raise InputError(f"Table must be called FILE.csv or FILE.tex, not {path}")
@@ -74,20 +87,28 @@ def _is_csv(path: str) -> bool:
 
 
 def _csv(cells: Sequence[str]) -> str:
-    """A line of CSV."""
+    """Return a line of CSV."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow(cells)
     return text.getvalue()
 
 
-#: How tables in LaTeX begin.
+#: First line of a LaTeX file.
 BEGINNING = "% A table of torusfabric.\n"
 
 
 def latex(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    r"""A table in LaTeX by the package booktabs; columns of numbers are aligned to the right.
+    r"""Return a table in LaTeX, with rules of the package booktabs.
 
-    A column of percentages has the sign in its head.
+    Columns of numbers are aligned to the right. The percent sign of a column of percentages is
+    moved to its head.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Heads of the columns.
+    rows : sequence of (sequence of str)
+        Cells of each row.
 
     Examples
     --------
@@ -116,9 +137,9 @@ def latex(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _row(cells: Iterable[str]) -> str:
-    """A row in LaTeX."""
+    """Return a row in LaTeX, with special characters escaped."""
     texts = ["".join(SPECIAL.get(sign, sign) for sign in visible(cell)) for cell in cells]
     if texts and texts[0].startswith(("[", "*")):
-        # Behind the end of a row these would be an argument of it.
+        # After the end of a row, LaTeX would take [ or * as an argument of the row's \\.
         texts[0] = f"{{{texts[0][0]}}}{texts[0][1:]}"
     return " & ".join(texts) + r" \\"

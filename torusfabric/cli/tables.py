@@ -1,4 +1,4 @@
-"""What a user says of tables that are loaded, and the fabric of a manifest with an image."""
+"""Existing fabrics with loaded tables: the options ``--fabric`` (a manifest) and ``--image``."""
 
 from __future__ import annotations
 
@@ -17,9 +17,14 @@ __all__ = ["check_fabric_file", "fabric_of_file", "fabric_with_image"]
 
 
 def check_fabric_file(arguments: Namespace, *others: str) -> None:
-    """Refuse what says what a fabric is where one exists.
+    """Raise an error for an option that describes a fabric, if ``--fabric`` gives an existing one.
 
-    Others are the attributes of what says what is done with it.
+    Parameters
+    ----------
+    arguments : Namespace
+        Arguments of the command.
+    *others : str
+        Attributes of arguments that do not describe the fabric, which are allowed.
     """
     if arguments.fabric is not None:
         for name in given_beside(arguments, "fabric", "image", *others):
@@ -27,7 +32,17 @@ def check_fabric_file(arguments: Namespace, *others: str) -> None:
 
 
 def fabric_with_image(arguments: Namespace) -> tuple[Fabric, System | None, dict[str, Any]]:
-    """A fabric that exists and into which an image is to be loaded, and what is known of it."""
+    """Return the existing fabric of the arguments, with empty tables and the image to load.
+
+    Returns
+    -------
+    fabric : Fabric
+        The fabric.
+    system : System or None
+        The fabric with its adapter, if it has one.
+    facts : dict
+        Facts of the checked schedules of the image.
+    """
     from ..analysis.facts import facts_together, schedule_facts
 
     if arguments.image is None:
@@ -42,9 +57,17 @@ def fabric_with_image(arguments: Namespace) -> tuple[Fabric, System | None, dict
 
 
 def fabric_of_file(arguments: Namespace, *, empty: bool = False) -> tuple[Fabric, System | None]:
-    """A fabric that exists with an image, by default that of what it is built with; its system.
+    """Return the existing fabric of the arguments with an image, and its system if it has one.
 
-    If empty that is to be loaded, by a port of its own and not behind the bus.
+    The image is that of ``--image``; by default the one that the fabric was built with.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Arguments of the command.
+    empty : bool
+        True if tables are empty and the image is loaded over the load port, without a bus. False if
+        tables contain the image from the start.
     """
     from ..fabric.adapted import read_system
     from ..fabric.fabric import Fabric

@@ -1,4 +1,6 @@
-"""Collectives, the blocks they move, the memories of their nodes, and operators of reductions."""
+"""Collectives: names, blocks, the layout of node memories, reduction operators, expected
+results.
+"""
 
 from .collective import EVERY_NODE, Blocks, Collective, Layout
 from .combining import combine_in_tree, tree_levels

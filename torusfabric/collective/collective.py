@@ -1,16 +1,20 @@
-"""A collective communication, the blocks that it moves, and where they lie in memories of nodes.
+"""The meaning of a collective: `Collective`, its numbered `Blocks`, and the `Layout` of memories.
 
-Blocks are the unit of data. They are numbered; `Blocks` maps the numbers to what they mean. A
-message is cut into ``chunks`` equal parts, so a block is (origin, chunk), or (origin, destination,
-chunk) where every destination gets a message of its own.
+Planners, compilers, simulators and host software all take the meaning of a collective from these
+three classes.
 
-A collective may run in several groups of nodes at once. Origins and destinations are positions in
-a group, and a block never leaves its group: which of several blocks of the same number is meant
-follows from the node that holds it. In one group of all nodes a position is a node number.
+A *block* is the unit of data. A message is cut into C = ``chunks`` equal parts, so a block is a
+pair (origin, chunk). Where each destination gets a message of its own, a block is a triple (origin,
+destination, chunk). Blocks are numbered; `Blocks` translates between numbers and pairs or triples.
 
-A node has a send memory and a receive memory; `Layout` says how a host addresses them. Each
-consists of parts of equal size: a message each, or, where a message is cut into shares of which
-each node completes one, a share each.
+A collective may run in several *groups* of nodes at once. Origins and destinations are *positions*
+within a group, and a block never leaves its group. Block b therefore exists once in each group, and
+the node that holds a copy tells to which group the copy belongs. In one group of all nodes, a
+position is a node number.
+
+Each node has a send memory and a receive memory. Both consist of *parts* of equal size. A part is
+one message, or one share where the collective cuts a message into shares and each node completes
+one of them.
 """
 
 from __future__ import annotations
@@ -31,30 +35,30 @@ from .offsets import NO_NODE, nodes_at
 
 __all__ = ["EVERY_NODE", "Blocks", "Collective", "Layout"]
 
-#: Stands for all nodes of a group in `Blocks.postcondition`.
+#: In `Blocks.postcondition`: the block must reach every node of its group.
 EVERY_NODE = -1
 
 
 @public_class
 @dataclass(frozen=True)
 class Collective:
-    """A collective communication.
+    """A collective communication: its kind, root, groups and offsets.
 
     Parameters
     ----------
     kind : str
         A key of `COLLECTIVES`.
     root : int or None
-        The position, in each group, of the node that broadcasts, scatters, gathers or reduces; None
-        where no node is special.
+        The position, in each group, of the node that broadcasts, scatters, gathers or reduces. None
+        for a collective without a root.
     axes : tuple of int or None
-        The axes that span the groups in which it runs, ascending; None for one group of all nodes.
+        The axes that span the groups, ascending; None for one group of all nodes.
     offsets : tuple of str
-        Of an exchange or halo: to which offsets nodes send, each the name of a port or signed
-        coordinates; none for the neighbours by all ports of a group.
+        The offsets to which a node sends in an exchange or halo. Each is the name of a port, or
+        signed coordinates such as ``(1,-2)``. Empty for the neighbours at all ports of a group.
     without : tuple of int
-        Nodes that take no part, where a fabric has nodes that a mode does without; only of one
-        group.
+        Node numbers that take no part, because this mode of a fabric leaves out some nodes of the
+        fabric. Only allowed in one group of all nodes.
 
     Examples
     --------
@@ -87,77 +91,83 @@ class Collective:
 
     @property
     def definition(self) -> Definition:
-        """What the collective is."""
+        """The entry of this collective in `COLLECTIVES`."""
         return COLLECTIVES[self.kind]
 
     @property
     def rooted(self) -> bool:
-        """Whether one node is special."""
+        """True if the collective has a root: broadcast, scatter, gather, reduce."""
         return self.single_origin or self.to_root
 
     @property
     def single_origin(self) -> bool:
-        """Whether the root is the only origin: broadcast, scatter."""
+        """True if the root is the only origin: broadcast, scatter."""
         return self.definition.content is Content.ROOT
 
     @property
     def from_each(self) -> bool:
-        """Whether messages of several nodes are delivered: allgather, gather, alltoall, halo."""
+        """True if the delivered messages come from several nodes.
+
+        These are allgather, gather, alltoall, exchange and halo.
+        """
         return self.definition.content is Content.EACH
 
     @property
     def reducing(self) -> bool:
-        """Whether messages are combined: reduce, reduce-scatter, allreduce."""
+        """True if messages are combined: reduce, reduce-scatter, allreduce."""
         return self.definition.content is Content.COMBINED
 
     @property
     def to_root(self) -> bool:
-        """Whether the root is the only destination: gather, reduce."""
+        """True if the root is the only destination: gather, reduce."""
         return self.definition.target is Target.ROOT
 
     @property
     def to_all(self) -> bool:
-        """Whether every node receives the same: broadcast, allgather, allreduce."""
+        """True if every node receives the same data: broadcast, allgather, allreduce."""
         return self.definition.target is Target.ALL
 
     @property
     def personal(self) -> bool:
-        """Whether a block has a destination of its own: scatter, alltoall, reduce-scatter."""
+        """True if each block has one destination: scatter, alltoall, reduce-scatter, exchange."""
         return self.definition.target is Target.PERSONAL
 
     @property
     def local(self) -> bool:
-        """Whether nodes send to those at some offsets only: exchange, halo."""
+        """True if a node sends only to the nodes at given offsets: exchange, halo."""
         return self.definition.local
 
     @property
     def name(self) -> str:
-        """What the user writes, e.g. ``allreduce@0+2`` or ``exchange[+0,-0]``."""
+        """The name as a user writes it, e.g. ``allreduce@0+2`` or ``exchange[+0,-0]``."""
         offsets = f"[{','.join(self.offsets)}]" if self.offsets else ""
         axes = "" if self.axes is None else f"@{'+'.join(map(str, self.axes))}"
         return self.kind + offsets + axes
 
     @property
     def in_one_group(self) -> Collective:
-        """The same collective of one group alone."""
+        """The collective of a single group, described on the torus of that group.
+
+        Axes are dropped, and ports in `offsets` are renamed to the axes of the group.
+        """
         axes = self.axes or ()
         offsets = tuple(_in_group(offset, axes) for offset in self.offsets)
         offsets = offsets if axes else self.offsets
         return replace(self, axes=None, offsets=offsets, without=())
 
     def targets(self, topology: Topology) -> IntArray:
-        """Of an exchange or halo: to which position each sends by each offset.
+        """Return the position to which each position sends by each offset, in an exchange or halo.
 
         Returns
         -------
         ndarray of int, shape (positions, offsets)
-            `NO_NODE` where there is none: beyond the border of a mesh, where a node is broken, or
-            by a port without a link.
+            `NO_NODE` where the offset leads beyond the border of a mesh, to a broken node, or to a
+            port without a link.
 
         Raises
         ------
         InputError
-            If an offset is none of the group's.
+            If the topology of a group has no such offset.
 
         Examples
         --------
@@ -171,20 +181,20 @@ class Collective:
         return np.stack(columns, axis=1) if columns else np.empty((group.nodes, 0), int)
 
     def groups(self, topology: Topology) -> Groups:
-        """The groups of a topology in which it runs."""
+        """Return the groups of a topology in which the collective runs."""
         of_type("Topology", topology, Topology, "a Topology, such as tf.Torus(4, 4)")
         return Groups(topology, self.axes, self.without)
 
     def blocks(self, topology: Topology, chunks: int) -> Blocks:
-        """The blocks of this collective on a topology, where a message has so many chunks."""
+        """Return the blocks of this collective on a topology, with messages of `chunks` chunks."""
         return Blocks(self, self.groups(topology), natural("Chunks", chunks))
 
     def layout(self, topology: Topology, chunks: int) -> Layout:
-        """The layout of the nodes' memories, where a message has so many chunks."""
+        """Return the layout of the node memories on a topology, for messages of `chunks` chunks."""
         return Layout(self.blocks(topology, chunks))
 
     def to_json(self) -> dict[str, Any]:
-        """The collective as an entry of a schedule file."""
+        """Return the collective as an entry of a schedule file."""
         entry: dict[str, Any] = {"kind": self.kind}
         if self.rooted:
             entry["root"] = self.root
@@ -201,7 +211,10 @@ class Collective:
 
 
 def _in_group(offset: str, axes: tuple[int, ...]) -> str:
-    """An offset as the group that some axes span names it: ports go by the axes of the group."""
+    """Translate an offset from the whole torus to a group that `axes` span.
+
+    Only a port changes: port ``+2`` of the torus is port ``+1`` of a group along axes 0 and 2.
+    """
     sign, axis = offset[:1], offset[1:]
     if not axes or sign not in "+-" or not re.fullmatch("[0-9]+", axis):
         return offset
@@ -212,12 +225,16 @@ def _in_group(offset: str, axes: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True)
 class Blocks:
-    """The numbered blocks of a collective, in each of its groups.
+    """The numbered blocks of a collective, with the same numbers in each of its groups.
 
-    Without a destination, block (origin, chunk) has number ``origin_index * chunks + chunk``; with
-    one, ``(origin_index * nodes + destination) * chunks + chunk``. The origin index is the origin's
-    position, or 0 where the root is the only origin. In an exchange the number of the offset takes
-    the place of the destination: two offsets may lead to the same node.
+    The number of a block, for N = `nodes`, C = `chunks` and D = `goals`::
+
+        (origin, chunk)               origin_index * C + chunk
+        (origin, destination, chunk)  (origin_index * D + destination) * C + chunk
+
+    The origin index is the origin's position, or 0 if the root is the only origin. D is N, except
+    in an exchange. There the *number of the offset* stands for the destination, since two offsets
+    may lead to the same node.
 
     Examples
     --------
@@ -238,12 +255,12 @@ class Blocks:
 
     @property
     def nodes(self) -> int:
-        """Number of nodes of a group."""
+        """Number N of nodes of a group."""
         return self.groups.size
 
     @property
     def single_origin(self) -> bool:
-        """Whether the root is the only origin."""
+        """True if the root is the only origin."""
         return self.collective.single_origin
 
     @property
@@ -253,19 +270,23 @@ class Blocks:
 
     @cached_property
     def goals(self) -> int:
-        """Number of messages of an origin: one for each destination or offset, or one for all."""
+        """Number of messages that an origin sends: one per destination or offset, or a single
+        one.
+        """
         if not self.collective.personal:
             return 1
         return self.targets.shape[1] if self.collective.local else self.nodes
 
     @cached_property
     def targets(self) -> IntArray:
-        """`Collective.targets` of an exchange or halo."""
+        """The target positions of an exchange or halo, see `Collective.targets`."""
         return self.collective.targets(self.groups.topology)
 
     @cached_property
     def _origins(self) -> IntArray:
-        """From which position each part comes, shape (positions, offsets), or `NO_NODE`."""
+        """The position that sends to each position by each offset, or `NO_NODE`; the inverse of
+        `targets`.
+        """
         origins = np.full_like(self.targets, NO_NODE)
         position, offset = np.nonzero(self.targets >= 0)
         origins[self.targets[position, offset], offset] = position
@@ -273,15 +294,15 @@ class Blocks:
 
     @cached_property
     def parts(self) -> int:
-        """Number of messages that a node receives: one of each origin or offset, or one in all."""
+        """Number of messages that a node receives: one per origin or offset, or a single one."""
         if not self.collective.from_each:
             return 1
         return self.targets.shape[1] if self.collective.local else self.nodes
 
     def origin_of(self, position: IntLike, part: IntLike) -> IntArray:
-        """From which position each part comes that a position receives, elementwise.
+        """Return the origin of part `part` in the receive memory at `position`, elementwise.
 
-        `NO_NODE` where none sends to it by an offset.
+        `NO_NODE` where no node sends to this position by the offset with number `part`.
         """
         if not self.collective.local:
             return np.broadcast_arrays(position, part)[1]
@@ -296,7 +317,7 @@ class Blocks:
     def encode(
         self, origin: IntLike, chunk: IntLike, destination: IntLike | None = None
     ) -> IntArray:
-        """Block numbers, elementwise."""
+        """Return block numbers, elementwise."""
         index: IntArray = np.asarray(origin)
         if self.single_origin:
             index = np.zeros_like(index)
@@ -305,33 +326,44 @@ class Blocks:
         return index * self.chunks + chunk
 
     def origin(self, block: IntLike) -> IntArray:
-        """Origins of blocks, elementwise."""
+        """Return the origins of blocks, elementwise."""
         if self.single_origin:
             return np.full_like(np.asarray(block), self.collective.root)
         return np.asarray(block) // self.per_origin
 
     def destination(self, block: IntLike) -> IntArray:
-        """Destinations of personal blocks, or the numbers of their offsets, elementwise."""
+        """Return the destinations of personal blocks, elementwise.
+
+        In an exchange, the numbers of their offsets.
+        """
         return np.asarray(block) // self.chunks % self.goals
 
     def chunk(self, block: IntLike) -> IntArray:
-        """Chunks of blocks, elementwise."""
+        """Return the chunk numbers of blocks, elementwise."""
         return np.asarray(block) % self.chunks
 
     def precondition(self, block: IntLike) -> IntArray:
-        """The position that holds each block before the collective, the only one: its origin."""
+        """Return the only position that holds each block before the collective: its origin."""
         return self.origin(block)
 
     def initial(self, block: IntArray) -> tuple[IntArray, IntArray]:
-        """Which nodes hold blocks before the collective: pairs of node and block, one a group."""
+        """Return pairs (node, block) for the copies that exist before the collective.
+
+        There is one pair for each block and group.
+
+        Returns
+        -------
+        nodes, blocks : ndarray of int, shape (groups * len(block),)
+            Pair k says that node ``nodes[k]`` holds block ``blocks[k]``.
+        """
         nodes = self.groups.members[:, self.precondition(block)]
         return nodes.ravel(), np.tile(block, self.groups.count)
 
     def postcondition(self, block: IntLike) -> IntArray:
-        """The position that must hold each block after the collective, `EVERY_NODE` or `NO_NODE`.
+        """Return the position that must hold each block at the end, `EVERY_NODE` or `NO_NODE`.
 
-        In a reduction it must hold the complete sum that the block is a contribution to. Not of a
-        halo, of which several must, see `final`.
+        In a reduction that position must hold the complete sum to which the block contributes. A
+        halo delivers a block to several positions, so use `final` for a halo.
         """
         if self.collective.personal:
             goal = self.destination(block)
@@ -340,7 +372,13 @@ class Blocks:
         return np.full_like(np.asarray(block), node)
 
     def final(self, block: IntArray) -> tuple[IntArray, IntArray]:
-        """Which nodes must hold blocks after the collective: pairs of node and block."""
+        """Return pairs (node, block) for the copies that must exist at the end.
+
+        Returns
+        -------
+        nodes, blocks : ndarray of int, shape (pairs,)
+            Pair k says that node ``nodes[k]`` must hold block ``blocks[k]``.
+        """
         if self.collective.definition.target is Target.OFFSETS:
             position = self.targets[self.origin(block)].ravel()
             block = np.repeat(block, self.parts)
@@ -354,17 +392,17 @@ class Blocks:
         return self.groups.members[:, position].ravel(), np.tile(block, self.groups.count)
 
     def name(self, block: int) -> tuple[int, ...]:
-        """A block as in a schedule file: (origin, chunk) or (origin, destination, chunk)."""
+        """Return a block as in a schedule file: (origin, chunk) or (origin, destination, chunk)."""
         middle = (int(self.destination(block)),) if self.collective.personal else ()
         return (int(self.origin(block)), *middle, int(self.chunk(block)))
 
     def parse(self, entry: object) -> int:
-        """The number of a block written as in a schedule file.
+        """Return the number of a block that is written as in a schedule file.
 
         Raises
         ------
         InputError
-            If the entry is no block of this collective.
+            If the collective has no such block.
         """
         size = 3 if self.collective.personal else 2
         if (
@@ -388,21 +426,29 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of a node's memories, the same at every node.
+    """The layout of node memories, the same at every node.
 
-    Block ``k`` of a message, or of a share, is the ``k``-th of its part. A send memory has a part
-    for each destination where destinations get messages of their own, else one; a receive memory
-    has a part for each origin where a message of each is delivered, else one. In an all-reduce
-    whose message is cut into as many shares as there are nodes, both have a part for each share.
+    A memory is a row of parts, and a part is a row of `part_chunks` blocks::
 
-    A message may be of any number of flits. All blocks have as many as the longest needs; what the
-    last blocks have beyond the end of the message is carried along, and the host never sees it.
+        memory  | part 0              | part 1              | ..
+                | block 0 | block 1.. | block 0 | block 1.. | ..
+
+    The send memory has one part for each destination if each destination gets its own message, else
+    a single part. The receive memory has one part for each origin if the messages of several
+    origins are delivered, else a single part. In an exchange or halo, offsets stand for
+    destinations and origins. In an allreduce *in shares*, the number of chunks is a multiple of the
+    number N of nodes, and each node completes one of N shares. There both memories have one part
+    for each share.
+
+    A message may have any number L of flits. All blocks have the same length, L / C rounded up, so
+    the last blocks may extend beyond the end of the message. Routers carry these padding flits; the
+    host never sees them.
 
     Parameters
     ----------
     shared : bool, optional
-        Whether a message is in shares, each of which another node completes; by default that of an
-        all-reduce.
+        True to cut the message of a reduction into N shares if C is a multiple of N. Default: only
+        in an allreduce.
 
     Examples
     --------
@@ -421,14 +467,14 @@ class Layout:
 
     @property
     def in_shares(self) -> bool:
-        """Whether a message is cut into shares, each of which another node completes."""
+        """True if a message is cut into N shares, each of which a different node completes."""
         collective, whole = self.blocks.collective, self.blocks.chunks % self.blocks.nodes == 0
         shared = collective.to_all if self.shared is None else self.shared
         return collective.reducing and shared and whole
 
     @property
     def part_chunks(self) -> int:
-        """Chunks of a part."""
+        """Number of chunks of a part."""
         return self.blocks.chunks // (self.blocks.nodes if self.in_shares else 1)
 
     @property
@@ -452,46 +498,49 @@ class Layout:
         return self.part_chunks * self.recv_parts
 
     def block_flits(self, flits: int) -> int:
-        """Flits of a block, given those of a message."""
+        """Return the flits of a block, given the flits of a message."""
         return -(-flits // self.blocks.chunks)
 
     def part_flits(self, flits: int) -> int:
-        """Words of a part: those of a message, or of all blocks of a share."""
+        """Return the flits of a part, given the flits of a message.
+
+        A part that is a share counts its blocks with their padding.
+        """
         return self.part_chunks * self.block_flits(flits) if self.in_shares else flits
 
     def send_words(self, flits: int) -> int:
-        """Words that a node sends, given the flits of a message."""
+        """Return the words that a node sends, given the flits of a message."""
         return flits if self.in_shares else self.send_parts * flits
 
     def recv_words(self, flits: int) -> int:
-        """Words that a node receives, given the flits of a message."""
+        """Return the words that a node receives, given the flits of a message."""
         return flits if self.in_shares else self.recv_parts * flits
 
     def is_padded(self, flits: int) -> bool:
-        """Whether blocks have flits beyond the end of a message."""
+        """Return True if the last blocks extend beyond the end of a message of `flits` flits."""
         return flits % self.blocks.chunks > 0
 
     @property
     def receivers(self) -> IntArray:
-        """The nodes at which anything is delivered."""
+        """The nodes to which the collective delivers data, ascending."""
         collective, groups = self.blocks.collective, self.blocks.groups
         members = groups.members[:, collective.root] if collective.to_root else groups.members
         return np.sort(members, axis=None)
 
     def with_root(self, root: int) -> Layout:
-        """The layout of the same collective from, or to, another root."""
+        """Return the layout of the same collective with another root."""
         collective = replace(self.blocks.collective, root=root)
         return replace(self, blocks=replace(self.blocks, collective=collective))
 
     def received_block(self, nodes: IntLike, index: IntLike) -> IntArray:
-        """The block that lies at an index of the receive memory of nodes, -1 for none, elementwise.
+        """Return the block at an index of the receive memory of nodes, elementwise; -1 for none.
 
-        In a reduction this is the contribution of position 0 to the sum that lies there.
+        In a reduction this is the contribution of position 0 to the sum at that index.
 
         Parameters
         ----------
         index : array of int
-            From 0 to `recv_blocks` - 1.
+            Index of a block in the receive memory, from 0 to `recv_blocks` - 1.
         """
         nodes, index = np.broadcast_arrays(nodes, index)
         part, chunk = np.divmod(index, self.blocks.chunks)

@@ -1,16 +1,16 @@
-"""The order in which several words become one: a tree of pairs.
+"""The order in which an injection port combines several words into one: a tree of pairs.
 
-Where an injection port sends the sum of several words, hardware (`rtl.endpoint_builder`) and model
-(`program.execute`) both combine them by `combine_in_tree`. So they agree on operators that are not
-associative, too. Every level combines neighbours; the last word of an odd number waits for the next
-level:
+The hardware (`rtl.core.store`) and the model (`program.execute`) both call `combine_in_tree`.
+Why: with one definition of the order they agree on operators that are not associative, too. At
+every level neighbours are combined. The last word of an odd number waits for the next level:
 
     words    a   b   c   d   e
     level 1  (a b)   (c d)   e
     level 2    ((ab) (cd))   e
     level 3       (((ab) (cd)) e)
 
-A word that changes nothing can be left out at the end: the order of all others stays the same.
+The last words may be left out if they are the operator's identity: the order of all others stays
+the same.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ def combine_in_tree(
     combine: Callable[[Word, Word], Word],
     wait: Callable[[Word], Word] = lambda word: word,
 ) -> Word:
-    """Combine words into one.
+    """Combine words into one word, in the order of the tree.
 
     Parameters
     ----------
     words : sequence
-        At least one word: an array, a signal, or whatever `combine` takes.
+        At least one word: an array, a signal, or any other operand of `combine`.
     combine : callable
-        From two words to their sum.
+        Function from two words to their combination.
     wait : callable, optional
-        From a word without a partner in a level to that word in the next level.
+        Function from a word without a partner at its level to the same word at the next level.
+        Pipelined hardware passes a delay.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def combine_in_tree(
 
 
 def tree_levels(count: int) -> int:
-    """Return the levels of the tree of so many words, 0 for one.
+    """Return the number of levels of the tree of `count` words, 0 for one word.
 
     Examples
     --------

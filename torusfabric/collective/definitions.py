@@ -1,4 +1,6 @@
-"""The collectives: what each of them delivers, and where."""
+"""The table of collectives: the data that each delivers, to which nodes, and its names in
+papers.
+"""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -7,7 +9,7 @@ __all__ = ["COLLECTIVES", "Content", "Definition", "Target"]
 
 
 class Content(Enum):
-    """What a collective delivers."""
+    """The data that a collective delivers."""
 
     ROOT = "the message of the root"
     EACH = "the message of each node"
@@ -15,7 +17,7 @@ class Content(Enum):
 
 
 class Target(Enum):
-    """Where a collective delivers it."""
+    """The nodes to which a collective delivers its content."""
 
     ROOT = "at the root"
     ALL = "at every node"
@@ -25,14 +27,15 @@ class Target(Enum):
 
 @dataclass(frozen=True)
 class Definition:
-    """What a collective is.
+    """The definition of a collective: its content, its target and its other names.
 
     Parameters
     ----------
     aliases : tuple of str
-        The names that papers use for it.
+        The names that papers use for the collective.
     local : bool
-        Whether nodes send to those at some offsets only: to their neighbours, if none are listed.
+        True if a node sends only to the nodes at given offsets (exchange, halo). Without given
+        offsets these are its neighbours.
     """
 
     content: Content
@@ -41,7 +44,7 @@ class Definition:
     local: bool = False
 
 
-#: Every collective.
+#: The definition of each collective, by its name.
 COLLECTIVES = {
     "broadcast": Definition(
         Content.ROOT,

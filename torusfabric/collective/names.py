@@ -1,4 +1,4 @@
-"""How users name a collective communication."""
+"""Parser of collective names, such as ``broadcast@0+2`` or ``exchange[+0,(1,-2)]``."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from .offsets import split_offsets
 __all__ = ["parse_collective"]
 
 
-#: Axes as users give them.
+#: Axes in any form that users may pass.
 Axes: TypeAlias = Sequence[int] | int | str | None
 
 
@@ -31,27 +31,27 @@ def parse_collective(
     offsets: Sequence[str] | str = (),
     topology: Topology | None = None,
 ) -> Collective:
-    """The collective a user names.
+    """Return the collective that a user names.
 
     Parameters
     ----------
     name : str
-        Its name or an alias of it, in any case, with blanks or dashes; ``@`` and axes joined by
-        ``+`` may follow.
+        The name of the collective or one of its aliases, in upper or lower case, with blanks or
+        dashes. ``@`` and axes joined by ``+`` may follow.
     root : int or str, optional
-        The special node of a rooted collective (default 0): its position in its group.
+        The position of the root in its group (default 0). Only for a collective that has a root.
     axes : sequence of int, int or str, optional
-        The axes that span the groups in which it runs, if the name does not say: also ``"0+2"``.
+        The axes that span the groups, if `name` has none: numbers, or text such as ``"0+2"``.
     offsets : sequence of str or str, optional
-        Of an exchange or halo, to which offsets nodes send, if the name does not say in brackets:
+        The offsets to which nodes send in an exchange or halo, if `name` has none in brackets:
         names of ports, or coordinates such as ``"(1,-2)"``.
     topology : Topology, optional
-        The root must be one of its nodes, and the axes some of its axes.
+        If given, root, axes and offsets must exist in this topology.
 
     Raises
     ------
     InputError
-        If there is no such collective, or the root or the axes do not fit.
+        If there is no such collective, or the root, the axes or the offsets do not fit.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def parse_collective(
     if topology is not None and collective.local:
         if topology.nodes == 1:
             raise InputError(f"Topology must have two nodes or more for {kind}, not {topology}")
-        collective.targets(topology)  # which refuses offsets that are none of a group's
+        collective.targets(topology)  # refuses an offset that a group does not have
     if collective.rooted:
         return replace(collective, root=_parse_root(root, collective, topology))
     if root is not None:
@@ -86,7 +86,10 @@ def parse_collective(
 
 
 def _take_offsets(name: str, offsets: Sequence[str] | str) -> tuple[str, tuple[str, ...]]:
-    """A name without the offsets in its brackets, and these."""
+    """Split a name into the name without brackets and the offsets in the brackets.
+
+    Offsets that the caller passes separately are returned instead; giving both is refused.
+    """
     inside = re.fullmatch(r"([^\[\]]*)\[([^\[\]]*)\]([^\[\]]*)", name)
     if inside and offsets:
         raise InputError(f"Offsets must be given once, not by {name!r} and as {offsets!r}")
@@ -97,7 +100,7 @@ def _take_offsets(name: str, offsets: Sequence[str] | str) -> tuple[str, tuple[s
 
 
 def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
-    """The kind of a collective, and its axes."""
+    """Return the kind of a collective and its axes, given in the name or separately."""
     base, at, text = name.partition("@")
     key = base.strip().lower().replace(" ", "-").replace("_", "-")
     key = "exchange" if key == "shift" else key
@@ -123,7 +126,7 @@ def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
 
 
 def _parse_root(root: int | str | None, collective: Collective, topology: Topology | None) -> int:
-    """The root of a rooted collective."""
+    """Return the checked root of a rooted collective, 0 by default."""
     root = int(root) if isinstance(root, str) and re.fullmatch(r"[0-9]{1,4000}", root) else root
     root = 0 if root is None else root
     where = "a node" if collective.axes is None else "a position in a group"
@@ -137,7 +140,7 @@ def _parse_root(root: int | str | None, collective: Collective, topology: Topolo
 
 
 def _parse_axes(axes: Axes, topology: Topology | None) -> tuple[int, ...] | None:
-    """The axes that span groups, ascending."""
+    """Return the axes that span groups, ascending."""
     if axes is None:
         return None
     numbers = entries_of(axes)

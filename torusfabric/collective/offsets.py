@@ -1,4 +1,8 @@
-"""Offsets to which nodes send in an exchange or halo, as users write them."""
+"""Offsets of an exchange or halo, and the parsing of names with algorithms and faults.
+
+An *offset* leads from each node to another node. It is written as the name of a port, ``+0``, or as
+signed coordinates, ``(1,-2)``.
+"""
 
 import re
 from collections.abc import Sequence
@@ -13,15 +17,15 @@ from ..topology import BoolArray, CayleyGraph, Faulty, IntArray, Mesh, Topology
 
 __all__ = ["NO_NODE", "Named", "nodes_at", "split_name", "split_names", "split_offsets"]
 
-#: Stands for the node at an offset from another where there is none.
+#: In tables of nodes: the offset leads to no node.
 NO_NODE = -2
 
-#: Signed coordinates.
+#: An offset in signed coordinates.
 _COORDINATES = re.compile(r"\(-?[0-9]{1,9}(,-?[0-9]{1,9})*\)")
 
 
 class Named(NamedTuple):
-    """What a user names by ``COLLECTIVE[:ALGORITHM][!FAULTS]``; empty for what is left out."""
+    """The parts of ``COLLECTIVE[:ALGORITHM][!FAULTS]``; an omitted part is empty."""
 
     collective: str
     algorithm: str
@@ -29,12 +33,12 @@ class Named(NamedTuple):
 
 
 def split_name(text: str) -> Named:
-    """The parts of a name.
+    """Split ``COLLECTIVE[:ALGORITHM][!FAULTS]`` into its parts.
 
     Raises
     ------
     InputError
-        If nothing stands behind a ``:`` or a ``!``.
+        If a ``:`` or a ``!`` is not followed by text.
 
     Examples
     --------
@@ -50,7 +54,10 @@ def split_name(text: str) -> Named:
 
 
 def split_names(text: str) -> list[str]:
-    """Names between commas, as far as these are not in brackets, and do not separate faults.
+    """Split a list of names at its commas, except commas within brackets and commas between faults.
+
+    A comma after a ``!`` separates faults if a digit follows, since every fault begins with a node
+    number.
 
     Examples
     --------
@@ -68,12 +75,12 @@ def split_names(text: str) -> list[str]:
 
 
 def split_offsets(text: str) -> tuple[str, ...]:
-    """Offsets between commas, without blanks.
+    """Split a list of offsets at its commas, and drop blanks.
 
     Raises
     ------
     InputError
-        If there are none, or one is there twice.
+        If an offset is empty, or is there twice.
 
     Examples
     --------
@@ -89,19 +96,20 @@ def split_offsets(text: str) -> tuple[str, ...]:
 
 
 def nodes_at(offset: str, topology: Topology) -> IntArray:
-    """The node at an offset from each node: beyond a port, or at signed coordinates.
+    """Return the node at an offset from each node.
 
-    Broken links do not matter: neighbours are those of the whole network.
+    Neighbours are those of the whole network: broken links do not change the result.
 
     Returns
     -------
     ndarray of int, shape (nodes,)
-        `NO_NODE` where an offset leads off a mesh, to a broken node, or to no neighbour of a graph.
+        `NO_NODE` where the offset leads off a mesh, to a broken node, or to a port without a link.
 
     Raises
     ------
     InputError
-        If the topology has no such port, or not so many coordinates.
+        If the topology has no such port, if the number of coordinates is wrong, or if the offset
+        leads from every node to itself.
 
     Examples
     --------
@@ -138,7 +146,10 @@ def nodes_at(offset: str, topology: Topology) -> IntArray:
 
 
 def _axes_of(topology: Topology) -> tuple[Sequence[int], BoolArray, IntArray]:
-    """Sides along which coordinates are counted, whether each wraps, and those of all nodes."""
+    """Return the side of each axis, whether each axis wraps, and the coordinates of all nodes.
+
+    A topology without coordinates has no axes.
+    """
     if isinstance(topology, Mesh):
         sides, coordinates = topology.grid
         return sides, np.array(topology.wraps), coordinates

@@ -1,7 +1,8 @@
-"""Operators of reductions: what they make of two words, in numpy, in hardware and in a proof.
+"""Reduction operators: each combines two words in numpy, in hardware and in a proof.
 
-An operator is one value, `Operator`, complete when it is made: whatever combines words asks it, and
-knows no names. A package registers one of its own by `register_operator`, or by an entry point.
+An `Operator` is one value that holds everything the package needs to know about an operation.
+Compiler, simulators, hardware generator and prover ask the operator, and contain no list of names.
+Another package adds an operator by `register_operator`, or by an entry point.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ Words: TypeAlias = NDArray[Any]
 #: The group of entry points by which other packages offer operators.
 GROUP = "torusfabric.operators"
 
-#: What operators are called.
+#: The form of an operator's name.
 _NAME = re.compile(r"[a-z][a-z0-9_]*(:signed)?")
 
-#: The widths at which what an operator says of itself is tried, unless it says which it takes.
+#: Widths at which the claims of an operator are tested, unless the operator lists its own widths.
 WIDTHS = (1, 2, 7, 32, 64)
 
-#: Words of each width that are tried, besides those of corners.
+#: Random words for the test of each width, besides the corner cases.
 TRIED = 64
 
 
@@ -49,32 +50,33 @@ class Operator:
     Parameters
     ----------
     name : str
-        What `--op` takes: lower-case letters, digits and ``_``; with ``:signed`` behind it where
-        another of that name takes words without a sign.
+        The name that `--op` takes: lower-case letters, digits and ``_``. The suffix ``:signed``
+        marks a two's complement operator where an unsigned one has the same name.
     function : callable
-        From two arrays of words and their width to the array of results. Words are uint64, or
-        Python integers in an array of objects if they are wider than 64 bits.
+        Function from two arrays of words and their width to the array of results. Words are uint64,
+        or Python integers in an array of objects if they are wider than 64 bits.
     identity : callable
-        From the width to the word that changes nothing: ``combine(x, identity) == x``.
+        Function from the width to the identity e: ``combine(x, e) == x`` for all words x.
     hardware : callable
-        From an Amaranth module and two words in it to the result. It may add submodules and
-        registers of the domain ``sync`` to the module, and takes a pair of words in every cycle.
+        Function from an Amaranth module and two word signals to the result. It may add submodules,
+        and registers of the domain ``sync``, to the module. It must accept a new pair of words in
+        every cycle.
     latency : int, optional
-        Cycles from the words to the result of `hardware`; 0 if it is combinational.
+        Cycles from the operands to the result of `hardware`; 0 if `hardware` is combinational.
     proof : callable, optional
-        From the names of two words and their width to a SystemVerilog expression of the result.
-        An operator without one is simulated and built, but not proved.
+        Function from the names of two words and their width to a SystemVerilog expression of the
+        result. An operator without one can be simulated and built, but not proved.
     widths : tuple of int, optional
-        The widths of words that it takes; all if there are none.
+        Word widths that the operator accepts; empty for all widths.
     associative : bool, optional
-        True if the order in which words are combined does not matter. A floating-point or a
-        saturating sum is not associative: it is combined in the order of the program, and refused
-        for an all-reduce whose nodes would receive different bits.
+        True if any order of combining several words gives the same result. A floating-point or
+        saturating sum is not associative: hardware combines it in the order of the program, and an
+        allreduce in which nodes would receive different bits is refused.
     commutative : bool, optional
-        True if both orders of two words have the same result. An operator without this property is
-        refused, since words are combined in the order in which they arrive.
+        True if ``combine(a, b) == combine(b, a)``. Other operators are refused, because words are
+        combined in the order in which they arrive.
     idempotent : bool, optional
-        Whether a word combined with itself is that word.
+        True if ``combine(x, x) == x``.
 
     Examples
     --------
@@ -98,17 +100,17 @@ class Operator:
     idempotent: bool = field(default=False, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies in other processes are what is registered there by the same name."""
+        """Pickle the operator as its name, which the other process looks up in its own registry."""
         return Operator.parse, (self.name,)
 
     @staticmethod
     def parse(text: str) -> Operator:
-        """The operator that a user names: ``add``, or ``max:signed``.
+        """Return the operator that a user names, such as ``add`` or ``max:signed``.
 
         Raises
         ------
         InputError
-            If there is no such operator, or it is the same on signed words.
+            If no operator is registered under this name.
         """
         if isinstance(text, str) and text not in REGISTERED:
             _read_entry_points()
@@ -118,21 +120,21 @@ class Operator:
 
     @property
     def signed(self) -> bool:
-        """Whether words are in two's complement, where that makes a difference."""
+        """True if words are two's complement, and an unsigned operator has the same base name."""
         return self.name.endswith(":signed")
 
     @property
     def neutral_is_zero(self) -> bool:
-        """Whether the word that changes nothing is 0, at any width."""
+        """True if the identity is 0 at every width that the operator accepts."""
         return not any(self.identity(width) for width in self.widths or WIDTHS)
 
     @property
     def label(self) -> str:
-        """Its name as an identifier: ``max_signed``."""
+        """The name as an identifier: ``max_signed``."""
         return self.name.replace(":", "_")
 
     def check_width(self, width: int) -> None:
-        """See to it that it takes words of so many bits.
+        """Check that the operator accepts words of `width` bits.
 
         Raises
         ------
@@ -144,7 +146,7 @@ class Operator:
             raise InputError(f"Width must be {wanted} for operator {self.name}, not {width}")
 
     def combine(self, a: Words, b: Words, width: int) -> Words:
-        """Combine arrays of words elementwise.
+        """Combine two arrays of words elementwise.
 
         Parameters
         ----------
@@ -155,7 +157,7 @@ class Operator:
         return self.function(a, b, width)
 
     def reduce(self, words: Words, width: int) -> Words:
-        """Combine all rows of an array into one, in their order.
+        """Combine all rows of an array into one row, from the first to the last.
 
         Parameters
         ----------
@@ -176,20 +178,20 @@ class Operator:
 
 @public
 def register_operator(operator: Operator) -> Operator:
-    """Make an operator known by its name, to Python and to all commands.
+    """Register an operator under its name, for Python and for all commands.
 
-    A package names its operators in entry points of the group ``torusfabric.operators``, so that
+    A package lists its operators in entry points of the group ``torusfabric.operators``, so that
     commands find them.
 
     Raises
     ------
     InputError
-        If a part is missing, if there is another operator of that name, or if it is not what it
-        says: words of all widths, corners and random ones, are tried.
+        If a field is missing, if another operator has this name, or if a claim is false. Claims are
+        tested on corner words and random words of several widths.
 
     Examples
     --------
-    What has an even number of bits that differ, at each place.
+    Exclusive nor: bit k of the result is 1 where bits k of both words are equal.
 
     >>> xnor = Operator(
     ...     "xnor",
@@ -210,12 +212,12 @@ def register_operator(operator: Operator) -> Operator:
 
 
 def parse_operators(operators: Operator | str | Sequence[Operator | str]) -> tuple[Operator, ...]:
-    """Operators one by one: a text may name several, separated by commas.
+    """Return several operators; a text may name several, separated by commas.
 
     Raises
     ------
     InputError
-        If there is no operator of a name, or `register_operator` would refuse an operator.
+        If a name is unknown, or `register_operator` would refuse one of the operators.
 
     Examples
     --------
@@ -235,7 +237,7 @@ def parse_operators(operators: Operator | str | Sequence[Operator | str]) -> tup
 
 
 def _check_operator(operator: Operator) -> None:
-    """Refuse an operator that lacks a part, has the name of another, or makes a false claim."""
+    """Refuse an operator that lacks a field, has a name already in use, or makes a false claim."""
     _check_parts(operator)
     require_fields(operator)
     known = REGISTERED.get(operator.name, operator)
@@ -246,7 +248,7 @@ def _check_operator(operator: Operator) -> None:
 
 
 def _check_parts(operator: Operator) -> None:
-    """See to it that nothing is missing."""
+    """Check that every field has a value of the right type."""
     if not isinstance(operator.name, str) or not _NAME.fullmatch(operator.name):
         raise InputError(
             "Name of an operator must be lower-case letters, digits and _, not "
@@ -267,7 +269,7 @@ def _check_parts(operator: Operator) -> None:
 
 
 def _tried(width: int) -> Words:
-    """Words of some width: corners, and random ones."""
+    """Return the test words of a width: corner cases and random words."""
     top = (1 << width) - 1
     corners = sorted({0, 1 & top, top >> 1, top ^ top >> 1, top})
     random = np.random.default_rng(width).integers(0, top, TRIED, np.uint64, endpoint=True)
@@ -275,7 +277,7 @@ def _tried(width: int) -> Words:
 
 
 def _check_claims(operator: Operator, width: int) -> None:
-    """See to it that an operator is what it says, as far as words tell."""
+    """Check identity, commutativity, associativity and idempotence on test words."""
     words, combine = _tried(width), operator.combine
     neutral = np.full_like(words, operator.identity(width))
     turned, other = words[::-1].copy(), np.roll(words, 7)
@@ -299,17 +301,17 @@ def _check_claims(operator: Operator, width: int) -> None:
 
 @cache
 def _read_entry_points() -> None:
-    """Register what entry points name, once."""
+    """Register the operators that entry points name, once."""
     read_entry_points(GROUP, "an operator", register_operator)
 
 
-# The operators that there are. Those of bits are commutative and associative at any width.
+# The built-in operators. All are commutative and associative at any width.
 
 
 def _of_bits(
     name: str, sign: str, of: Callable[[Any, Any], Any], *, ones: bool = False
 ) -> Operator:
-    """An operator that numpy, Amaranth and SystemVerilog write with the same sign."""
+    """Return an operator that numpy, Amaranth and SystemVerilog all write with the same sign."""
 
     def function(a: Words, b: Words, width: int) -> Words:
         mask = (1 << width) - 1
@@ -320,7 +322,7 @@ def _of_bits(
         name,
         function,
         lambda width: (1 << width) - 1 if ones else 0,
-        # Only a sum is wider than its words.
+        # A sum has a carry bit more than its operands, which is cut off.
         lambda m, a, b: of(a, b)[: len(a)] if sign == "+" else of(a, b),
         proof=lambda a, b, width: f"{width}'({a} {sign} {b})",
         idempotent=sign in "&|",
@@ -328,11 +330,11 @@ def _of_bits(
 
 
 def _comparing(name: str) -> Operator:
-    """A minimum or maximum."""
+    """Return a minimum or maximum, by its name."""
     least, signed = name.startswith("min"), name.endswith(":signed")
 
     def function(a: Words, b: Words, width: int) -> Words:
-        # Turning the highest bit over puts two's complement in the order of plain numbers.
+        # With its highest bit inverted, two's complement sorts like unsigned numbers.
         flip = a.dtype.type(1 << (width - 1)) if a.dtype != object else 1 << (width - 1)
         less = (a ^ flip) < (b ^ flip) if signed else a < b
         return np.where(less if least else ~less.astype(bool), a, b)
@@ -342,7 +344,7 @@ def _comparing(name: str) -> Operator:
         return (1 << width) - 1 ^ highest if least else highest
 
     def hardware(m: Module, a: Value, b: Value) -> Value:
-        from amaranth.hdl import Mux  # here, since plans need no hardware
+        from amaranth.hdl import Mux  # imported here because planning needs no Amaranth
 
         less = a.as_signed() < b.as_signed() if signed else a < b
         return Mux(less, a, b) if least else Mux(less, b, a)
@@ -354,7 +356,7 @@ def _comparing(name: str) -> Operator:
     return Operator(name, function, identity, hardware, proof=proof, idempotent=True)
 
 
-#: All operators by their names, those of other packages too.
+#: All registered operators by name, including those of other packages.
 REGISTERED = {
     operator.name: operator
     for operator in (
@@ -367,11 +369,11 @@ REGISTERED = {
     )
 }
 
-#: How contributions of a reduction are combined by default.
+#: The default operator of a reduction.
 ADD = REGISTERED["add"]
 
-#: Those that compare words as two's complement.
+#: Names of the built-in operators on two's complement words.
 SIGNED = tuple(name for name, operator in REGISTERED.items() if operator.signed)
 
-#: The others that every fabric knows; commutative and associative on W-bit words.
+#: Names of the other built-in operators.
 OPERATORS = tuple(name for name in REGISTERED if name not in SIGNED)

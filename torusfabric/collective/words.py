@@ -1,6 +1,7 @@
-"""What nodes send, at random, and the words that a collective must deliver.
+"""Random messages that nodes send, and the words that a collective must deliver.
 
-Nothing here knows how a collective is carried out: simulations and boards are compared with it.
+Simulations and boards compare their results with these words. Why: the expected words follow from
+the collective alone, independently of schedules and hardware.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ __all__ = ["expected_words", "random_messages"]
 def random_messages(
     layout: Layout, flits: int, *, width: int, seed: int
 ) -> NDArray[np.uint64] | NDArray[np.object_]:
-    """Random words for the send memory of every node.
+    """Return random words for the send memory of every node.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ def random_messages(
     Returns
     -------
     ndarray, shape (nodes, send words)
-        Of uint64, or of Python integers if words are wider.
+        uint64, or Python integers in an array of objects for flits wider than 64 bits.
 
     Examples
     --------
@@ -58,24 +59,24 @@ def expected_words(
     width: int = 64,
     root: int | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The words that a collective must deliver at every node.
+    """Return the words that a collective must deliver at every node.
 
     Parameters
     ----------
     messages : ndarray, shape (nodes, send words)
     operator : Operator, optional
-        How a reduction combines words (default: it adds them).
+        The operator of a reduction (default: addition).
     width : int
         Bits of a word.
     root : int, optional
-        Another root than that of the layout.
+        Replaces the root of the layout.
 
     Returns
     -------
     words : ndarray, shape (nodes, receive words)
-        In the order of a node's receive memory.
+        Row v has the words of node v in the order of its receive memory.
     receives : ndarray of bool, shape (nodes, receive words)
-        What is delivered; other words have no meaning.
+        True for the words that are delivered; the others have no meaning.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def expected_words(
 
 
 def _delivered(layout: Layout, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Which words of each node are delivered."""
+    """Return True for each word of each node that the collective delivers, shape (nodes, words)."""
     blocks, nodes = layout.blocks, np.arange(shape[0])
     there = np.isin(nodes, layout.receivers)[:, None]
     if blocks.collective.local:
@@ -109,14 +110,17 @@ def _delivered(layout: Layout, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 def _group_words(
     layout: Layout, messages: NDArray[Any], operator: Operator, width: int
 ) -> NDArray[Any]:
-    """The words that are delivered at each position of a group, given what its nodes send."""
+    """Return the words delivered at each position of a group, given the send memories of its
+    nodes.
+    """
     blocks, nodes = layout.blocks, np.arange(layout.blocks.nodes)
     if blocks.collective.reducing:
         sums = operator.reduce(messages, width)
         if blocks.collective.personal:
             return sums.reshape(len(nodes), -1)
         return np.broadcast_to(sums, (len(nodes), len(sums)))
-    # Hosts know no chunks: a part is the message of an origin, to all or to this node alone.
+    # A host sees messages, not chunks. Part p of a receive memory is the message of one origin:
+    # its only message, or the one among its messages that is for this node.
     sent = messages.reshape(len(nodes), layout.send_parts, -1)
     parts = np.arange(blocks.parts)[None, :]
     origin = np.array([[blocks.collective.root]])

@@ -1,11 +1,21 @@
-"""Drawing a schedule: which message goes where, as a picture in scalable vector graphics.
+"""Pictures of schedules as SVG; `draw` is the main function.
 
-A pattern is drawn with one colour a cycle, a table as the trees along which the message of node 0
-spreads, rounds of circuits with one panel and one colour a round. A torus is drawn in rows and
-columns, layer by layer from three axes on; an arrowhead torus both as the arrowhead of the paper
-and folded to a hexagon; any other topology as a circle, a grid, or as springs in place of its
-links would pull it, by its group. A collective in groups is drawn as that of one group, in each of
-them. A link whose ends are not drawn side by side is a stub at either end.
+The form of a schedule decides the kind of picture:
+
+- A pattern: its cycles, each in one colour (`cycles.py`).
+- A table, or a broadcast or scatter in steps of one hop: the trees along which the message of one
+  node spreads (`trees.py`).
+- Rounds of circuits: a panel and a colour for each round, or all rounds in one panel (`rounds.py`).
+- A collective in groups: the picture of one group, repeated in each group.
+
+The topology decides the positions of the nodes (`layout.py`, `graph_layout.py`). A torus has rows
+and columns, and a layer for each position on further axes. An arrowhead torus is drawn twice: as
+the arrowhead of the paper, and folded to a hexagon. The group of any other topology selects a
+circle, a grid, or the equilibrium of springs in place of the links. If the ends of a link are not
+drawn side by side, the link is drawn as a *stub*, a short line, at either end.
+
+A picture is made in four stages: `Sketch` (strokes and colours), `Panel` (a sketch with a layout),
+`Picture` (panels with titles and a legend), and SVG text (`paint`).
 """
 
 from __future__ import annotations
@@ -33,19 +43,20 @@ __all__ = ["check_size", "contents", "draw", "heat_map"]
 
 @public
 def draw(schedule: Schedule, boards: Boards | None = None) -> str:
-    """The picture of a schedule.
+    """Return a picture of a schedule as SVG.
 
     Parameters
     ----------
     schedule : Schedule
-        On at most 4096 nodes.
+        A schedule on at most 4096 nodes.
     boards : Boards, optional
-        Those that its torus is cut into: each has a frame, and links between them have bars.
+        A partition of its torus into boards. Each board gets a frame, and each link between boards
+        a bar.
 
     Returns
     -------
     str
-        A whole SVG document.
+        A complete SVG document.
 
     Raises
     ------
@@ -60,12 +71,12 @@ def draw(schedule: Schedule, boards: Boards | None = None) -> str:
 
 
 def contents(schedule: Schedule) -> Picture:
-    """The picture of a schedule.
+    """Return the picture of a schedule before it is painted: panels, titles and a legend.
 
     Parameters
     ----------
     schedule : Schedule
-        On at most 4096 nodes.
+        A schedule on at most 4096 nodes.
 
     Raises
     ------
@@ -90,7 +101,7 @@ def contents(schedule: Schedule) -> Picture:
 
 
 def _lifted(schedule: Lifted, part: Picture) -> Picture:
-    """The picture of the schedule of one group, drawn in all groups of the topology."""
+    """Return the picture of one group's schedule, repeated in all groups of the topology."""
     groups, root = schedule.blocks.groups, schedule.collective.root
     sketches = [
         Sketch(
@@ -111,7 +122,7 @@ def _lifted(schedule: Lifted, part: Picture) -> Picture:
 
 
 def _in_groups(stroke: Stroke, groups: Groups) -> list[Stroke]:
-    """A stroke, in every group."""
+    """Return a copy of a stroke for each group."""
     ports = groups.ports[list(stroke.ports)].tolist()
     starts = groups.members[:, stroke.node].tolist()
     return [replace(stroke, node=node, ports=ports) for node in starts]

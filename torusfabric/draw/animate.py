@@ -1,4 +1,8 @@
-"""Animations: one page that plays a schedule step by step, from its trace."""
+"""Animations: an HTML page that plays a schedule step by step.
+
+`animation` fills the template ``player/page.html`` with the trace of a program as JSON, and with
+the scripts of the folder ``player``. The page is complete in itself and loads nothing.
+"""
 
 import base64
 import hashlib
@@ -20,14 +24,14 @@ from .graph_layout import layout_of
 
 __all__ = ["animation"]
 
-#: What the page runs: each needs those before it.
+#: Scripts of the page. Each uses the scripts before it.
 SCRIPTS = ("replay.js", "picture.js", "stages.js", "controls.js")
 
-#: A stage of a word: the cycle, what it is, the node and out-port that it is at or -1, and the
-#: name, file and line of the code that makes it.
+#: A hardware stage of a followed flit: cycle, title of the stage, node, out-port or -1, and name,
+#: file and line of the code that makes the stage.
 Stage: TypeAlias = tuple[int, str, int, int, str, str, int]
 
-#: More blocks on the way than this make a page that browsers do not like.
+#: Most transfers of blocks in a page. Why: browsers become slow beyond.
 MAX_BLOCKS = 1_000_000
 
 
@@ -37,23 +41,23 @@ def animation(
     code: Mapping[str, str] | None = None,
     boards: Boards | None = None,
 ) -> str:
-    """The text of a page, complete in itself.
+    """Return the text of an HTML page that plays the schedule of a program.
 
     Parameters
     ----------
     program : Program
-        Of one root.
+        A program of one schedule with a fixed root.
     stages : sequence of Stage
-        Of a word that the page follows cycle by cycle; none for a page that follows none.
+        Hardware stages of a flit that the page follows cycle by cycle; empty for no flit.
     code : mapping of str to str, optional
-        The code that makes the stages, by its ``file:line``.
+        Source code of the stages, by ``file:line``.
     boards : Boards, optional
-        Those that its torus is cut into.
+        A partition of the torus into boards, which get frames.
 
     Raises
     ------
     InputError
-        If there is too much to show.
+        If there are more nodes or blocks than a page can show.
     """
     schedule, flits = program.schedule, program.flits
     topology = schedule.topology
@@ -82,10 +86,10 @@ def animation(
 
 
 def _policy(script: str, style: str) -> str:
-    """The content-security policy: this script and this style, and nothing from elsewhere.
+    """Return the content-security policy of the page: only this script and this style.
 
-    Why: names in the page come from files of strangers. Were one to become markup, it would still
-    run nothing and fetch nothing.
+    Why: names in the page come from files of strangers. If a name became markup by a defect, the
+    browser would still run no other script and load nothing.
     """
     hashes = (
         base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
@@ -96,19 +100,19 @@ def _policy(script: str, style: str) -> str:
 
 
 def _part(name: str) -> str:
-    """A file of the player."""
+    """Read a file of the folder ``player``."""
     return (files("torusfabric.draw") / "player" / name).read_text(encoding="utf-8")
 
 
 def _content(program: Program, boards: Boards | None) -> dict[str, Any]:
-    """What the page shows, as plain values."""
+    """Return the data of the page as JSON values."""
     schedule, topology = program.schedule, program.topology
     layout = layout_of(topology, root=schedule.collective.root or 0)
     if boards is not None:
         layout = with_boards(layout, boards)
     steps, back = layout.ends
     if layout.steps.shape[1] == 1 and steps.shape[1] == topology.ports:
-        steps = steps[:1]  # of all nodes alike
+        steps = steps[:1]  # equal at all nodes
     blocks = _blocks(program)
     start: list[list[int]] = [[] for _ in range(topology.nodes)]
     for block, (origin, _, _) in enumerate(blocks):
@@ -127,7 +131,7 @@ def _content(program: Program, boards: Boards | None) -> dict[str, Any]:
         "blocks": blocks,
         "chunks": schedule.chunks,
         "things": "contributions" if schedule.collective.reducing else "blocks",
-        # How many contributions make a whole sum; 0 where nothing is combined.
+        # Contributions in a complete sum; 0 for a collective that is no reduction.
         "whole": program.blocks.groups.size if schedule.collective.reducing else 0,
         "start": start,
         "rounds": rounds,
@@ -136,7 +140,7 @@ def _content(program: Program, boards: Boards | None) -> dict[str, Any]:
 
 
 def _blocks(program: Program) -> list[list[int]]:
-    """Origin, destination or -1, and chunk of each block, those of one group after another."""
+    """Return (origin, destination or -1, chunk) of each block, group by group."""
     blocks = program.blocks
     ids, members = np.arange(blocks.count), blocks.groups.members
     origin = members[:, blocks.origin(ids)]
@@ -148,7 +152,10 @@ def _blocks(program: Program) -> list[list[int]]:
 
 
 def _rounds(program: Program) -> tuple[list[list[Any]], list[int]]:
-    """What moves in each round, and the cycle in which the last of it is there."""
+    """Return the transfers of each round, and the cycle in which the last of them has arrived.
+
+    A transfer is (first node, out-ports, numbers of blocks).
+    """
     moved, blocks = 0, program.blocks
     rounds: list[list[Any]] = [[] for _ in range(program.schedule.round_count)]
     cycles = [0] * len(rounds)

@@ -1,6 +1,6 @@
-"""Boards in a picture: a frame around the nodes of each, and a bar across each link that is cut.
+"""Boards in a picture: a frame around each board, and a bar across each link between boards.
 
-Board 0 is named B0, and so on.
+A torus may be cut into boards, see `Boards`. Captions name them B0, B1, and so on.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from .layout import Caption, Layout, Region
 
 __all__ = ["with_boards"]
 
-#: How far frames are around nodes, and their names from the first node, in hops.
+#: Distance of a frame from its outer nodes, and of its caption from its first node, in hops.
 AROUND, NAME = 0.42, np.array([0.5, 0.58])
 
-#: The colours of frames, of boards side by side in turn.
+#: Colours of frames. Boards that are drawn side by side have different ones.
 TINTS = ("#eaf2fb", "#fbeee6", "#edf6ea")
 
-#: Half the length and the thickness of the bar across a cut link, and how far it is from the node
-#: where the link is a stub, in hops.
+#: Half the length and half the thickness of a bar, and its distance from the node, in hops.
 LENGTH, THICKNESS, ALONG = 0.34, 0.05, 0.5
 
 #: The colour of bars.
@@ -30,7 +29,19 @@ CUT = "#c0392b"
 
 
 def with_boards(layout: Layout, boards: Boards) -> Layout:
-    """The layout of a torus with the boards that it is cut into.
+    """Add the frames, captions and bars of boards to the layout of a torus.
+
+    Parameters
+    ----------
+    layout : Layout
+        Positions of the nodes of the torus.
+    boards : Boards
+        The partition of this torus.
+
+    Returns
+    -------
+    Layout
+        A copy with further regions and captions.
 
     Examples
     --------
@@ -59,7 +70,10 @@ def with_boards(layout: Layout, boards: Boards) -> Layout:
 
 
 def _pieces(points: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The corners of the rectangles that some nodes fill: one, or more where a picture wraps."""
+    """Yield the low and high corner of each rectangle that the nodes of a board fill.
+
+    A board that extends beyond an edge of the picture has several rectangles.
+    """
     columns, rows = (_runs(np.unique(np.round(values, 6))) for values in points)
     for x in columns:
         for y in rows:
@@ -69,12 +83,12 @@ def _pieces(points: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def _runs(values: np.ndarray) -> list[np.ndarray]:
-    """Values in their order, apart where there is more than a hop between two."""
+    """Split ascending values wherever two neighbours are more than one hop apart."""
     return np.split(values, np.flatnonzero(np.diff(values) > 1.01) + 1)
 
 
 def _bars(layout: Layout, boards: Boards) -> Iterator[Region]:
-    """Bars across links between boards: one in the middle of a line, or one on each stub."""
+    """Yield the bars across links between boards: one on each line, and one on each stub."""
     board, _ = boards.located
     for node, port in layout.links.tolist():
         if board[node] == board[boards.torus.neighbours[node, port]]:

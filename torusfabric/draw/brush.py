@@ -1,4 +1,9 @@
-"""Painting one panel: links, paths, nodes with their numbers."""
+"""Painting of one panel as SVG: links, strokes, and nodes with their numbers.
+
+A *stroke* is the line of a path. Each of its points is given relative to a port of a node: `ahead`
+is the distance from the node in the direction of the port, `offset` the distance to the right of
+this direction, both in hops.
+"""
 
 import math
 from collections.abc import Iterable
@@ -14,27 +19,32 @@ __all__ = ["HOP", "INK", "Brush"]
 HOP = 36.0
 RADIUS = 0.21
 
-#: How far a stub reaches from the middle of its node, in hops.
+#: Length of a stub from the middle of its node, in hops.
 STUB = 0.52
 
-#: How far from its first and last node a path of many hops is at its offset, in hops.
+#: Distance from its first and its last node at which a path of several hops reaches its offset, in
+#: hops.
 TURN = 0.47
 
 INK, LINK = "#202124", "#d5d8dc"
 
-#: The colour of a node in a picture that moves, once it has the whole message.
+#: Colour of a node in a moving picture after its last part of the message has arrived.
 REACHED = "#9aa0a6"
 
 
 class Brush:
-    """Paints one panel.
+    """The painter of one panel; `paint` adds its shapes to an SVG text.
 
     Parameters
     ----------
+    svg : Svg
+        The text to which shapes are added.
+    panel : Panel
+        The panel to paint.
     middle : pair of float
-        Where the middle of the panel's box is on the page.
+        Middle of the panel on the page, in pixels.
     letters : float
-        Size of the captions.
+        Size of the captions, in pixels.
     """
 
     def __init__(self, svg: Svg, panel: Panel, middle: Point, letters: float) -> None:
@@ -49,14 +59,15 @@ class Brush:
         self._steps, self._back = panel.layout.ends
         self._length = np.hypot(*np.moveaxis(self._steps, 2, 0))
         self._along = self._steps / self._length[:, :, None]
-        # to the right of somebody who looks along the port, on a page whose y grows downwards
+        # The direction to the right of a port's direction; y grows downwards on the page.
         self._right = np.stack([-self._along[:, :, 1], self._along[:, :, 0]], axis=2)
 
     def _page(self, points: Iterable[np.ndarray]) -> list[np.ndarray]:
+        """Convert points from hops to pixels of the page."""
         return [self._origin + HOP * point for point in points]
 
     def paint(self) -> None:
-        """Paint from the back to the front."""
+        """Paint regions, captions, links, strokes and nodes, from back to front."""
         for region in self._layout.regions:
             self._svg.areas(
                 [self._page(region.corners.T)],
@@ -73,7 +84,7 @@ class Brush:
         self._nodes()
 
     def _links(self) -> None:
-        """Paint the network behind everything, each link once."""
+        """Paint the links of the network, each once, behind all strokes."""
         layout, lines = self._layout, []
         for node, port in layout.links.tolist():
             place = layout.positions[:, node]
@@ -82,7 +93,7 @@ class Brush:
         self._svg.lines(lines, stroke=LINK, stroke_width=1)
 
     def _strokes(self) -> None:
-        """Paint the strokes, those of one colour and width together, with a white rim."""
+        """Paint the strokes with a white rim, in one SVG path for each colour and width."""
         groups: dict[tuple[str, float], tuple[list[list[np.ndarray]], list[list[np.ndarray]]]] = {}
         for stroke in self._panel.strokes:
             if stroke.grows:
@@ -101,7 +112,7 @@ class Brush:
             self._svg.areas(tips, fill=colour)
 
     def _grow(self, stroke: Stroke, begin: float, end: float) -> None:
-        """Paint a stroke that grows, all of its pieces at once."""
+        """Paint a stroke that grows from `begin` to `end`, in seconds; all its pieces at once."""
         assert self._panel.film is not None
         moments = (0, begin, end, self._panel.film.seconds)
         style: Style = {"stroke": stroke.colour, "stroke_width": stroke.width}
@@ -110,7 +121,10 @@ class Brush:
             self._svg.grow(self._page(piece), growing, stroke_linecap="round", **style)
 
     def _trace(self, stroke: Stroke) -> list[list[np.ndarray]]:
-        """The pieces of a stroke: a new one begins wherever a link is drawn as stubs."""
+        """Return the points of a stroke, in one piece or several.
+
+        A link that is drawn as two stubs ends a piece and begins another one.
+        """
         node, offset, bent = stroke.node, stroke.offset, len(stroke.ports) > 1
         if not bent:
             offset = min(offset, 0.13)
@@ -137,7 +151,7 @@ class Brush:
         return pieces
 
     def _to_ghost(self, node: int, port: int, offset: float, *, arrow: bool) -> list[np.ndarray]:
-        """A hop to a second picture of the neighbour."""
+        """Return the points of a hop to a ghost, a second picture of the neighbour."""
         step = self._steps[node, port]
         ghost = self._topology.neighbours[node, port]
         self._ghosts[tuple(np.round(self._positions[node] + step, 3))] = ghost
@@ -147,15 +161,25 @@ class Brush:
         return [start, self._aside(node, port, offset, np.hypot(*step) - back)]
 
     def _aside(self, node: int, port: int, offset: float, ahead: float) -> np.ndarray:
-        """A point beside the link of a port, some way ahead of its node."""
+        """Return the point at a distance ahead and an offset beside a port's direction."""
         arc = node, port
         beside, ahead_by = offset * self._right[arc], ahead * self._along[arc]
         return np.asarray(self._positions[node] + beside + ahead_by)
 
     def _turn(self, node: int, back: int, port: int, offset: float) -> list[np.ndarray]:
-        """The points by which a stroke turns to a link, beside a node, from the link that is back.
+        """Return the points of a stroke's turn at a node, from the link of one port to another.
 
-        Whoever comes by a link looks against its port, so that its left is on the right.
+        Parameters
+        ----------
+        node : int
+            The node at which the stroke turns.
+        back : int
+            The port by which the path arrives. The path runs against the direction of this port, so
+            its right is the left of the port.
+        port : int
+            The port by which the path leaves.
+        offset : float
+            Distance to the right of the links, in hops.
         """
         before, after = -self._right[node, back], self._right[node, port]
         spread = 1 + before @ after
@@ -164,7 +188,7 @@ class Brush:
         return [self._aside(node, back, -offset, 0), self._aside(node, port, offset, 0)]
 
     def _leave(self, node: int, port: int, offset: float, *, bent: bool) -> np.ndarray:
-        """Where a stroke leaves the rim of its node."""
+        """Return the point on the rim of the first node of a stroke."""
         if bent:
             return self._aside(node, port, 0.4 * RADIUS, 0.9 * RADIUS)
         return self._aside(node, port, offset, math.sqrt(max(RADIUS**2 - offset**2, 0)))
@@ -172,14 +196,14 @@ class Brush:
     def _arrive(
         self, node: int, back: int, offset: float, *, bent: bool, arrow: bool
     ) -> np.ndarray:
-        """Where a stroke meets the rim of its last node, at the port that leads back."""
+        """Return the point on the rim of the last node of a stroke, at the port that leads back."""
         rim = RADIUS + 0.03 * arrow
         if bent:
             return self._aside(node, back, -0.4 * rim, 0.9 * rim)
         return self._aside(node, back, -offset, math.sqrt(max(rim**2 - offset**2, 0)))
 
     def _tip(self, piece: list[np.ndarray], width: float) -> list[np.ndarray]:
-        """The corners of an arrow's tip; its line is cut so that it ends within the tip."""
+        """Return the corners of an arrow's tip, and shorten its line to end within the tip."""
         *_, before, end = piece
         ahead = (end - before) / max(np.hypot(*(end - before)), 1e-9)
         aside = np.array((-ahead[1], ahead[0]))
@@ -189,7 +213,7 @@ class Brush:
         return self._page([end, base + 0.48 * size * aside, base - 0.48 * size * aside])
 
     def _nodes(self) -> None:
-        """Paint the nodes and their numbers, second pictures of nodes smaller and pale."""
+        """Paint the nodes and their numbers; ghosts are smaller and pale."""
         ring: Style = {"stroke": "#5f6368", "stroke_width": 0.8}
         film = self._panel.film
         for node, place in enumerate(self._positions):
@@ -213,7 +237,7 @@ class Brush:
     def _disc(
         self, node: int, place: np.ndarray, radius: float, ink: str, style: Style, turns: str = ""
     ) -> None:
-        """Paint one node."""
+        """Paint a node or a ghost with its number."""
         (x, y), number = self._origin + HOP * place, str(node)
         title = f"node {number} {self._topology.node_name(node)}"
         size = min(0.99 * radius * HOP, 2.9 * radius * HOP / len(number))

@@ -1,4 +1,4 @@
-"""Charts: bars side by side, and curves over the length of messages."""
+"""Charts of the command ``compare`` as SVG: bars for algorithms, curves over the message length."""
 
 from collections.abc import Mapping, Sequence
 from math import ceil, floor, log2
@@ -8,8 +8,8 @@ from .svg import Style, Svg
 
 __all__ = ["bar_charts", "curve_chart"]
 
-#: Corners of the markers of curves, in turn; the first is a circle. Every other marker is hollow,
-#: so that one which lies under another is seen.
+#: Corners of the markers of curves, in turn; no corners stand for a circle. Every other marker is
+#: hollow, so that markers at the same point are all visible.
 MARKERS: tuple[Sequence[tuple[float, float]], ...] = (
     (),
     ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
@@ -21,15 +21,15 @@ MARKERS: tuple[Sequence[tuple[float, float]], ...] = (
 #: Half the width of a marker.
 SIZE = 4.0
 
-#: Colours of curves, in turn; of the limit and the axes, and of the grid.
+#: Colours of curves, in turn; then the colour of the limit and the axes, and of the grid.
 COLOURS = ("#2578c4", "#c8324a", "#2f9e63", "#c98a1b", "#7a4fb5", "#4a4a4a", "#1aa3b8", "#a8577e")
 INK, GRID = "#000000", "#dddddd"
 
-#: The page: its margin, the sides of the chart, the size of letters.
+#: Sizes of a page of curves: margin, width and height of the chart, and letters, in pixels.
 MARGIN, WIDE, HIGH, LETTERS = 28.0, 460.0, 320.0, 12.0
 
-#: Colours of a first and of other bars, dark and light in black and white; the page of bars: its
-#: margin, bars, and how wide a letter is, of its size.
+#: Colours of marked and of other bars, distinct in black and white. Sizes of a page of bars: its
+#: margin, height of a bar and longest bar in pixels, and width of a letter relative to its size.
 BAR_COLOURS = ("#9a1f33", "#7db4e6")
 BAR_MARGIN, BAR, LONGEST, WIDTH = 24.0, 16.0, 260.0, 0.62
 
@@ -41,18 +41,20 @@ def curve_chart(
     curves: Mapping[str, Sequence[int | None]],
     limit: Sequence[int],
 ) -> str:
-    """A picture of cycles over the flits of a message, both on logarithmic axes.
+    """Return an SVG chart of cycles over message lengths, both on logarithmic axes.
 
-    Each curve has a marker of its own, so that curves differ without their colours.
+    Curves have different markers, so that they can be told apart in black and white.
 
     Parameters
     ----------
+    title : str
+        Title of the chart.
     lengths : sequence of int
-        Flits, ascending.
+        Flits of a message, ascending.
     curves : dict of str to sequence of (int or None)
-        The cycles of each algorithm at each length; None where there are none.
+        Cycles of each algorithm at each length; None where the algorithm has no schedule.
     limit : sequence of int
-        The cycles that nothing can do without, a dashed line.
+        Lower bound on the cycles at each length, drawn as a dashed line.
 
     Examples
     --------
@@ -82,7 +84,7 @@ def curve_chart(
 
 
 class _Axis:
-    """A logarithmic axis from one value to another, between two places of the page."""
+    """A logarithmic axis for values from `first` to `last`, between two pixel coordinates."""
 
     def __init__(self, first: int, last: int, start: float, end: float) -> None:
         self.ends, self.start, self.end = {first, last}, start, end
@@ -92,12 +94,12 @@ class _Axis:
             self._low, self._high = middle - 0.5, middle + 0.5
 
     def at(self, value: int) -> float:
-        """The place of a value."""
+        """Return the pixel coordinate of a value."""
         share = (log2(max(value, 1)) - self._low) / (self._high - self._low)
         return self.start + share * (self.end - self.start)
 
     def ticks(self, apart: float) -> list[int]:
-        """Powers of 2 at places that are at least so far apart; the ends, if less than two."""
+        """Return powers of 2 that are at least `apart` pixels apart, or the ends if under two."""
         powers = range(ceil(self._low - 1e-9), floor(self._high + 1e-9) + 1)
         each = abs(self.end - self.start) / (self._high - self._low)
         found = [2**n for n in powers if n >= 0 and not n % ceil(apart / each)]
@@ -105,7 +107,7 @@ class _Axis:
 
 
 def _draw_axes(svg: Svg, x: _Axis, y: _Axis) -> None:
-    """Draw the grid, the powers of 2 along both axes, and what the axes count."""
+    """Draw the grid, the axes with their ticks, and the names of the axes."""
     across, along = y.ticks(1.4 * LETTERS), x.ticks(0.66 * LETTERS * len(f"{max(x.ends)} "))
     svg.lines([[(x.start, y.at(n)), (x.end, y.at(n))] for n in across], stroke=GRID)
     svg.lines([[(x.at(n), y.start), (x.at(n), y.end)] for n in along], stroke=GRID)
@@ -127,7 +129,7 @@ def _draw_axes(svg: Svg, x: _Axis, y: _Axis) -> None:
 def _points(
     x: _Axis, y: _Axis, lengths: Sequence[int], values: Sequence[int | None]
 ) -> list[tuple[float, float]]:
-    """The places of the values that there are."""
+    """Return the points of a curve; None values have no point."""
     pairs = zip(lengths, values, strict=True)
     return [(x.at(length), y.at(value)) for length, value in pairs if value is not None]
 
@@ -138,7 +140,7 @@ def _draw_curve(
     points: Sequence[tuple[float, float]],
     marked: Sequence[tuple[float, float]] | None = None,
 ) -> None:
-    """Draw a line, and the marker of the curve of this number at its points or at others."""
+    """Draw a curve in the style of its number, with markers at its points or at `marked`."""
     colour = COLOURS[number % len(COLOURS)]
     svg.lines([points], stroke=colour, stroke_width=1.8)
     shape, fill = MARKERS[number % len(MARKERS)], "none" if number % 2 else colour
@@ -158,14 +160,18 @@ def bar_charts(
     *,
     marked: int = 0,
 ) -> str:
-    """A picture with a chart for each figure, and a bar in each for each name.
+    """Return an SVG picture with a bar chart for each quantity.
 
     Parameters
     ----------
+    title : str
+        Title of the picture.
+    names : sequence of str
+        Names of the bars, equal in all charts.
     charts : dict of str to sequence of (float or None)
-        The values of each figure, by names; None where there is none.
+        For each quantity, the values of all bars; None for an unknown value.
     marked : int
-        How many of the first bars have a colour of their own.
+        Number of bars, from the first on, that have a different colour.
 
     Examples
     --------

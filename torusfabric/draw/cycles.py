@@ -1,4 +1,8 @@
-"""The picture of a pattern: its cycles."""
+"""Pictures of patterns: the cycles of arcs along which messages flow, each in one colour.
+
+A pattern repeats the same step. Each arc carries on the words of one other arc, so arcs form
+cycles. Some arcs carry copies of words from a cycle without being part of it.
+"""
 
 import numpy as np
 
@@ -11,7 +15,7 @@ __all__ = ["draw_cycles", "number_cycles"]
 
 
 def draw_cycles(schedule: Pattern | SumPattern) -> Picture:
-    """A pattern: one colour a cycle, thin arrows for copies that leave it."""
+    """Return the picture of a pattern: thick lines for cycles, thin arrows for copies."""
     topology = schedule.topology
     number, on_cycle, count = number_cycles(schedule)
     colours = [COLOURS[k % len(COLOURS)] for k in range(count)] + [GREY]
@@ -44,14 +48,19 @@ def draw_cycles(schedule: Pattern | SumPattern) -> Picture:
 def number_cycles(pattern: Pattern | SumPattern) -> tuple[np.ndarray, np.ndarray, int]:
     """Number the cycles of a pattern.
 
-    Two cycles of which each is the other's way back have one number.
+    Two cycles that take the same links in opposite directions have the same number.
+
+    Parameters
+    ----------
+    pattern : Pattern or SumPattern
+        A pattern on any topology.
 
     Returns
     -------
     number : ndarray of int, shape (nodes, ports)
-        The cycle that feeds each arc, if only over copies; -1 for none.
+        Number of the cycle that feeds each arc, directly or by copies; -1 for none.
     on_cycle : ndarray of bool, shape (nodes, ports)
-        Whether the arc lies on its cycle itself.
+        True if the arc is part of its cycle.
     count : int
         Number of cycles.
     """

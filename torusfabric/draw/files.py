@@ -1,4 +1,4 @@
-"""Files of pictures: SVG, and PDF and PNG, which the library CairoSVG makes of it."""
+"""Picture files: SVG, and PDF or PNG, which the library CairoSVG makes from SVG."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from ..toolchain.files import AnyPath, write_file, writing
 
 __all__ = ["BEGINNINGS", "picture_format", "require_converter", "write_picture"]
 
-#: How files of pictures begin, by the endings of their names.
+#: First characters of a picture file, by the ending of its name.
 BEGINNINGS: dict[str, str | bytes] = {
     ".svg": '<svg xmlns="http://www.w3.org/2000/svg"',
     ".svgz": '<svg xmlns="http://www.w3.org/2000/svg"',
@@ -16,12 +16,12 @@ BEGINNINGS: dict[str, str | bytes] = {
     ".png": b"\x89PNG\r\n\x1a\n",
 }
 
-#: Pixels of a PNG for each unit of the SVG: sharp at the size of a column of a paper.
+#: Pixels of a PNG per unit of the SVG; enough for a column of a printed paper.
 SCALE = 3.0
 
 
 def picture_format(path: AnyPath) -> str:
-    """Return how the name of a picture ends; ``.svg`` where it has no ending.
+    """Return the ending of a picture's file name without ``.gz``; ``.svg`` if there is none.
 
     Examples
     --------
@@ -32,7 +32,12 @@ def picture_format(path: AnyPath) -> str:
 
 
 def require_converter(path: AnyPath) -> None:
-    """Check that a picture can be made in the format that its name says.
+    """Check that the converter for the format of a picture file is installed.
+
+    Parameters
+    ----------
+    path : path
+        The file to be written later.
 
     Raises
     ------
@@ -52,14 +57,21 @@ def require_converter(path: AnyPath) -> None:
 
 
 def write_picture(path: AnyPath, svg: str) -> None:
-    """Write a picture as a whole or not at all, in the format that its name says.
+    """Write a picture file completely or not at all, in the format of its name.
+
+    Parameters
+    ----------
+    path : path
+        The file: ``.svg``, ``.svgz``, ``.pdf`` or ``.png``.
+    svg : str
+        The picture as SVG.
 
     Raises
     ------
     InputError
         If the file cannot be written.
     MissingTool
-        As of `require_converter`.
+        If the format is PDF or PNG, and CairoSVG or the system library cairo is not installed.
     """
     ending = picture_format(path)
     require_converter(path)

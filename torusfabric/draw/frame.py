@@ -1,4 +1,4 @@
-"""What all pictures of schedules share: titles, panels, colours."""
+"""Functions and colours that all pictures of schedules share: titles, panels, legend."""
 
 from collections.abc import Sequence
 
@@ -26,37 +26,45 @@ __all__ = [
     "titled",
 ]
 
-#: Colours of things without an order, easy to distinguish.
+#: Colours for entries without an order, easy to distinguish.
 COLOURS = ("#c8324a", "#1f6fb4", "#2b8a3e", "#d9820a", "#7a47a8", "#0b8f8a", "#8a5a34", "#c2459b",
            "#5f6b10", "#3b3f9e")  # fmt: skip
 
-#: Colours of things in an order, first to last.
+#: Colours for entries in an order, from the first to the last.
 SEQUENCE = ("#30123b", "#3f5fd0", "#1aa6b7", "#35b34a", "#c9a40a", "#e8651a", "#a01818")
 
-#: More nodes than this are a picture that nobody can read, and a page that browsers do not like.
+#: Most nodes of a picture. Why: beyond, nobody can read it, and browsers become slow.
 MAX_NODES = 4096
 
-#: More rounds than this are drawn in one panel.
+#: Most panels for rounds; more rounds are drawn in one panel.
 MAX_PANELS = 12
 
-#: The fill of the root, of things without a colour of their own, and of other nodes.
+#: Colours of the root, of entries without a colour of their own, and of all other nodes.
 BLACK, GREY, PLAIN = "#202124", "#9aa0a6", "#ffffff"
 
 
 def check_size(topology: Topology, what: str = "Drawing") -> None:
-    """Refuse a topology of more nodes than can be shown."""
+    """Raise an error if a topology has more nodes than a picture can show.
+
+    Parameters
+    ----------
+    topology : Topology
+        The topology to draw.
+    what : str
+        The noun for the error message.
+    """
     if topology.nodes > MAX_NODES:
         raise InputError(f"{what} must have at most {MAX_NODES} nodes, not {topology.nodes}")
 
 
 def rounds_in_words(schedule: Schedule) -> str:
-    """How many steps or rounds there are."""
+    """Return the number of steps or rounds of a schedule as text: ``4 steps``."""
     count = schedule.round_count
     return f"{count} {schedule.switching.unit}{'s' * (count != 1)}"
 
 
 def roots(schedule: Schedule) -> list[int]:
-    """The root of each group; node 0 where no node is special."""
+    """Return the root of each group, or its node at position 0 for a collective without a root."""
     found: list[int] = schedule.blocks.groups.members[:, schedule.collective.root or 0].tolist()
     return found
 
@@ -69,7 +77,21 @@ def titled(
     note: str = "",
     stacked: bool = False,
 ) -> Picture:
-    """A picture with what it shows above it."""
+    """Return a picture of panels, with a title and subtitle that describe the schedule.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule in the picture.
+    panels : list of Panel
+        Drawings of the network.
+    keys : list of Key
+        Entries of the legend.
+    note : str
+        Text to append to the subtitle.
+    stacked : bool
+        True to place the panels one below another.
+    """
     chunks = f", {schedule.chunks} chunks" if schedule.chunks > 1 else ""
     return Picture(
         title=f"{schedule.topology.title} {schedule.collective}, {schedule.algorithm}",
@@ -82,7 +104,7 @@ def titled(
 
 
 def _each(schedule: Schedule) -> str:
-    """How long the rounds are; nothing of a schedule with a fault, where that means nothing."""
+    """Return the length of a round as text; empty for a faulty schedule, which has none."""
     try:
         return f" of {step_length(schedule)}"
     except ScheduleError:
@@ -92,7 +114,20 @@ def _each(schedule: Schedule) -> str:
 def panels_of(
     schedule: Schedule, sketches: Sequence[Sketch], *, centre: int | None = None
 ) -> list[Panel]:
-    """Panels for sketches, one each; but the arrowhead and its folding for one or two."""
+    """Return a panel for each sketch, with the layout of the topology.
+
+    On an arrowhead torus, one or two sketches are drawn as arrowheads, and together once more
+    folded to a hexagon. Three or more are drawn as hexagons only.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule in the picture.
+    sketches : sequence of Sketch
+        Strokes and colours of each panel.
+    centre : int, optional
+        The node to draw in the middle.
+    """
     topology = schedule.topology
     if not isinstance(topology, Arrowhead):
         several = len(sketches) > 1
@@ -112,7 +147,7 @@ def panels_of(
 
 
 def colour_bar(text: str, stops: Sequence[str], unit: str, last: int) -> Key:
-    """The colours of steps or rounds 1 to last, as an entry of the legend."""
+    """Return the legend of a colour range for steps or rounds 1 to `last`."""
     if last == 1:
         return Key(f"{text} {unit} 1", [stops[0]])
     return Key(text, [ramp(stops, s / 31) for s in range(32)], f"{unit} 1", f"{unit} {last}")

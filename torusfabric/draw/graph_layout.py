@@ -1,8 +1,11 @@
-"""Where the nodes of any topology are drawn, by its group: a circle, rows and columns, or springs.
+"""Positions of the nodes of any topology: `layout_of`.
 
-A cyclic group is a circle with all its links as chords; a group of two or three cyclic ones a grid,
-whose short links are lines and whose others are stubs; of more, nodes lie where springs in place of
-the links would pull them, or on a circle if they are very many.
+A topology that is neither a torus nor an arrowhead is drawn by its group:
+
+- A cyclic group: a circle, with all links as chords.
+- A product of two or three cyclic groups: a grid. Short links are lines, all others are stubs.
+- A product of more cyclic groups, or no group: the equilibrium of springs in place of the links. If
+  there are too many nodes for that, a circle.
 """
 
 import numpy as np
@@ -12,32 +15,36 @@ from .layout import Layout, arrowhead_layout, axis_directions, rows_and_layers, 
 
 __all__ = ["graph_layout", "layout_of"]
 
-#: The longest link of a grid that is drawn as a line, in hops: a knight's move.
+#: Length above which a link of a grid is drawn as stubs, in hops. A knight's move is still a line.
 LONGEST = 2.3
 
-#: Hops between neighbours on a circle, and by springs between half of all nodes and the nearest.
+#: Distance in hops between neighbours on a circle, and median distance of a node from the nearest
+#: other node in a layout by springs.
 APART = 1.2
 
-#: Most nodes that are placed by springs between all pairs of them, and by springs of links.
+#: Most nodes of a layout by springs between all pairs, and by springs in place of links.
 MOST_PAIRED, MOST_LINKED = 256, 1024
 
-#: By how much the stub of a second link to the same neighbour is turned from the first.
+#: Angle between the directions of two links to the same neighbour, in radians.
 TURN = 2.0
 
 
 def layout_of(
     topology: Topology, *, centre: int | None = None, root: int = 0, in_one_row: bool = False
 ) -> Layout:
-    """Where the nodes of a topology are drawn, whatever it is.
+    """Return the layout of a topology of any type.
 
     Parameters
     ----------
+    topology : Topology
+        The topology to draw.
     centre : int, optional
-        The node that is drawn in the middle, if it can be any; a network with edges stays.
+        The node to draw in the middle. It is ignored if nodes or links are missing, because then
+        nodes have different surroundings.
     root : int
-        The node in the middle, of an arrowhead torus.
+        The node in the middle of an arrowhead torus.
     in_one_row : bool
-        Whether the layers of a grid stand side by side.
+        True to place the layers of a grid side by side.
     """
     if isinstance(topology, Part):
         whole = layout_of(topology.whole, in_one_row=in_one_row)
@@ -56,14 +63,16 @@ def layout_of(
 def graph_layout(
     topology: Topology, *, centre: int | None = None, in_one_row: bool = False
 ) -> Layout:
-    """A circle, a grid or springs, by how many cyclic groups the nodes are the product of.
+    """Return the layout of a topology by its group: a circle, a grid or springs, see the module.
 
     Parameters
     ----------
+    topology : Topology
+        The topology to draw.
     centre : int, optional
-        The node that is drawn in the middle of a grid.
+        The node to draw in the middle of a grid.
     in_one_row : bool
-        Whether the layers of a grid stand side by side.
+        True to place the layers of a grid side by side.
     """
     lengths, coordinates = topology.grid
     cyclic = [axis for axis, length in enumerate(lengths) if length > 1]
@@ -95,14 +104,22 @@ def graph_layout(
 
 
 def _circle(place: np.ndarray, count: int) -> np.ndarray:
-    """Nodes around a circle by their places, the first at the top."""
+    """Return positions on a circle, shape (2, nodes), clockwise from the top.
+
+    Parameters
+    ----------
+    place : ndarray of int, shape (nodes,)
+        Number of each node on the circle.
+    count : int
+        Number of nodes.
+    """
     radius = 0.5 * APART / np.sin(np.pi / count) if count > 1 else 0.0
     angle = 2 * np.pi * place / count
     return np.asarray(radius * np.stack([np.sin(angle), -np.cos(angle)]))
 
 
 def _springs(topology: Topology) -> np.ndarray:
-    """Nodes where springs pull them, the same each time."""
+    """Return positions in the equilibrium of springs; equal calls return equal positions."""
     import networkx as nx
 
     graph = nx.Graph()
@@ -120,7 +137,10 @@ def _springs(topology: Topology) -> np.ndarray:
 
 
 def _first_links(topology: Topology) -> BoolArray:
-    """Whether an arc is of the first of all links between its two nodes: (nodes, ports)."""
+    """Return, with shape (nodes, ports), True for arcs of the first link between their nodes.
+
+    Two nodes may have several links between them; the others are drawn as stubs.
+    """
     nodes, ports = topology.nodes, topology.ports
     here = np.repeat(np.arange(nodes), ports)
     there = topology.neighbours.reshape(-1).astype(np.int64)
@@ -136,7 +156,13 @@ def _first_links(topology: Topology) -> BoolArray:
 
 
 def _short(gap: np.ndarray) -> BoolArray:
-    """Whether lines in a grid are short and meet no node between their ends."""
+    """Return True for each line of a grid that is short and passes through no other node.
+
+    Parameters
+    ----------
+    gap : ndarray of float, shape (2, nodes, ports)
+        Vector of each line, in hops.
+    """
     whole = np.rint(gap)
     passes_none = np.gcd(*whole.astype(np.int64)) == 1
     exact = np.abs(gap - whole).max(axis=0) < 1e-6
@@ -146,13 +172,16 @@ def _short(gap: np.ndarray) -> BoolArray:
 def _port_directions(
     topology: Topology, sides: tuple[int, ...], coordinates: IntArray
 ) -> np.ndarray:
-    """The direction of each port in a grid, of length 1; that of its opposite is the contrary."""
+    """Return the unit vector of each port in a grid, shape (2, ports).
+
+    The opposite port has the opposite vector.
+    """
     parts = coordinates[:, cayley(topology).generators]
     half = np.array(sides)[:, None] / 2
     around = np.where(parts > half, parts - 2 * half, parts)
     second = topology.opposite < np.arange(topology.ports)
     around = np.where((parts == half) & second, -half, around)
-    back = -around[:, topology.opposite]  # the way round an axis may end in another row
+    back = -around[:, topology.opposite]  # the way around an axis may end in another row
     around = np.where(abs(back).sum(axis=0) < abs(around).sum(axis=0), back, around)
     ahead = axis_directions(len(sides)) @ around
     length = np.hypot(*ahead)
@@ -160,7 +189,7 @@ def _port_directions(
 
 
 def _turned(ahead: np.ndarray, angle: np.ndarray | float) -> np.ndarray:
-    """Directions turned by angles."""
+    """Return vectors, rotated by an angle in radians."""
     x, y = ahead
     cos, sin = np.cos(angle), np.sin(angle)
     return np.stack([x * cos - y * sin, x * sin + y * cos])

@@ -1,4 +1,13 @@
-"""A heat map of links: which arc is idle in which round, and how much each is used in all."""
+"""The heat map of a schedule: idle and busy rounds of each arc.
+
+An arc, of a port and a node, has a row, a round has a column. A cell is busy (#) or idle (.)::
+
+    port +0   node 0   ####..####   bar: share of rounds in which the arc is busy
+              node 1   ####....##   bar
+    port -0   node 0   ..########   bar
+              ..
+                       bars: share of arcs that are busy in each round
+"""
 
 from collections.abc import Iterator
 
@@ -13,21 +22,29 @@ from .svg import Svg, ramp
 
 __all__ = ["heat_map"]
 
-#: More arcs times rounds than this are a picture that nobody can read.
+#: Most arcs times rounds of a heat map; nobody could read more.
 MOST_CELLS = 2**20
 
-#: Colours of what is busy and idle, and of shares from none to all.
+#: Colours of busy and idle cells, and of shares from 0 to 1.
 BUSY, IDLE, SHARES = "#2578c4", "#f6d8ae", ("#f6d8ae", "#8fbfe0", "#2578c4", "#0c2f66")
 
-#: The page: its margin, the width of names and of bars, and the size of letters.
+#: Sizes in pixels: margin, width of names, length of the longest bar, and letters.
 MARGIN, NAMES, BARS, LETTERS = 24.0, 90.0, 90.0, 12.0
 
-#: The width of the key of colours.
+#: Width of the legend of colours, in pixels.
 KEYS = 170.0
 
 
 def heat_map(schedule: Schedule) -> str:
-    """A picture with a row for each arc, a column for each round, and their sums as bars.
+    """Return an SVG picture with a row for each arc and a column for each round.
+
+    A cell shows if the arc is busy in the round. Bars show the share of busy cells in each row and
+    column.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Any schedule.
 
     Raises
     ------
@@ -49,11 +66,14 @@ def heat_map(schedule: Schedule) -> str:
 
 
 class _Page:
-    """Puts the picture together.
+    """The picture under construction; `text` returns it.
 
     Parameters
     ----------
+    schedule : Schedule
+        The schedule, for the titles.
     busy : ndarray of bool, shape (ports, nodes, rounds)
+        True if an arc carries a block in a round.
     """
 
     def __init__(self, schedule: Schedule, busy: BoolArray) -> None:
@@ -68,12 +88,12 @@ class _Page:
 
     @property
     def explanation(self) -> str:
-        """What rows, columns and bars are."""
+        """The text that explains rows, columns and bars."""
         unit = self.schedule.switching.unit
         return f"a row for each node, a column for each {unit}; bars: share that is busy"
 
     def text(self) -> str:
-        """The document."""
+        """Draw all parts, and return the SVG document."""
         for port in range(len(self.busy)):
             self._draw_port(port)
         self._draw_rounds()
@@ -94,7 +114,7 @@ class _Page:
         return self.svg.render(wide, self.bottom + BARS + 2 * MARGIN, f"{title}: {subtitle}")
 
     def _titles(self) -> tuple[str, str]:
-        """What the picture is of, and how much is used in all."""
+        """Return the title, and the subtitle with the total use of links."""
         schedule = self.schedule
         arcs, unused = self.busy[..., 0].size, int((~self.busy.any(axis=2)).sum())
         never = f", {unused} of {arcs} arcs never" if unused else ""
@@ -103,7 +123,7 @@ class _Page:
         return title, f"{rounds_in_words(schedule)}, {share}"
 
     def _draw_port(self, port: int) -> None:
-        """The arcs of a port: rows of cells, and how often each is used."""
+        """Draw the rows of the arcs of one port, and the bar of each row."""
         nodes, rounds = self.busy.shape[1:]
         top = self.top + port * (nodes * self.high + self.gap)
         name = f"port {self.schedule.topology.port_names[port]}"
@@ -118,7 +138,7 @@ class _Page:
             self._rect(self.right + MARGIN / 2, y, BARS * share, self.high, ramp(SHARES, share))
 
     def _draw_rounds(self) -> None:
-        """How many arcs are used in each round, below its column."""
+        """Draw the numbers of the rounds above the columns, and the bar of each column below."""
         top = self.bottom + MARGIN / 2
         shares = self.busy.mean(axis=(0, 1)).tolist()
         for number, share in enumerate(shares):
@@ -130,12 +150,12 @@ class _Page:
             self.svg.text(x, self.top - 4, str(number + 1), 0.8 * LETTERS, text_anchor="middle")
 
     def _rect(self, x: float, y: float, width: float, height: float, fill: str) -> None:
-        """A cell, or several side by side."""
+        """Draw a rectangle: a cell, several cells side by side, or a bar."""
         self.svg.add("rect", x=x, y=y, width=width, height=height, fill=fill)
 
 
 def _idle(busy: BoolArray) -> Iterator[tuple[int, int, int]]:
-    """Each stretch of rounds in which an arc is idle: node, first round, and end."""
+    """Yield (node, first round, end) for each maximal range of rounds in which an arc is idle."""
     padded = np.pad(~busy, ((0, 0), (1, 1))).astype(np.int8)
     change = np.diff(padded, axis=1)
     starts, ends = np.argwhere(change > 0), np.argwhere(change < 0)

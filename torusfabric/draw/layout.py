@@ -1,9 +1,11 @@
-"""Where nodes are drawn: positions in the plane, and the direction of each port.
+"""Layouts: positions of nodes in the plane, and the direction of each port.
 
-Those of a torus and an arrowhead torus are here, of any other topology in `graph_layout`.
+This module has the layouts of a torus and an arrowhead torus, `graph_layout` those of all other
+topologies.
 
-Coordinates count hops, x to the right and y downwards. A link is drawn as a line where its two ends
-lie one hop apart in the direction of its port, and as a stub at either end everywhere else.
+Coordinates are in hops, x to the right and y downwards. A *step* is the vector of one hop along a
+port. If a neighbour lies exactly one step away, the link is drawn as a line. Any other link, such
+as the wrap-around link of a torus, is drawn as a stub at either end.
 """
 
 import math
@@ -28,28 +30,29 @@ __all__ = [
     "torus_layout",
 ]
 
-#: Words in a picture and the middle of their base line: (x, y, text).
+#: A text in a picture: (x, y, text), with x and y of the middle of its base line, in hops.
 Caption: TypeAlias = tuple[float, float, str]
 
-#: Free space between two layers, in hops.
+#: Distance between two layers, in hops, in addition to one hop.
 LAYER_GAP = 1.4
 
-#: Directions of the ports that lead to another layer, by axis from the third last, in degrees.
+#: Directions of the ports to other layers, in degrees, for the third last axis and those before it.
 LAYER_ANGLES = (45, 135, 22, 112, 67, 157)
 
-#: The colours of the three heads of an arrowhead.
+#: Colours of the three heads of an arrowhead.
 HEAD_TINTS = ("#fbeee6", "#eaf2fb", "#edf6ea")
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """An outline behind the nodes.
+    """An area behind the nodes, with an outline.
 
     Parameters
     ----------
     corners : ndarray of float, shape (2, corners)
+        Corners of the area, in hops.
     fill : str
-        A colour, or ``none``.
+        Colour of the area, or ``none``.
     """
 
     corners: np.ndarray
@@ -58,16 +61,23 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the nodes of a topology are drawn.
+    """Positions of the nodes of a topology, directions of their ports, areas and captions.
 
     Parameters
     ----------
+    topology : Topology
+        The network in the picture.
     positions : ndarray of float, shape (2, nodes)
+        Position of each node, in hops.
     steps : ndarray of float, shape (2, 1, ports) or (2, nodes, ports)
-        One hop along each port, of all nodes alike or of each.
+        Vector of one hop along each port, equal for all nodes or for each node.
+    regions : tuple of Region
+        Areas behind the nodes.
+    captions : tuple of Caption
+        Texts in the picture.
     ghosts : bool
-        Whether a single hop that cannot be drawn as a line leads to a second picture of its end,
-        one hop away, instead of a stub.
+        True to draw a *ghost* for a path of a single hop that is no line: a second, pale picture of
+        the neighbour one step away. False to draw stubs.
     """
 
     topology: Topology
@@ -79,23 +89,30 @@ class Layout:
 
     @cached_property
     def joined(self) -> np.ndarray:
-        """Whether the neighbour at each port is one hop away, a bool array (nodes, ports)."""
+        """True for each port whose link is drawn as a line, a bool array (nodes, ports)."""
         there = self.positions[:, self.topology.neighbours]
         gap = there - self.positions[:, :, None] - self.steps
         return np.asarray((np.hypot(*gap) < 1e-6) & self.topology.linked)
 
     @cached_property
     def hops(self) -> np.ndarray:
-        """One hop along each port of each node, a float array of shape (nodes, ports, 2)."""
+        """Vector of one hop along each port of each node, a float array (nodes, ports, 2)."""
         shape = 2, self.topology.nodes, self.topology.ports
         return np.moveaxis(np.broadcast_to(self.steps, shape), 0, 2)
 
     @cached_property
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """One hop along each end of a link, (nodes, ends, 2), and the end at which ports arrive.
+        """Directions of all ends of links at a node, out-ports and in-ports.
 
-        The first ends are the out-ports. Where links lead both ways, in-ports are the same; else
-        they follow.
+        With links in both directions the ends are the ports. With one-way links the in-ports are
+        further ends after the out-ports.
+
+        Returns
+        -------
+        steps : ndarray of float, shape (nodes, ends, 2)
+            Vector of one hop along each end.
+        back : ndarray of int
+            The end at which the link of each out-port arrives.
         """
         topology = self.topology
         if topology.backwards is topology:
@@ -105,7 +122,7 @@ class Layout:
 
     @cached_property
     def links(self) -> np.ndarray:
-        """What shows each link once: rows (node, port), of both its ends where it is two stubs."""
+        """Lines and stubs to draw: rows (node, port), one for a line, two for a pair of stubs."""
         if self.topology.backwards is not self.topology:
             return np.argwhere(self.topology.linked)
         near, back = self.topology.neighbours, self.topology.opposite
@@ -115,7 +132,7 @@ class Layout:
 
     @cached_property
     def box(self) -> np.ndarray:
-        """The least and greatest coordinates, an array of shape (2, 2), stubs included."""
+        """Bounds of the picture, stubs included: an array of rows (x, y), low and high."""
         margin = 1.2 if self.ghosts else 0.75
         boxes = [self.positions - margin, self.positions + margin]
         boxes += [region.corners for region in self.regions]
@@ -125,14 +142,18 @@ class Layout:
 
 
 def torus_layout(topology: Torus, *, centre: int | None = None, in_one_row: bool = False) -> Layout:
-    """Rows and columns for the last two axes, and a layer for each position on the others.
+    """Return the layout of a torus.
+
+    The last two axes are rows and columns. Each position on the other axes is a layer.
 
     Parameters
     ----------
+    topology : Torus
+        The torus to draw.
     centre : int, optional
-        The node that is drawn in the middle; by default node 0 is drawn in the upper left corner.
+        The node to draw in the middle. By default node 0 is drawn in the upper left corner.
     in_one_row : bool
-        Whether the layers of a torus of three axes stand side by side.
+        True to place the layers of a torus of three axes side by side.
     """
     coordinates = topology.coordinates(np.arange(topology.nodes))
     positions, captions = rows_and_layers(
@@ -150,15 +171,25 @@ def rows_and_layers(
     centre: int | None = None,
     in_one_row: bool = False,
 ) -> tuple[np.ndarray, tuple[Caption, ...]]:
-    """Positions of nodes in a grid of one axis or more, and captions of its layers.
+    """Return the positions of nodes in a grid, and the captions of its layers.
 
     Parameters
     ----------
+    sides : tuple of int
+        Length of each axis, one axis or more.
     coordinates : ndarray of int, shape (axes, nodes)
+        Coordinates of each node.
     centre : int, optional
-        The node that is drawn in the middle.
+        The node to draw in the middle.
     in_one_row : bool
-        Whether the layers of three axes stand side by side.
+        True to place the layers of a grid of three axes side by side.
+
+    Returns
+    -------
+    positions : ndarray of float, shape (2, nodes)
+        Position of each node, in hops.
+    captions : tuple of Caption
+        Coordinates that the nodes of each layer share.
     """
     missing = max(2 - len(sides), 0)
     sides = (1,) * missing + sides
@@ -171,7 +202,7 @@ def rows_and_layers(
     *lead, rows, columns = sides
     across = lead[-1] if lead else 1
     if len(lead) == 1 and not in_one_row:
-        # somewhat wider than high; and as few lines, but filled evenly
+        # A page that is 1.6 times as wide as high; then the same rows of layers, filled evenly.
         across = min(lead[0], math.ceil(math.sqrt(1.6 * lead[0] * rows / columns)))
         across = math.ceil(lead[0] / math.ceil(lead[0] / across))
     layer = np.ravel_multi_index(shown[:-2], lead) if lead else np.zeros(shown.shape[1], int)
@@ -183,7 +214,10 @@ def rows_and_layers(
 
 
 def axis_directions(axes: int) -> np.ndarray:
-    """One hop along each axis, (2, axes): the last to the right, the one before down, or aslant."""
+    """Return the vector of one hop along each axis, shape (2, axes).
+
+    The last axis points to the right, the one before it down, all others obliquely upwards.
+    """
     plus = np.zeros((2, axes))
     for axis in range(axes):
         before_last = axes - 1 - axis
@@ -198,7 +232,7 @@ def axis_directions(axes: int) -> np.ndarray:
 def _layer_captions(
     layer: np.ndarray, corner: np.ndarray, lead: np.ndarray, columns: int
 ) -> tuple[Caption, ...]:
-    """The coordinates that the nodes of each layer share, above it."""
+    """Return a caption above each layer: the coordinates that its nodes share."""
     captions = []
     for first in np.unique(layer, return_index=True)[1]:
         shared = ",".join(str(x) for x in lead[:, first])
@@ -208,16 +242,19 @@ def _layer_captions(
 
 
 def _lattice(points: np.ndarray) -> np.ndarray:
-    """Lattice points (x, y) of the arrowhead in the plane: N is up, SW and SE a third turn away."""
+    """Map lattice points (x, y) of the arrowhead to the plane, in hops.
+
+    Direction N is up; SW and SE are a third of a turn away from it.
+    """
     x, y = np.asarray(points, float)
     return np.stack([-math.sqrt(3) / 2 * y, y / 2 - x])
 
 
 def _triangles(side: float) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The nine triangles of the paper's pictogram: three heads, and the six of the hexagon.
+    """Return the nine triangles of the paper's pictogram: three heads, and six of the hexagon.
 
-    The triangle around the arrowhead has its corners 2^n hops from the middle. The middle hexagon
-    has two thirds of its area, as much as all nodes need.
+    The corners of the triangle around the arrowhead are `side` = 2^n hops from the middle. The
+    hexagon in the middle has two thirds of its area, which is the area of all nodes.
     """
     middle = np.zeros((2, 1))
     corners = _lattice(
@@ -231,14 +268,18 @@ def _triangles(side: float) -> tuple[list[np.ndarray], list[np.ndarray]]:
 
 
 def arrowhead_layout(topology: Arrowhead, root: int = 0, *, turned: bool = False) -> Layout:
-    """The arrowhead as it is built: four arrowheads of the order below, and so on (figure 2b).
+    """Return the layout of an arrowhead torus by its construction (figure 2b of the paper).
+
+    An arrowhead of order n consists of four arrowheads of order n - 1.
 
     Parameters
     ----------
+    topology : Arrowhead
+        The arrowhead torus to draw.
     root : int
         The node in the middle.
     turned : bool
-        Whether the picture is turned by half a turn, heads to the south.
+        True to rotate the picture by half a turn, so that head T1 points down.
     """
     sign = -1 if turned else 1
     offset = topology.subtract(np.arange(topology.nodes), root)
@@ -257,13 +298,16 @@ def arrowhead_layout(topology: Arrowhead, root: int = 0, *, turned: bool = False
 
 
 def hexagon_layout(topology: Arrowhead, root: int = 0) -> Layout:
-    """The arrowhead folded to a hexagon without holes (figure 2c).
+    """Return the layout of an arrowhead torus as a hexagon without holes (figure 2c of the paper).
 
-    Each of the three heads is moved back by 2^n hops, from beyond one side of the hexagon into the
-    holes beside the opposite side: the sector U of the same number.
+    Each of the three heads T1 to T3 is moved by 2^n hops, from outside the hexagon into the holes
+    at its opposite side: the sector U1 to U3 of the same number. The torus stays the same, because
+    2^n hops in one direction lead back to the first node.
 
     Parameters
     ----------
+    topology : Arrowhead
+        The arrowhead torus to draw.
     root : int
         The node in the middle.
     """
@@ -287,7 +331,7 @@ def hexagon_layout(topology: Arrowhead, root: int = 0) -> Layout:
 
 
 def _names(letter: str, triangles: Sequence[np.ndarray]) -> tuple[Caption, ...]:
-    """Captions T1, T2, T3 beyond the tips of heads, or U1, U2, U3 beyond the sides of sectors."""
+    """Return captions T1 to T3 outside the tips of heads, or U1 to U3 outside the sectors."""
     captions = []
     for k, triangle in enumerate(triangles, 1):
         far, beyond = (

@@ -1,6 +1,6 @@
-"""A picture that moves: how the message of one node spreads, in scalable vector graphics.
+"""Moving pictures: the spread of one node's message as an animated SVG.
 
-It plays by itself, again and again, wherever a browser shows a picture: no script is needed.
+The animation repeats by itself in any browser, and needs no script.
 """
 
 import numpy as np
@@ -15,26 +15,26 @@ from .picture import Film, Panel, Stroke
 
 __all__ = ["moving_picture"]
 
-#: Seconds for which the whole is shown before it begins again, at most for a round, and at most for
+#: Seconds: pause before the animation repeats, longest duration of a round, and longest duration of
 #: all rounds.
 REST, ROUND, LONGEST = 2.0, 0.8, 9.0
 
-#: How far beside the middle of a link a path is drawn, in hops.
+#: Distance of a path from the middle of its link, in hops.
 ASIDE = 0.07
 
 
 def moving_picture(program: Program, node: int = 0) -> str:
-    """The message of a node on its way, round by round.
+    """Return an animated SVG of the message of one node, round by round.
 
-    A path grows in its round, each link for as long. A node changes its colour when the last that
-    it gets of the message has come.
+    A path grows during its round; each of its links takes the same time. A node changes its colour
+    when the last part of the message that it receives has arrived.
 
     Parameters
     ----------
     program : Program
-        Of one root.
+        A program of one schedule with a fixed root.
     node : int
-        Whose blocks are shown.
+        The origin of the message.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def moving_picture(program: Program, node: int = 0) -> str:
 
 
 def _chunk(program: Program, move: Arrival, node: int) -> int:
-    """Which chunk of the node's message a transfer carries; -1 if none."""
+    """Return the first chunk of the node's message that a transfer carries; -1 if none."""
     blocks, ids = program.blocks, np.asarray(move.blocks)
     members = blocks.groups.members[int(blocks.groups.group[move.path[0]])]
     mine = ids[members[blocks.origin(ids)] == node]

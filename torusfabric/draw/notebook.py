@@ -1,4 +1,4 @@
-"""Schedules as notebooks show them: a picture, and what is known of them."""
+"""Display of schedules in Jupyter notebooks: a picture, and a table of facts."""
 
 from typing import Any
 
@@ -10,19 +10,20 @@ from . import draw
 
 __all__ = ["register", "schedule_html", "schedule_svg"]
 
-#: Larger networks are not drawn unless somebody asks for it.
+#: Most nodes of a network that is drawn without an explicit `draw`.
 MOST_NODES = 1024
 
-#: What the title says already.
+#: Facts that the title has already.
 _IN_TITLE = ("topology", "collective", "algorithm")
 
 
 def register(shell: Any) -> None:
-    """Let a shell of IPython show schedules.
+    """Register the display of schedules in an IPython shell.
 
     Parameters
     ----------
     shell : InteractiveShell
+        The running shell of IPython.
     """
     formatters = shell.display_formatter.formatters
     formatters["image/svg+xml"].for_type(Schedule, schedule_svg)
@@ -30,12 +31,12 @@ def register(shell: Any) -> None:
 
 
 def schedule_svg(schedule: Schedule) -> str | None:
-    """The picture; None of a network that is too large for a page."""
+    """Return the picture of a schedule; None for more than `MOST_NODES` nodes."""
     return draw(schedule) if schedule.topology.nodes <= MOST_NODES else None
 
 
 def schedule_html(schedule: Schedule) -> str:
-    """The picture, and a table of what the schedule takes; of one with a fault, where it is."""
+    """Return the picture of a schedule, and a table of its facts, or of its fault if it has one."""
     try:
         facts = in_words(schedule_facts(schedule))
     except ScheduleError as error:

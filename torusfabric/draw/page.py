@@ -1,4 +1,4 @@
-"""Laying out a page: the title, the panels side by side, and the legend."""
+"""Layout of a page: the titles, the panels in rows, and the legend."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from .svg import Svg
 
 __all__ = ["paint"]
 
-#: Least size of letters, and the share of the width that they have on a wide page.
+#: Least size of letters, in pixels, and their size on a wide page as a share of its width.
 LETTERS = 12.0
 SHARE = 1 / 150
 
@@ -19,7 +19,7 @@ MARGIN = 24.0
 
 
 def paint(picture: Picture) -> str:
-    """The text of a picture."""
+    """Return the SVG document of a picture."""
     svg = Svg()
     sizes = np.array([HOP * np.ptp(panel.layout.box, axis=0) for panel in picture.panels])
     wide, high = sizes.max(axis=0)
@@ -41,18 +41,30 @@ def paint(picture: Picture) -> str:
 
 
 def _columns(count: int, width: float, height: float, *, stacked: bool) -> int:
-    """How many panels stand side by side, for a page somewhat wider than high."""
+    """Return the number of panels in a row, for a page 1.6 times as wide as high."""
     if stacked:
         return 1
     columns = min(count, max(1, math.ceil(math.sqrt(1.6 * count * height / width))))
-    # as few lines, but filled evenly
+    # The same number of rows, filled evenly.
     return math.ceil(count / math.ceil(count / columns))
 
 
 def _grid(
     sizes: np.ndarray, columns: int, title: float, letters: float
 ) -> tuple[list[tuple[float, float]], tuple[float, float]]:
-    """The middles of panels of these sizes below their titles, and the corner after the last."""
+    """Return the middle of each panel, and the right and lower end of all.
+
+    Parameters
+    ----------
+    sizes : ndarray of float, shape (panels, 2)
+        Width and height of each panel, in pixels.
+    columns : int
+        Number of panels in a row.
+    title : float
+        Height of the title of a panel; the panel is below it.
+    letters : float
+        Size of letters.
+    """
     widths = [sizes[k::columns, 0].max() for k in range(columns)]
     heights = [sizes[k : k + columns, 1].max() + title for k in range(0, len(sizes), columns)]
     lefts = MARGIN + np.cumsum([0, *widths]) + MARGIN * np.arange(columns + 1)
@@ -66,7 +78,7 @@ def _grid(
 
 
 def _legend(svg: Svg, keys: Sequence[Key], top: float, wide: float, letters: float) -> float:
-    """Paint the legend from left to right and line by line; return the height of the page."""
+    """Paint the legend in lines below `top`, and return the height of the page."""
     x, y = MARGIN, top
     for key in keys:
         many = len(key.colours) > 1

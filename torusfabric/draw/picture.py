@@ -1,4 +1,7 @@
-"""The values that a picture is made of, between what a schedule means and how it is painted."""
+"""The parts of a picture: strokes, sketches, panels and legend, independent of SVG.
+
+Modules such as `cycles` and `trees` make these values from a schedule; `page` paints them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,18 +13,24 @@ __all__ = ["Film", "Key", "Panel", "Sketch", "Picture", "Stroke"]
 
 @dataclass(frozen=True)
 class Stroke:
-    """A path, or a link where it is drawn without an arrow.
+    """The line of a path of one hop or several.
 
     Parameters
     ----------
     node : int
-        Where it begins.
+        First node of the path.
     ports : sequence of int
-        The out-port of each hop.
+        Out-port of each hop.
+    colour : str
+        Colour of the line, ``#rrggbb``.
     offset : float
-        How far beside the middle of a link it is drawn, to the right, in hops.
+        Distance to the right of the middle of a link, in hops.
+    width : float
+        Width of the line, in pixels.
+    arrow : bool
+        True to draw an arrow's tip at the end.
     grows : (float, float), optional
-        The seconds from and to which it grows, in a picture that moves.
+        Seconds between which the line grows, in a moving picture.
     """
 
     node: int
@@ -35,12 +44,16 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Sketch:
-    """Strokes and nodes that belong together, before it is known where they are drawn.
+    """Strokes and colours of nodes, without positions.
 
     Parameters
     ----------
+    title : str
+        Title of the panel.
+    strokes : list of Stroke
+        Lines of paths.
     fills : list of str
-        The colour of each node.
+        Colour of each node.
     """
 
     title: str
@@ -50,7 +63,15 @@ class Sketch:
 
 @dataclass(frozen=True)
 class Film:
-    """When a picture that moves begins again, and nodes turn grey until then, in seconds."""
+    """Times of a moving picture.
+
+    Parameters
+    ----------
+    seconds : float
+        Duration of the animation before it repeats.
+    reached : mapping of int to float
+        Second from which on a node is grey, by node.
+    """
 
     seconds: float
     reached: Mapping[int, float]
@@ -58,7 +79,7 @@ class Film:
 
 @dataclass(frozen=True)
 class Panel(Sketch):
-    """One drawing of the network."""
+    """A sketch with the positions of its nodes: one drawing of the network."""
 
     layout: Layout
     film: Film | None = None
@@ -66,7 +87,7 @@ class Panel(Sketch):
 
 @dataclass(frozen=True)
 class Key:
-    """An entry of the legend: one colour, or the colours from ``first`` to ``last``."""
+    """An entry of the legend: one colour, or a range of colours from ``first`` to ``last``."""
 
     text: str
     colours: Sequence[str]
@@ -76,12 +97,18 @@ class Key:
 
 @dataclass(frozen=True)
 class Picture:
-    """Panels and their legend.
+    """Panels with titles and a legend.
 
     Parameters
     ----------
+    title, subtitle : str
+        Two lines above the panels.
+    panels : list of Panel
+        Drawings of the network.
+    keys : list of Key
+        Entries of the legend.
     stacked : bool
-        Whether the panels stand one below the other.
+        True to place the panels one below another.
     """
 
     title: str

@@ -1,4 +1,9 @@
-"""Pictures of circuit-switched collectives, round by round."""
+"""Pictures of circuit-switched collectives.
+
+A collective of few rounds has a panel for each round (`draw_rounds`). On an arrowhead torus, a
+broadcast has a panel for each half of its message, with all rounds (`draw_forests`). A collective
+of many rounds has one panel in which each arc shows its first use (`draw_first_use`).
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +19,11 @@ __all__ = ["draw_first_use", "draw_forests", "draw_rounds"]
 
 
 def draw_rounds(schedule: Schedule) -> Picture:
-    """A panel for each round; a node has the colour of the round in which it is reached."""
+    """Return a picture with a panel for each round.
+
+    If there is one origin, a node has the colour of the round that reaches it, paler in later
+    rounds. Else the senders of a round are coloured.
+    """
     topology, colours = schedule.topology, _colours(schedule)
     single = schedule.blocks.single_origin
     arrival = _arrivals(schedule)
@@ -41,7 +50,10 @@ def draw_rounds(schedule: Schedule) -> Picture:
 
 
 def draw_forests(schedule: Schedule) -> Picture:
-    """All rounds of a broadcast in one panel, early ones farther out; a panel for each half."""
+    """Return a picture of a broadcast with a panel for each half of the message.
+
+    A panel has all rounds: paths of early rounds are drawn farther from the links.
+    """
     topology, colours = schedule.topology, _colours(schedule)
     fills = [PLAIN] * topology.nodes
     for node, number in enumerate(_arrivals(schedule).tolist()):
@@ -71,7 +83,7 @@ def draw_forests(schedule: Schedule) -> Picture:
 
 
 def draw_first_use(schedule: Schedule) -> Picture:
-    """All rounds in one panel: each arc has the colour of the round in which it is first used."""
+    """Return a picture with one panel: each arc has the colour of the round of its first use."""
     topology, count = schedule.topology, schedule.round_count
     first: dict[tuple[int, int], int] = {}
     for number, transfers in enumerate(schedule.rounds(), 1):
@@ -89,7 +101,7 @@ def draw_first_use(schedule: Schedule) -> Picture:
 
 
 def _arrivals(schedule: Schedule) -> np.ndarray:
-    """The round in which each node first receives anything, 0 for never."""
+    """Return the round in which each node first receives a block; 0 for none, and for roots."""
     topology = schedule.topology
     arrival = np.zeros(topology.nodes, int)
     for number, transfers in enumerate(schedule.rounds(), 1):
@@ -101,7 +113,7 @@ def _arrivals(schedule: Schedule) -> np.ndarray:
 
 
 def _colours(schedule: Schedule) -> list[str]:
-    """One colour a round."""
+    """Return a colour for each round."""
     count = schedule.round_count
     if count <= len(COLOURS):
         return list(COLOURS[:count])
@@ -109,13 +121,13 @@ def _colours(schedule: Schedule) -> list[str]:
 
 
 def _paths(transfers: Transfers) -> Iterator[tuple[int, list[int]]]:
-    """Sender and out-ports of each transfer."""
+    """Yield the sender and the out-ports of each transfer."""
     for node, hops in zip(transfers.source.tolist(), transfers.hops.tolist(), strict=True):
         yield node, [port for port in hops if port >= 0]
 
 
 def _round_keys(schedule: Schedule, colours: Sequence[str]) -> list[Key]:
-    """What happens in each round."""
+    """Return the legend: for each round the number of paths and the longest path."""
     keys = []
     for number, transfers in enumerate(schedule.rounds(), 1):
         longest = int(transfers.lengths.max(initial=0))

@@ -1,4 +1,8 @@
-"""The picture of a collective as the trees along which messages spread."""
+"""Pictures of the trees along which the message of one node spreads, a panel for each tree.
+
+Each chunk of the message spreads along a tree of arcs. Chunks with the same arcs in the same order
+share a panel.
+"""
 
 from collections.abc import Sequence
 
@@ -12,12 +16,12 @@ from .svg import mix, ramp
 
 __all__ = ["draw_trees"]
 
-#: Colours of the arcs of each of two trees, from the root outwards.
+#: Colours of the arcs of two trees on an arrowhead torus, from the first step to the last.
 TREE_SEQUENCES = (("#7d0f22", "#d8334f", "#f29a86"), ("#0c2f66", "#2578c4", "#7fc0ea"))
 
 
 def draw_trees(schedule: Schedule) -> Picture:
-    """Trees from one node: the later the step, the farther along a row of colours."""
+    """Return a picture of the trees from one node; the colour of an arc shows its step."""
     topology = schedule.topology
     trees = _distinct_trees(schedule)
     shown = trees[:MAX_PANELS]
@@ -48,9 +52,9 @@ def draw_trees(schedule: Schedule) -> Picture:
 
 
 def _uses(schedule: Schedule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Every use of an arc with the chunk that it carries, as arrays (arc, step, chunk).
+    """Return all uses of arcs as three arrays: arc, step and chunk.
 
-    Of a table only what becomes of the message of node 0: the rest is its translation.
+    A table translates the paths of node 0 to all nodes, so only the message of node 0 is followed.
     """
     topology, blocks = schedule.topology, schedule.blocks
     if isinstance(schedule, Table):
@@ -77,7 +81,11 @@ def _uses(schedule: Schedule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _distinct_trees(schedule: Schedule) -> list[tuple[list[int], np.ndarray, np.ndarray]]:
-    """Chunks that do the same, the arcs that they take, and the step in which they first do."""
+    """Return the different trees: (chunks, arcs, steps).
+
+    The steps are those in which each arc is first used. Chunks share a tree if they use the same
+    arcs in the same steps, perhaps later by a constant.
+    """
     arc, step, chunk = _uses(schedule)
     trees: dict[bytes, tuple[list[int], np.ndarray, np.ndarray]] = {}
     order = np.lexsort((step, arc, chunk))
@@ -93,7 +101,7 @@ def _distinct_trees(schedule: Schedule) -> list[tuple[list[int], np.ndarray, np.
 
 
 def _chunk_names(chunks: Sequence[int]) -> str:
-    """Chunks in words."""
+    """Return chunk numbers as text."""
     if len(chunks) == 1:
         return f"chunk {chunks[0]}"
     return f"{len(chunks)} chunks one after another, {chunks[0]} to {chunks[-1]}"

@@ -91,8 +91,6 @@ class Fabric(rtl.Fabric):
         Cycles from a read address at the inputs of a node to the word.
     core : Core
         The nodes and the sequencer, without the ports of the adapter.
-    room : Room or None
-        Limits of the images that can be loaded; None with ``tables="rom"``.
     hold : int
         Clock edges by which the begin of a run is delayed if `start` follows one edge after a
         write of the host; one fewer for each edge in between.

@@ -1,9 +1,16 @@
-"""From a selection to a checked schedule and a compiled program: the one such chain.
+"""Planning: the only way from names, such as ``8x8 allgather``, to a schedule and a program.
 
-A `Selection` says what to plan, by names or by values; `plan_selection` plans it, `plan` does both
-and checks, and `plan_any_root` plans for a root that each run chooses. `compile` makes the program
-of a schedule. All rooms above come here: none of them looks for an algorithm or compiles by itself.
-Names are imported when they are first used, so that planning does not wait for what compiles.
+1. `select` reads the names and returns a `Selection`: topology, collective, options, and an
+   algorithm if the user names one.
+2. `resolve` chooses the open parts of a selection: the algorithm and the latency of sums.
+   `resolve_forms` chooses several algorithms, each for a range of message lengths.
+3. `plan_selection` returns the schedule. `plan_any_root` returns a schedule for a root that each
+   run chooses.
+4. `compile` returns the program of a schedule.
+
+`plan` does steps 1 to 3 and checks the schedule. The packages above plan and compile with these
+functions only. Each name is imported at its first use. Why: a command that only plans need not wait
+for the import of the compiler.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,13 @@
-"""Plans for a root that is chosen at the start of each run."""
+"""Schedules for a root that each run chooses, and the choice between two ways to make one.
+
+*By offset*: plan for node 0. The topology looks the same from each node, so for another root a node
+takes the part of the node that has the same offset from node 0. Each node then needs memories and
+ROMs for all parts.
+
+*Masked*: plan the collective that serves all roots at once, such as an alltoall for a scatter, and
+ignore all blocks but those of the actual root. If all nodes do the same in this schedule, no part
+of the hardware depends on the root.
+"""
 
 from __future__ import annotations
 
@@ -17,41 +26,42 @@ from .selection import Selection
 
 __all__ = ["masked", "plan_any_root", "to_every_root"]
 
-#: What does from, or to, every node at once what a collective does from or to its root.
+#: For a collective with a root, the collective that does the same for every root at once.
 TO_EVERY_ROOT = {"scatter": "alltoall", "gather": "allgather", "reduce": "allreduce"}
 
-#: The algorithm that plans all of these, as tables, on any topology.
+#: An algorithm for all collectives of `TO_EVERY_ROOT` on any topology. Its schedules are tables.
 TABLES = "matching"
 
 
 def plan_any_root(
     selection: Selection, *, flits: int | None = None, any_length: bool = False
 ) -> tuple[Selection, Schedule]:
-    """Plan for any root what is selected for node 0; the schedule is not checked.
+    """Plan a collective for a root that each run chooses; the schedule is not checked.
 
-    What is planned for node 0 serves any root, if every node has memories and ROMs for whatever
-    its offset from the root may be. So does a collective of all nodes, if they do the same in it:
-    a scatter is a part of a total exchange, a gather of an all-gather, and a reduction to a root of
-    an all-reduce. Chosen is what takes fewer cycles, or else fewer LUTs by estimate; of a named
-    algorithm, what it plans.
+    A schedule by offset and a masked one (see the module) are planned. The result is the schedule
+    with fewer cycles; if both take the same number, the schedule with fewer LUTs by estimate. If
+    the selection has an algorithm, this algorithm plans both, or the one that it supports.
 
     Parameters
     ----------
+    selection : Selection
+        A collective with root 0.
     flits : int, optional
-        Flits of a message, or the most; by default one for each chunk.
+        Flits of a message, or of the longest message; by default one for each chunk.
     any_length : bool
-        Whether the length is chosen at the start of each run.
+        True if each run chooses its message length.
 
     Returns
     -------
     selection : Selection
-        With the algorithm, and the latency.
+        The selection with an algorithm and a latency.
     schedule : Schedule
+        The schedule, of root 0 or masked.
 
     Raises
     ------
     InputError
-        If no algorithm serves.
+        If no algorithm is suitable.
 
     Examples
     --------
@@ -80,7 +90,11 @@ def plan_any_root(
 
 
 def to_every_root(selection: Selection) -> Selection | None:
-    """What is selected for all nodes in which they do the same; None if there is no such."""
+    """Return the selection of the collective that serves every root at once.
+
+    None if there is no such collective. Without an algorithm in `selection`, the result has the
+    algorithm `TABLES`.
+    """
     kind = TO_EVERY_ROOT.get(selection.collective.kind)
     if kind is None:
         return None
@@ -90,7 +104,20 @@ def to_every_root(selection: Selection) -> Selection | None:
 
 
 def masked(schedule: Schedule, collective: Collective) -> Schedule | None:
-    """The schedule of all nodes of which only what is of one root counts; None of other forms."""
+    """Return a schedule in which only the blocks of one root count.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule of a collective that serves every root at once.
+    collective : Collective
+        The collective of one root.
+
+    Returns
+    -------
+    Schedule or None
+        None if `schedule` is neither a pattern nor a table: then nodes may differ.
+    """
     part = schedule.part if isinstance(schedule, Lifted) else schedule
     if not isinstance(part, Pattern | Table):
         return None
@@ -99,7 +126,7 @@ def masked(schedule: Schedule, collective: Collective) -> Schedule | None:
 
 
 def _masked(selection: Selection, length: dict[str, Any]) -> tuple[Selection, Schedule] | None:
-    """The plan in which all nodes do the same; None if there is no such plan."""
+    """Return a selection with its algorithm, and its masked schedule; None if there is none."""
     every = to_every_root(selection)
     if every is None:
         return None

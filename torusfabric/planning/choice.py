@@ -1,13 +1,21 @@
-"""Choice of an algorithm where the user names none.
+"""Choice of an algorithm where the user names none, and comparison of all algorithms.
 
-With a length of L flits, a schedule is *near* if it takes at most 3 % more cycles than the
-quickest. The choice is the near schedule with the fewest LUTs by estimate, among those that take no
-more cycles than any near schedule takes for L + 1 flits. Why: otherwise a message of L + 1 flits
-could be quicker than one of L, which could be padded.
+A *variant* of an algorithm is a set of options that the algorithm proposes for a selection, such as
+``trees=1``. A *candidate* is a selection with an algorithm and one of its variants.
 
-Without a length, long messages decide: the choice is the first algorithm of the catalogue whose
-message times are within a tenth of the least that any schedule takes, or else the one with the
-fewest. Networks that are no tori ask for 3 %, except for total exchanges where nodes differ.
+With a length of L flits, candidates are planned and compiled, and their cycles are compared
+(`choose_by_cycles`). A schedule is *near* if it takes at most 3 % more cycles than the quickest.
+The choice is the near schedule with the fewest LUTs by estimate, among those that take no more
+cycles than any near schedule takes for L + 1 flits. Why: otherwise a message of L + 1 flits could
+be quicker than one of L, which could be padded.
+
+Without a length, long messages decide (`choose_by_times`). A *message time* is the time in which a
+link carries one message. The choice is the first algorithm of the catalogue whose message times
+exceed the lower bound of all schedules by at most 10 %. On networks that are no tori the limit is
+3 %, except for an alltoall or an exchange on networks whose nodes differ. If no algorithm is within
+the limit, the choice is the one with the fewest message times.
+
+With costs of the papers' model, the time in the model decides (`choose_by_model`).
 """
 
 from __future__ import annotations
@@ -42,27 +50,31 @@ __all__ = ["Candidate", "candidates", "choose_by_cycles", "choose_by_model", "ch
            "compare"]  # fmt: skip
 
 
-#: Of message times: what is no more than so much above the least is as good.
+#: Share by which message times may exceed the lower bound, on tori and on other networks.
 TIMES_ALIKE, TIMES_NEAR = Fraction(1, 10), Fraction(3, 100)
 
 
 class Candidate(NamedTuple):
-    """What an algorithm makes of a selection, for one length.
+    """The schedule of one algorithm for one message length, with its cycles: a row of `compare`.
 
     Parameters
     ----------
+    algorithm : str
+        Name of the algorithm.
     options : tuple of str
-        What the options are that it chose for this length, such as ``trees=1``.
+        Options that the algorithm proposed for this length, such as ``trees=1``.
     flits : int
-        Of a message.
+        Flits of a message.
     cycles : int
-        From start to done.
+        Cycles of a run, from start to done.
     limit : int
-        Cycles that no hardware can do without.
+        Lower bound on the cycles of any hardware.
     steps : int
-        Steps or rounds.
+        Steps or rounds of the schedule.
+    schedule : Schedule
+        The schedule, which is not checked.
     time : number, optional
-        In the cost model, where that was asked for.
+        Time in the cost model, if `compare` was called with ``objective="time"``.
 
     Examples
     --------
@@ -83,7 +95,7 @@ class Candidate(NamedTuple):
 
 
 class _Tried(NamedTuple):
-    """A selection with an algorithm, and the cycles of its program."""
+    """A candidate with its program, and the cycles of a run or of its ports if these are slower."""
 
     selection: Selection
     program: Program
@@ -91,12 +103,12 @@ class _Tried(NamedTuple):
 
 
 def _name(selection: Selection) -> str:
-    """Return the name of an algorithm and the options of its variant."""
+    """Return the name of a candidate: its algorithm and the options of its variant."""
     return " ".join([selection.chosen().name, *_own_options(selection)])
 
 
 def _own_options(selection: Selection) -> tuple[str, ...]:
-    """Return the options in which variants of an algorithm differ, as words."""
+    """Return the options of a candidate in which variants of its algorithm differ, as text."""
     options = selection.options
     short = 2  # flits of a message that may have a chunk for each flit
     names = {name for flits in (0, short) for one in _variants(selection, flits) for name in one}
@@ -106,10 +118,11 @@ def _own_options(selection: Selection) -> tuple[str, ...]:
 def _variants(
     selection: Selection, flits: int = 0, *, padded: bool = False
 ) -> Sequence[Mapping[str, Any]]:
-    """Return the variants of an algorithm for a selection, and for messages of `flits` flits.
+    """Return the variants of the algorithm of a selection, for messages of `flits` flits.
 
-    A short message has a chunk for each flit. With `padded`, the same message is also cut into more
-    chunks of a flit each, up to the number that the algorithm admits.
+    A short message is cut into chunks of one flit, in place of the variants with fewer chunks. With
+    `padded`, it is also padded to each larger number of flits that the algorithm admits as chunks.
+    ``flits=0`` stands for any length and adds no such variants.
     """
     topology, collective = selection.topology, selection.collective
     if collective.axes is not None:
@@ -124,7 +137,10 @@ def _variants(
 
 
 def _packets_by_time(selection: Selection) -> Iterator[Mapping[str, Any]]:
-    """Yield the option to cut messages into the packets that are best for the costs, if any."""
+    """Yield the variant that cuts messages into the best number of packets for the costs, if any.
+
+    Nothing is yielded unless the start-up time and the transfer time are positive.
+    """
     costs = selection.costs or {}
     beta, tau, length = costs.get("beta", 0), costs.get("tau", 0), costs.get("length", 1)
     if beta > 0 and "times" in selection.chosen().options:
@@ -132,14 +148,24 @@ def _packets_by_time(selection: Selection) -> Iterator[Mapping[str, Any]]:
 
 
 def serving(selection: Selection, flits: int = 0, *, padded: bool = False) -> Iterator[Selection]:
-    """Every algorithm that serves a selection, in the order of the catalogue, and its variants.
+    """Yield the candidates of a selection: each suitable algorithm, first as it is, then variants.
+
+    Algorithms come in the order of the catalogue. A variant is left out if the user gave one of its
+    options.
 
     Parameters
     ----------
+    selection : Selection
+        The choice of the user; an algorithm in it is the only one.
     flits : int
-        Flits of a message, where all messages have as many.
+        Flits of a message; 0 if each run chooses its message length.
     padded : bool
-        True if a short message may be padded to more chunks of a flit each.
+        True if a short message may be padded to more chunks of one flit each.
+
+    Yields
+    ------
+    Selection
+        The selection with an algorithm and the options of a variant.
     """
     topology, collective, asked = selection.topology, selection.collective, selection.options
     arcs = topology.nodes * topology.ports
@@ -157,7 +183,19 @@ def serving(selection: Selection, flits: int = 0, *, padded: bool = False) -> It
 
 
 def choose_by_times(selection: Selection, *, root: str | None = None) -> Selection:
-    """What is best for long messages.
+    """Choose the algorithm for long messages; see the module for the rule.
+
+    Parameters
+    ----------
+    selection : Selection
+        A selection without an algorithm.
+    root : {"any"}, optional
+        ``"any"`` if each run chooses its root.
+
+    Returns
+    -------
+    Selection
+        The selection with an algorithm, and the reason of the choice.
 
     Examples
     --------
@@ -177,7 +215,7 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
                 error.announce()
             continue
         if root and sum_trees(schedule) is not None:
-            continue  # of any root, sums do not stream
+            continue  # with a root that each run chooses, hardware cannot stream sums
         times = schedule_cost(schedule).hardware_times
         if fewest is None or times < fewest:
             known = None if candidate.any_latency else schedule
@@ -191,7 +229,16 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
 
 
 def choose_by_model(selection: Selection, costs: Costs) -> Selection:
-    """Choose the least time in the model of the papers; of several the first of the catalogue.
+    """Choose the candidate with the least time in the papers' cost model.
+
+    Among candidates with equal times, the choice is the first in the order of the catalogue.
+
+    Parameters
+    ----------
+    selection : Selection
+        The choice of the user.
+    costs : Costs
+        Constants of the cost model.
 
     Examples
     --------
@@ -219,7 +266,10 @@ def choose_by_model(selection: Selection, costs: Costs) -> Selection:
 
 
 def _alike(selection: Selection) -> Fraction:
-    """What is no more than so much above the least is as good: on tori more, for small hardware."""
+    """Return the share by which message times may exceed the lower bound.
+
+    The share is larger on tori, where it admits algorithms with smaller hardware.
+    """
     torus = isinstance(selection.topology, Torus) or selection.collective.axes is not None
     exchange = selection.collective.from_each and selection.collective.personal
     differ = not isinstance(selection.topology, CayleyGraph)
@@ -227,7 +277,11 @@ def _alike(selection: Selection) -> Fraction:
 
 
 def _for_long(selection: Selection) -> Iterator[Selection]:
-    """Every algorithm that serves a selection, as it is by default; elsewhere then its variants."""
+    """Yield the candidates for long messages.
+
+    First come all algorithms as they are. On networks that are no tori, the variants follow that
+    choose the number of chunks.
+    """
     variants = []
     for one in serving(selection):
         if one.options == selection.options:
@@ -241,7 +295,23 @@ def _for_long(selection: Selection) -> Iterator[Selection]:
 def choose_by_cycles(
     selection: Selection, flits: int, *, any_length: bool = False, root: str | None = None
 ) -> Selection:
-    """What takes the fewest cycles for messages of a length, or of any length up to it.
+    """Choose the algorithm with the fewest cycles; see the module for the rule.
+
+    Parameters
+    ----------
+    selection : Selection
+        The choice of the user.
+    flits : int
+        Flits of a message; with `any_length`, flits of the longest message.
+    any_length : bool
+        True if each run chooses its message length.
+    root : {"any"}, optional
+        ``"any"`` if each run chooses its root.
+
+    Returns
+    -------
+    Selection
+        The selection with an algorithm, a latency, the schedule, and the reason of the choice.
 
     Examples
     --------
@@ -264,7 +334,15 @@ def choose_by_cycles(
 def _best(tried: Sequence[_Tried], flits: int | None, root: str | None) -> _Tried:
     """Return the near schedule with the fewest LUTs by estimate.
 
-    With a number of flits, no near schedule is quicker for one flit more. None means any length.
+    Parameters
+    ----------
+    tried : sequence of _Tried
+        All candidates.
+    flits : int or None
+        Flits of a message: schedules that are slower than another near one for `flits` + 1 flits
+        are left out. None if each run chooses its message length.
+    root : {"any"} or None
+        ``"any"`` if each run chooses its root.
     """
     from ..program.serving import CYCLES_ALIKE
 
@@ -286,7 +364,7 @@ def _best(tried: Sequence[_Tried], flits: int | None, root: str | None) -> _Trie
 
 
 def _cycles_of(tried: _Tried, flits: int, root: str | None) -> int:
-    """Return the cycles that a schedule takes for messages of another length."""
+    """Return the cycles of a candidate's schedule for messages of `flits` flits."""
     from ..program import compile
     from ..program.mode import block_flits
 
@@ -305,7 +383,11 @@ def _tried(
     root: str | None = None,
     prune: bool = True,
 ) -> Iterator[_Tried]:
-    """What each algorithm takes; those that certainly take too many cycles are left out."""
+    """Yield each candidate with its program and cycles.
+
+    With `prune`, a candidate is skipped as soon as a bound, known before planning or before
+    compiling, shows that it takes too many cycles.
+    """
     from ..program import compile
     from ..program.serving import CYCLES_ALIKE
 
@@ -316,7 +398,7 @@ def _tried(
             if fewest is not None and least > (1 + CYCLES_ALIKE) * fewest:
                 continue
         elif prune and _least_chunks(candidate, selection.options) > 2 * flits:
-            continue  # chunks of less than half a flit
+            continue  # chunks of less than half a flit: more than half of the cycles are padding
         try:
             candidate = choose_latency(candidate, flits, any_length=any_length)
             schedule = planned(candidate)
@@ -336,9 +418,10 @@ def _tried(
 
 
 def _port_cycles(program: Program, beat: int) -> int:
-    """Return the cycles that words of a port take to pass a message of a fixed length.
+    """Return the cycles in which a node's stream port moves the messages of a run.
 
-    A word holds flits of one block: `beat`, or a smaller power of two that divides blocks.
+    0 for messages of any length, and for ports of one flit. A word of the port holds flits of one
+    block only: `beat` flits, or the largest smaller power of two that divides the block length.
     """
     if program.any_length or beat == 1:
         return 0
@@ -348,9 +431,9 @@ def _port_cycles(program: Program, beat: int) -> int:
 
 
 def _least_padded(candidate: Selection, flits: int) -> Fraction:
-    """Return a lower bound on the cycles of a message with more chunks than flits, else 0.
+    """Return a lower bound on the cycles of a candidate with more chunks than flits, else 0.
 
-    Each chunk is padded to a flit, so the message has as many flits as chunks.
+    Each chunk is padded to a flit, so the padded message has as many flits as chunks.
     """
     chunks = candidate.options.chunks or 0
     if chunks <= flits:
@@ -359,9 +442,10 @@ def _least_padded(candidate: Selection, flits: int) -> Fraction:
 
 
 def _least_chunks(candidate: Selection, asked: Options) -> int:
-    """Return the fewest chunks that an algorithm may choose.
+    """Return a lower bound on the chunks of a candidate's schedule; 0 if the user gave chunks.
 
-    On networks that differ from node to node, the default has no fewer than any variant.
+    On networks whose nodes differ, an algorithm without options chooses at least as many chunks as
+    any of its variants has.
     """
     if asked.chunks is not None:
         return 0
@@ -372,7 +456,20 @@ def _least_chunks(candidate: Selection, asked: Options) -> int:
 
 
 def least_cycles(schedule: Schedule, flits: Any) -> Any:
-    """Cycles that a schedule takes at the least: those of its flits, elementwise."""
+    """Return a lower bound on the cycles of a schedule: its message times, without latencies.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Any schedule.
+    flits : int, or ndarray of int
+        Flits of a message.
+
+    Returns
+    -------
+    float, or ndarray of float
+        The bound for each length.
+    """
     times = float(schedule_cost(schedule).hardware_times)
     return times * schedule.chunks * -(-flits // schedule.chunks)
 
@@ -386,28 +483,32 @@ def compare(
     root: int | str | None = None,
     **options: Unpack[PlanOptions],
 ) -> tuple[Candidate, ...]:
-    """What every algorithm that serves takes, in cycles, for messages of some lengths.
+    """Compare the cycles of all suitable algorithms for messages of one or several lengths.
 
     Parameters
     ----------
+    topology : Topology or str
+        The network, such as ``"8x8"``.
+    collective : Collective or str
+        The collective, such as ``"allgather"``.
     flits : int or sequence of int
-        Flits of a message; of several lengths, each is compared.
+        Flits of a message: one length, or several lengths to compare at.
     root : int or str, optional
         The node that broadcasts, scatters, gathers or reduces (default 0).
     **options
-        What to ask of the algorithms, see `plan`. With ``objective="time"`` each candidate has its
-        time in the cost model, too.
+        Options of the algorithms, see `plan`. With ``objective="time"`` each candidate also has its
+        time in the cost model.
 
     Returns
     -------
     tuple of Candidate
-        Length by length, the fewest cycles first, or the least time. Algorithms without hardware
-        are left out.
+        Candidates of the first length, then of the next. Each length begins with the candidate of
+        the fewest cycles, or of the least time. Algorithms without hardware are left out.
 
     Raises
     ------
     InputError
-        If a name is unknown, a length is none, or no algorithm serves.
+        If a name is unknown, a length is not a positive number, or no algorithm is suitable.
 
     Examples
     --------
@@ -428,7 +529,7 @@ def compare(
 
 
 def _timed(selection: Selection, flits: int) -> list[Candidate]:
-    """Return candidates of one length; where costs are given with times, the least time first."""
+    """Return the rows of `compare` for one length; with costs, with a time and sorted by it."""
     rows, model = candidates(selection, flits), selection.costs
     if model is None:
         return rows
@@ -437,15 +538,28 @@ def _timed(selection: Selection, flits: int) -> list[Candidate]:
 
 
 def candidates(selection: Selection, flits: int) -> list[Candidate]:
-    """What every algorithm that serves takes for one length, the fewest cycles first."""
+    """Return the schedules of all suitable algorithms for one length, the fewest cycles first.
+
+    Parameters
+    ----------
+    selection : Selection
+        The choice of the user.
+    flits : int
+        Flits of a message.
+
+    Raises
+    ------
+    InputError
+        If no algorithm is suitable.
+    """
     rows = [_row(one, flits) for one in _tried(selection, flits, prune=False)]
     if not rows:
-        selection.chosen()
+        selection.chosen()  # raises the error that says why no algorithm is suitable
     return sorted(rows, key=lambda row: row.cycles)
 
 
 def _row(tried: _Tried, flits: int) -> Candidate:
-    """What an algorithm takes, for people who compare."""
+    """Return the row of `compare` for a candidate."""
     selection, schedule = tried.selection, tried.program.schedule
     return Candidate(
         algorithm=selection.chosen().name,

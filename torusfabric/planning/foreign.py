@@ -1,4 +1,8 @@
-"""From a schedule of another system to one of ours."""
+"""Import of schedules that another system made, and a comparison with our best schedule.
+
+`import_schedule` reads MSCCL XML and returns a `Schedule`. A *rank* is a process of the other
+system; a *placement* gives the node of each rank.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from .selection import Selection
 
 __all__ = ["best_plan", "import_placed", "import_schedule"]
 
-#: Bytes of a file that lists nodes.
+#: Largest accepted file with a placement, in bytes.
 MOST_MAP = 2**24
 
 
@@ -40,33 +44,37 @@ def import_schedule(
     root: int | None = None,
     seconds: float = SEARCH_SECONDS,
 ) -> Schedule:
-    """Read a schedule of another system: MSCCL XML.
+    """Read an MSCCL XML file, and return its schedule on a topology.
 
-    Its steps become rounds by a list schedule: each as soon as data, dependencies and links allow,
-    one block on a link in a round.
+    The steps of the file become rounds by list scheduling. Each step takes place in the first round
+    in which its data have arrived, its dependencies are done, and its link is free. A link carries
+    one block in a round.
 
     Parameters
     ----------
+    path : path
+        The file; compressed if its name ends in ``.gz``.
     topology : Topology or str, optional
-        Of as many nodes as the file has ranks; by default the one that a file of ours names.
+        The network, with a node for each rank. It may be left out for a file that
+        `export_schedule` wrote, which names its topology.
     placement : {"identity", "gray", "auto"}, or path
-        Which node each rank is; see `place_ranks`. A file lists the nodes, one a line.
+        The node of each rank, see `place_ranks`, or a file with a node number a line.
     switching : Switching
-        With ``circuit`` ranks that send to each other need not be neighbours.
+        With ``circuit``, ranks that send to each other need not be neighbours: paths are held.
     root : int, optional
-        The rank that is the root, if the file does not say so.
+        The rank that is the root, if the file does not name it.
     seconds : float
-        How long a map of the ranks is searched for.
+        Most seconds of the search for a placement, with ``placement="auto"``.
 
     Returns
     -------
     Schedule
-        In its smallest form, not checked.
+        The schedule in the smallest form that can express it, not checked.
 
     Raises
     ------
     InputError
-        If the file is not right, or does not fit the topology.
+        If the file has an error, or does not fit the topology.
 
     Examples
     --------
@@ -92,12 +100,24 @@ def import_placed(
     root: int | None = None,
     seconds: float = SEARCH_SECONDS,
 ) -> tuple[Schedule, IntArray]:
-    """As `import_schedule`, with the node of each rank.
+    """Read an MSCCL XML file, and return its schedule and the node of each rank.
+
+    Parameters
+    ----------
+    path, topology, placement, switching, root, seconds
+        File, network, placement and limits of the search, see `import_schedule`.
 
     Returns
     -------
     schedule : Schedule
+        The schedule, not checked.
     nodes : ndarray of int, shape (ranks,)
+        The node of each rank.
+
+    Raises
+    ------
+    InputError
+        If the file has an error, or does not fit the topology.
     """
     seconds, placement = real("Seconds", seconds), path_of("Placement", placement)
     dataflow = read_dataflow(path, root)
@@ -117,13 +137,16 @@ def import_placed(
 
 
 def best_plan(schedule: Schedule) -> Schedule | None:
-    """The best plan of our own for what a schedule does, of those that are planned soon.
+    """Return our best schedule for the collective and the topology of another schedule.
+
+    Each algorithm of the catalogue is tried, unless planning may take more than about a second.
 
     Returns
     -------
     Schedule or None
-        If any is cut into as many chunks, that of the fewest rounds; else that which moves messages
-        in the least time. None if no algorithm serves.
+        A schedule with as many chunks as `schedule` is preferred to all others; among equals the
+        one with the least message times, then with the fewest rounds. None if no algorithm is
+        suitable.
     """
     planned = []
     for algorithm in CATALOGUE:
@@ -145,7 +168,7 @@ def best_plan(schedule: Schedule) -> Schedule | None:
 
 
 def _listed_nodes(path: str | os.PathLike[str], topology: Topology, ranks: int) -> IntArray:
-    """The nodes of a file, one a line; what follows ``#`` is a remark."""
+    """Read a placement from a file with one node number a line; ``#`` starts a comment."""
     if not os.path.exists(path):
         raise no_such("Map", os.fspath(path), PLACEMENTS, more=", or a file with a node a line")
     lines = read_text(path, "Map of ranks", most=MOST_MAP).splitlines()

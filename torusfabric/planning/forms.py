@@ -1,14 +1,18 @@
-"""Forms of a collective in an engine: those that save more cycles than they cost in look-up tables.
+"""Choice of the forms of a collective for hardware that accepts messages of any length.
 
-The length of a message is known when a run starts, and the best algorithm depends on it. So an
-engine may have several algorithms, its forms, each for some lengths. Candidates are compiled once,
-for messages of any length, which gives their cycles at each length and an estimate of their tables.
+The best algorithm depends on the length of the message, which is known when a run starts. So the
+hardware may hold several schedules of a collective, its *forms*, each for a range of lengths. Each
+candidate is compiled once, for messages of any length. The program gives the cycles at each length
+and an estimate of the LUTs.
 
-The rule, `worth_their_luts`: the best form alone is taken first. Another form is added while it
-saves at least one percent of the cycles, in the mean over all lengths, for every 20 percent of
-look-up tables of a node that it adds, memories included. Where the longest message has fewer than
-64 flits there is one form: one percent of the cycles is worth one percent of the tables. The choice
-says which forms it takes, and what those that it leaves out would save and cost.
+The rule (`worth_their_luts`): the best single form is taken first. A further form is added while it
+saves at least 1 % of the cycles, in the mean over all lengths, for every 20 % of a node's LUTs that
+it adds, memories included. If the longest message has fewer than 64 flits, only one form is taken;
+the choice then counts 1 % of the cycles as much as 1 % of the LUTs. The reason of the choice (`why`
+of each selection) names the forms, and the savings and costs of forms that are left out.
+
+A schedule can have several *versions*: programs that differ in their timing, such as one that is
+quick for short messages and one that is quick for long ones. A form has all versions it needs.
 """
 
 from __future__ import annotations
@@ -39,15 +43,16 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_forms", "resolve_forms"]
 
-#: Flits of the longest message from which on a collective may have several forms.
+#: Least length of the longest message, in flits, for which a collective may have several forms.
 SEVERAL_FROM = 64
 
-#: Of the forms that are left out, at most so many are named, and only those that save so much.
+#: Most omitted forms that the reason of the choice names, and least share of the cycles that such a
+#: form must save.
 MOST_NAMED, NAMED_FROM = 2, 0.01
 
 
 class _Candidate(NamedTuple):
-    """A selection that is planned, with its program, and its cycles at all lengths compared."""
+    """A version of a schedule: its selection, program, and cycles at each compared length."""
 
     selection: Selection
     program: Program
@@ -67,33 +72,36 @@ def plan_forms(
 ) -> tuple[Schedule, ...]:
     """Plan the forms of a collective for messages of any length, and prove them right.
 
-    The form that is the best alone is taken first, then each that saves at least one percent of the
-    cycles, in the mean over all lengths, for every 20 percent of look-up tables that it adds by
-    estimate. Where messages have fewer than 64 flits there is one form. See `compile` for what
-    becomes of them.
+    A form is one schedule of the collective, for messages of some lengths. The best single form is
+    taken first. A further form is added while it saves at least 1 % of the cycles, in the mean over
+    all lengths, for every 20 % of LUTs that it adds by estimate. If the longest message has fewer
+    than 64 flits, only one form is taken. `compile` takes the forms as one mode of a program.
 
     Parameters
     ----------
     topology, collective, check, **options
-        As of `plan`.
+        Network, collective, check of the schedules and further options, see `plan`.
     max_flits : int
         Flits of the longest message.
     root : int or str, optional
-        The node that broadcasts, scatters, gathers or reduces, or ``"any"`` where each run chooses.
+        The node that broadcasts, scatters, gathers or reduces, or ``"any"`` if each run chooses its
+        root.
     forms : {"auto", "all", "short", "long"}
-        Whether to take as many as that says; all whatever they cost, as few as come within three
-        cycles, at every length, of the cheapest that is within 3 % and six cycles of the best; or
-        that for the shortest or for the longest messages alone.
+        The rule for the number of forms: ``"auto"`` weighs cycles against LUTs, as above.
+        ``"short"`` and ``"long"`` take only the form for the shortest or the longest messages.
+        ``"all"`` sets a target for each length: the cycles of the form with the fewest LUTs among
+        those within 3 % and 6 cycles of the quickest. The result is the smallest set of forms that
+        takes at most 3 cycles more than the target at every length.
 
     Returns
     -------
     tuple of Schedule
-        For the shortest messages first.
+        The forms, that for the shortest messages first.
 
     Raises
     ------
     InputError
-        If a name is unknown, or no algorithm serves.
+        If a name is unknown, or no algorithm is suitable.
     ScheduleError
         If a schedule is wrong.
 
@@ -124,27 +132,31 @@ def resolve_forms(
     root: str | None = None,
     forms: FormChoice = FormChoice.AUTO,
 ) -> tuple[Selection, ...]:
-    """Choose what a selection leaves open, for messages of any length; at least one form.
+    """Choose the forms of a selection, for messages of any length: one or several selections.
+
+    There is one form if the selection has an algorithm, a schedule or costs of the model, if the
+    topology is too large to try all algorithms, or if a seed is given.
 
     Parameters
     ----------
+    selection : Selection
+        The choice of the user.
     most : int
         Flits of the longest message.
     root : {"any"}, optional
-        Whether each run chooses the root.
+        ``"any"`` if each run chooses its root.
     forms : FormChoice
-        Whether to take those that are worth their look-up tables, or else all that are quick, of
-        which that for the shortest or for the longest messages may be the only one.
+        The rule for the number of forms, see `plan_forms`.
 
     Returns
     -------
     tuple of Selection
-        That for the shortest messages first.
+        A selection with an algorithm for each form, that for the shortest messages first.
 
     Raises
     ------
     InputError
-        If no algorithm serves.
+        If no algorithm is suitable.
 
     Examples
     --------
@@ -178,25 +190,35 @@ def resolve_forms(
 
 
 class Exchange(NamedTuple):
-    """How many look-up tables cycles are worth.
+    """Exchange rate between cycles and LUTs.
 
     Parameters
     ----------
     rate : float
-        Percent of look-up tables of a node that one percent of the cycles is worth.
+        Percent of a node's LUTs that one percent of the cycles is worth.
     beside : int
-        Look-up tables of a node besides those of the forms, which count to the whole.
+        LUTs of a node outside its forms. They are part of the whole to which percents refer.
     """
 
     rate: float
     beside: int = 0
 
     def price(self, cycles: float, luts: int) -> float:
-        """Return what is to be as little as possible, for relative cycles and look-up tables."""
+        """Return the price ``rate ln(cycles) + ln(luts)`` of some forms, which a choice minimizes.
+
+        Why logarithms: a percent of the cycles is compared with percents of the LUTs.
+
+        Parameters
+        ----------
+        cycles : float
+            Mean cycles relative to the fewest.
+        luts : int
+            LUTs of a node with these forms.
+        """
         return self.rate * float(np.log(cycles)) + float(np.log(self.beside + luts))
 
 
-#: Among forms of which only one is built, and to build several.
+#: Exchange rates for the choice of a single form, and for the choice of several forms.
 ONE_FORM, SEVERAL_FORMS = Exchange(1, beside=1000), Exchange(20)
 
 
@@ -208,23 +230,30 @@ def worth_their_luts(
     *,
     most: int | None = None,
 ) -> list[int]:
-    """Choose forms: the best one alone, then each that saves more cycles than it costs in tables.
+    """Choose forms greedily: the best single form, then each form whose savings are worth its LUTs.
 
     Parameters
     ----------
-    mean_cycles : function of (forms) -> float
-        Cycles with these forms relative to the fewest, the mean over all lengths.
-    luts : function of (forms) -> int
-        Look-up tables of a node with these forms.
+    mean_cycles : function of (sequence of int) -> float
+        Mean cycles of a set of forms over all lengths, relative to the fewest.
+    luts : function of (sequence of int) -> int
+        LUTs of a node with a set of forms.
     count : int
-        Number of forms to choose from.
+        Number of forms to choose from; forms are numbered from 0.
+    exchange : Exchange
+        Exchange rate between cycles and LUTs.
     most : int, optional
-        The most forms to choose.
+        Most forms to choose; by default all.
+
+    Returns
+    -------
+    list of int
+        Numbers of the chosen forms, ascending.
 
     Examples
     --------
-    The second form halves the cycles for twice the tables; the third saves a percent for as much
-    as both together, and is left out.
+    The second form halves the cycles for twice the LUTs, and is taken. The third saves one percent
+    of the cycles and doubles the LUTs again, and is left out.
 
     >>> cycles = {(0,): 2.0, (1,): 3.0, (2,): 4.0, (0, 1): 1.01, (0, 2): 1.9, (0, 1, 2): 1.0}
     >>> tables = [100, 100, 200]
@@ -244,20 +273,30 @@ def worth_their_luts(
 
 
 class _Offers:
-    """The schedules that can be forms, each with the versions of it that it needs."""
+    """The schedules that can be forms, with their cycles and LUTs; `chosen` returns the choice.
+
+    Forms are numbered; each has one version of its schedule or several.
+
+    Parameters
+    ----------
+    tried : list of _Candidate
+        All versions of all schedules.
+    most : int
+        Flits of the longest message.
+    """
 
     def __init__(self, tried: list[_Candidate], most: int) -> None:
         from ..program.counts import hardware_parts
         from ..program.serving import compared_lengths
 
         self._most, self._lengths = most, compared_lengths(most)
-        # The share of all lengths that each compared length stands for.
+        # A compared length stands for all lengths up to the next one; its weight is their share.
         self._weights = np.diff(np.append(self._lengths, most + 1)) / most
         self._parts = [hardware_parts(candidate.program) for candidate in tried]
         of_schedule: dict[int, list[int]] = {}
         for number, candidate in enumerate(tried):
             of_schedule.setdefault(id(candidate.selection.planned), []).append(number)
-        #: Numbers of the versions of each schedule.
+        #: For each form, the numbers in `tried` of its versions.
         self._versions = [self._needed(numbers, tried) for numbers in of_schedule.values()]
         self._selections = [tried[numbers[0]].selection for numbers in self._versions]
         self._cycles = [
@@ -268,7 +307,7 @@ class _Offers:
         self._fewest = np.min(alone, axis=0)
 
     def _needed(self, numbers: list[int], tried: list[_Candidate]) -> list[int]:
-        """The versions of a schedule without those that it can do without."""
+        """Return the versions of a schedule without those that hardly save any cycles."""
         from ..program.counts import joint_luts
         from ..program.serving import spared
 
@@ -277,35 +316,35 @@ class _Offers:
         return [number for k, number in enumerate(dearest) if k not in without]
 
     def _times(self, forms: Sequence[int]) -> IntArray:
-        """Cycles at each length with these forms."""
+        """Return the cycles of the quickest of some forms, at each compared length."""
         times: IntArray = np.min([self._cycles[form] for form in forms], axis=0)
         return times
 
     def _mean_cycles(self, forms: Sequence[int]) -> float:
-        """Cycles with these forms relative to the fewest, the mean over all lengths."""
+        """Return the mean cycles of some forms over all lengths, relative to the fewest."""
         return float((self._times(forms) / self._fewest) @ self._weights)
 
     def _luts(self, forms: Sequence[int]) -> int:
-        """Estimated look-up tables of a node with these forms."""
+        """Return the estimated LUTs of a node with some forms."""
         from ..program.counts import joint_luts
 
         return joint_luts([self._parts[k] for form in forms for k in self._versions[form]])
 
     def chosen(self) -> tuple[Selection, ...]:
-        """The forms that are worth their tables, with what is said of the choice."""
+        """Return the forms that are worth their LUTs, each with the reason of the choice."""
         one = self._most < SEVERAL_FROM
         count, exchange = len(self._versions), ONE_FORM if one else SEVERAL_FORMS
         forms = worth_their_luts(
             self._mean_cycles, self._luts, count, exchange, most=1 if one else None
         )
-        # The one for the shortest messages comes first.
+        # Sort the forms by the first length at which each is the quickest; drop all others.
         quickest = np.argmin([self._cycles[form] for form in forms], axis=0).tolist()
         forms = [forms[k] for k in dict.fromkeys(quickest)]
         why = self._in_words(forms)
         return tuple(replace(self._selections[form], why=why) for form in forms)
 
     def _in_words(self, forms: list[int]) -> str:
-        """What is built, what is left out, and what each saves and costs."""
+        """Return the reason of the choice: forms taken and left out, their savings and costs."""
         words = [
             f"{' and '.join(map(self._name, forms))}, {self._luts(forms)} LUTs a node by estimate, "
             "memories included"
@@ -318,7 +357,7 @@ class _Offers:
         return "; ".join(words + ["--forms all builds more"] * bool(missed))
 
     def _missed(self, forms: list[int]) -> list[int]:
-        """The forms that are left out and would save the most."""
+        """Return the omitted forms that would save the most cycles, at most `MOST_NAMED`."""
         mean = self._mean_cycles(forms)
         gains = {
             form: 1 - self._mean_cycles([*forms, form]) / mean
@@ -329,21 +368,24 @@ class _Offers:
         return [form for form in best if gains[form] >= NAMED_FROM]
 
     def _name(self, form: int) -> str:
-        """The algorithm of a form, and its chunks."""
+        """Return the name of a form: its algorithm and its number of chunks."""
         selection = self._selections[form]
         assert selection.planned is not None
         chunks = selection.planned.chunks
         return f"{selection.chosen().name} in {chunks} chunk{'s' * (chunks != 1)}"
 
     def _saving(self, forms: Sequence[int], form: int) -> str:
-        """What another form saves and costs beside these."""
+        """Return, as text, the cycles that another form saves and the LUTs that it adds."""
         before, after = self._mean_cycles(forms), self._mean_cycles([*forms, form])
         more = self._luts([*forms, form]) / self._luts(forms) - 1
         return f"{1 - after / before:.1%} of the cycles for {more:.0%} more LUTs"
 
 
 def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_Candidate]:
-    """What can be a form, without what is certainly worse at every length."""
+    """Yield the versions of all schedules that can be a form.
+
+    A schedule is skipped if a lower bound on its cycles exceeds the best known at every length.
+    """
     from ..program.compile import versions
     from ..program.operator_demands import obey_operators
     from ..program.serving import compared_lengths, cycles_at
@@ -366,7 +408,10 @@ def _candidates(selection: Selection, most: int, root: str | None) -> Iterator[_
 
 
 def _planned(selection: Selection, root: str | None) -> Iterator[Selection]:
-    """All that serves; of any root, what is done by offset, and what all nodes do alike."""
+    """Yield all suitable selections with their schedules.
+
+    For any root these are the schedules by offset and the masked ones, see `any_root.py`.
+    """
     yield from _of_all_latencies(selection)
     if not root:
         return
@@ -381,7 +426,7 @@ def _planned(selection: Selection, root: str | None) -> Iterator[Selection]:
 
 
 def _of_all_latencies(selection: Selection) -> Iterator[Selection]:
-    """All that serves, with all latencies where these are left open."""
+    """Yield all candidates with their schedules, once for each latency if that is open."""
     for candidate in serving(selection):
         with suppress(InputError):
             yield from of_each_latency(candidate)

@@ -1,7 +1,8 @@
-"""Memory and time that work takes, estimated before it starts: what cannot fit is refused.
+"""Estimates of the memory and time that planning and simulation take, made before they start.
 
-The laws are of what any algorithm certainly keeps, with factors as they were measured: they shall
-refuse nothing that would fit. Times are no more than a hint.
+`require_memory` raises an error if an estimate exceeds the free memory. An estimate counts only
+data that every algorithm keeps, with measured bytes for each item. It is therefore a lower bound:
+work that would fit is never refused. Estimates of time are hints for the user and refuse nothing.
 """
 
 import logging
@@ -18,47 +19,51 @@ from .selection import Selection
 __all__ = ["announce", "announce_plan", "plan_memory", "plans_soon", "require_hardware",
            "require_memory", "require_results"]  # fmt: skip
 
-#: Bytes for each port of each node while any algorithm plans, and for each block that a node sends
-#: or receives: the least that was measured. Where groups are planned, their nodes have neighbours.
+#: Bytes while planning, the least that was measured: `PER_PORT` for each port of each node, but
+#: `NEIGHBOURS` if the collective runs in several groups (then the neighbours of each node are
+#: tabulated), and `PER_BLOCK` for each block that a node sends or receives.
 PER_PORT, PER_BLOCK, NEIGHBOURS = 5, 20, 24
 
-#: Bytes for each port of each node of a netlist, for each address of a memory (while it is
-#: simulated, and while Yosys writes its text), and for each word that a simulation sends, receives
-#: or keeps to compare.
+#: Bytes of a netlist for each port of each node (`PER_PIN`); of a memory for each address, while
+#: the memory is simulated (`PER_ADDRESS`) and while Yosys writes it as Verilog
+#: (`PER_WRITTEN_ADDRESS`); and of a simulation for each word that it sends, receives or compares
+#: (`PER_WORD`).
 PER_PIN, PER_ADDRESS, PER_WRITTEN_ADDRESS, PER_WORD = 1000, 8, 800, 16
 
-#: Bytes for each placement or job, while it is waited for and then kept.
+#: Bytes for each result: of a job of a simulation, or of a run of place and route.
 PER_RESULT = 1000
 
-#: Up to so many nodes, and blocks that a node sends or receives, every algorithm plans within about
-#: a second of a common machine; from so many nodes, or chunks of all nodes, on some take minutes.
+#: Up to `QUICK_NODES` nodes, and `QUICK_BLOCKS` blocks that a node sends or receives, every
+#: algorithm plans within about a second. From `SLOW_NODES` nodes on, or `SLOW_CHUNKS` chunks in all
+#: nodes together, some algorithms take minutes.
 QUICK_NODES, QUICK_BLOCKS, SLOW_NODES, SLOW_CHUNKS = 2**12, 2**16, 2**16, 2**22
 
-#: Seconds from which on it is said how long something may take.
+#: Seconds from which on an estimate of time is printed without ``--verbose``.
 LONG = 60.0
 
-#: What is left to everything else on this machine, and what need not be looked for.
+#: Bytes of free memory that are left to other processes, and bytes that are assumed to be free
+#: without asking the operating system.
 SPARE, LITTLE = 2**28, 2**24
 
 
 def require_memory(what: str, numbers: dict[str, int], size: Callable[..., int]) -> None:
-    """Refuse what cannot fit into this machine's memory.
+    """Raise an error if some work needs more memory than this machine has free.
 
     Parameters
     ----------
     what : str
-        What is to be done, to begin the error with: ``Planning 8x8 allgather``.
+        The work, as the beginning of the error message: ``Planning 8x8 allgather``.
     numbers : dict of str to int
-        What a user chose, as it is called: ``--chunks``, or ``nodes``. Integers, since a user may
-        choose a number that no float holds.
-    size : function of these numbers
-        Bytes, growing with each of them.
+        The user's numbers that decide the size, by their names: ``--chunks``, or ``nodes``. They
+        are integers because a user may give a number that is too large for a float.
+    size : function of (*numbers) -> int
+        Bytes that the work takes for these numbers. It must grow with each number.
 
     Raises
     ------
     NotEnoughMemory
-        If there is less memory; says how much it would take, and up to which number it would fit:
-        the largest of them that is not too large by itself.
+        If the work does not fit. The message gives the size of the work, and the value to which the
+        largest of `numbers` must be reduced.
 
     Examples
     --------
@@ -85,13 +90,28 @@ def require_memory(what: str, numbers: dict[str, int], size: Callable[..., int])
 
 
 def announce(what: str, seconds: float) -> None:
-    """Say how long something may take, if that is long."""
+    """Log how long some work may take: for all users if that is long, else for ``--verbose``.
+
+    Parameters
+    ----------
+    what : str
+        The work, as the beginning of the notice.
+    seconds : float
+        The estimate.
+    """
     level = logging.INFO if seconds >= LONG else logging.DEBUG
     LOGGER.log(level, "%s may take some %s", what, duration_text(max(seconds, 1)))
 
 
 def plan_memory(selection: Selection) -> tuple[dict[str, int], Callable[[int, int], int]]:
-    """What `require_memory` asks of a plan.
+    """Return the arguments of `require_memory` for planning a selection.
+
+    Returns
+    -------
+    numbers : dict of str to int
+        The number of nodes, and the number of chunks or packets of a message.
+    size : function of (nodes, chunks) -> int
+        Bytes that planning takes.
 
     Examples
     --------
@@ -101,10 +121,10 @@ def plan_memory(selection: Selection) -> tuple[dict[str, int], Callable[[int, in
     ({'nodes': 64, '--chunks': 1}, True)
     """
     whole, options, collective = selection.topology, selection.options, selection.collective
-    # In groups one of them is planned, and the whole is checked.
+    # Of several groups only one is planned, but the check follows the whole network.
     groups = collective.groups(whole)
     per_port = NEIGHBOURS if groups.count > 1 else PER_PORT
-    # The chunks of an all-reduce are those of all nodes together.
+    # An all-reduce has as many blocks as chunks: one sum of all nodes for each chunk.
     together = collective.reducing and collective.to_all
 
     def size(nodes: int, chunks: int) -> int:
@@ -116,7 +136,7 @@ def plan_memory(selection: Selection) -> tuple[dict[str, int], Callable[[int, in
 
 
 def plans_soon(selection: Selection) -> bool:
-    """Whether any algorithm plans a selection within about a second.
+    """Return True if every algorithm plans this selection within about a second.
 
     Examples
     --------
@@ -129,7 +149,7 @@ def plans_soon(selection: Selection) -> bool:
 
 
 def announce_plan(what: str, topology: Topology, options: Options) -> None:
-    """Say that planning, and the check of the plan, may take long, if they may."""
+    """Log a notice if planning a selection and the check of its schedule may take minutes."""
     nodes, chunks = topology.nodes, options.packets or options.chunks or 1
     if nodes >= SLOW_NODES or nodes * chunks >= SLOW_CHUNKS:
         cut = f" and {chunks} chunks" if chunks > 1 else ""
@@ -139,19 +159,23 @@ def announce_plan(what: str, topology: Topology, options: Options) -> None:
 def require_hardware(
     topology: Topology, collective: Collective, *, flits: int | None = None, runs: int = 0
 ) -> None:
-    """Refuse a fabric that cannot be built, or not be simulated, in this machine's memory.
+    """Raise an error if a fabric cannot be built or simulated in this machine's memory.
 
     Parameters
     ----------
+    topology : Topology
+        The network of the fabric.
+    collective : Collective
+        The collective that the fabric executes.
     flits : int, optional
         Flits of a message; by default one.
     runs : int
-        How many collectives are simulated.
+        Number of runs of a simulation; 0 if the fabric is only built.
 
     Raises
     ------
     NotEnoughMemory
-        If there is not enough.
+        If the fabric does not fit.
 
     Examples
     --------
@@ -161,7 +185,7 @@ def require_hardware(
     """
     layout = collective.layout(topology, 1)
     words = layout.send_words(1) + layout.recv_words(1)
-    squared = words > 2  # a block from, or for, each node
+    squared = words > 2  # each node holds a block from, or for, every node
     per_address = PER_ADDRESS if runs else PER_WRITTEN_ADDRESS
 
     def size(nodes: int, flits: int, runs: int) -> int:
@@ -174,5 +198,13 @@ def require_hardware(
 
 
 def require_results(option: str, count: int) -> None:
-    """Refuse more jobs of a simulation, or placements of a fabric, than can be kept."""
+    """Raise an error if the results of a command would not fit into memory.
+
+    Parameters
+    ----------
+    option : str
+        The option with which the user chose the number of results, such as ``--repeat``.
+    count : int
+        Number of results: jobs of a simulation, or runs of place and route.
+    """
     require_memory("Results", {option: count}, lambda number: PER_RESULT * number)

@@ -1,6 +1,8 @@
-"""The schedule of a selection whose algorithm is known, and the latency of sums.
+"""The schedule of a selection that has an algorithm, and the choice of the latency of sums.
 
-Plans that took long are kept in the cache under the digest of all that they depend on.
+The *latency* of a schedule is the least number of steps between the arrival of a word at a node and
+its departure. The algorithm ``any-network`` takes long on large networks, so its schedules are
+cached under a digest of all inputs: the selection and the source code of the planners.
 """
 
 from __future__ import annotations
@@ -17,17 +19,21 @@ from .selection import Selection
 
 __all__ = ["choose_latency", "most_flits", "of_each_latency", "plan_anew", "planned"]
 
-#: What is tried; more steps of waiting have never been of use.
+#: Latencies that `choose_latency` tries, in steps. Longer ones never took fewer cycles.
 LATENCIES = (1, 2, 3, 4)
 
 
 def planned(selection: Selection) -> Schedule:
-    """Plan what is selected, of which nothing is left open.
+    """Return the schedule of a selection that has an algorithm and a latency.
+
+    The schedule is `selection.planned` if that is set, else it is planned now.
 
     Raises
     ------
     InputError
-        If the algorithm does not serve, or this machine has not enough memory.
+        If the algorithm does not suit the selection.
+    NotEnoughMemory
+        If planning would take more memory than this machine has.
     """
     if selection.planned is not None:
         return selection.planned
@@ -35,7 +41,10 @@ def planned(selection: Selection) -> Schedule:
 
 
 def plan_anew(selection: Selection) -> Schedule:
-    """Plan what is selected, or take it from the cache if it was planned before and took long."""
+    """Plan a selection with its algorithm, or read the schedule from the cache.
+
+    This is the default planner of a `Selection`; its field `planner` replaces it.
+    """
     algorithm = selection.chosen()
     what = f"Planning {selection.topology} {selection.collective}"
     require_memory(what, *plan_memory(selection))
@@ -48,17 +57,32 @@ def plan_anew(selection: Selection) -> Schedule:
 
 
 def choose_latency(selection: Selection, flits: int | None, *, any_length: bool) -> Selection:
-    """Choose the latency, if that is left open.
+    """Choose the latency with the fewest cycles, if a selection leaves the latency open.
 
-    Sums take a cycle to add and one to leave, and words for the same sum are added one after
-    another. A schedule that lets sums leave a few steps after they came keeps that pipeline full at
-    the price of some steps; which latency is best depends on the table and on the length of the
-    messages.
+    An operator takes one cycle to add a word, and the sum leaves one cycle later. Words for the
+    same sum are added one after another. With latency l, words that arrive in step t leave in step
+    t + l at the earliest. A larger l keeps this pipeline full, but the schedule has more steps. The
+    best latency depends on the schedule and on the message length, so a program is compiled for
+    each latency and the cycles are compared.
+
+    Parameters
+    ----------
+    selection : Selection
+        A selection with an algorithm.
+    flits : int or None
+        Flits of a message, or of the longest message; None for one flit a chunk.
+    any_length : bool
+        True if each run chooses its message length.
+
+    Returns
+    -------
+    Selection
+        The selection with a latency. It also holds the schedule if the latency was open.
 
     Raises
     ------
     InputError
-        If the algorithm does not serve.
+        If the algorithm does not suit the selection.
     """
     if selection.planned is not None or not selection.any_latency:
         return selection
@@ -76,12 +100,14 @@ def choose_latency(selection: Selection, flits: int | None, *, any_length: bool)
 
 
 def of_each_latency(selection: Selection) -> Iterator[Selection]:
-    """What is planned, with each latency if that is left open and makes a difference.
+    """Yield a selection with its schedule, once for each latency in `LATENCIES` if that is open.
+
+    The first latency that does not change the schedule ends the sequence.
 
     Raises
     ------
     InputError
-        If the algorithm does not serve.
+        If the algorithm does not suit the selection.
     """
     if not selection.any_latency:
         yield replace(selection, planned=planned(selection))
@@ -95,15 +121,24 @@ def of_each_latency(selection: Selection) -> Iterator[Selection]:
         except InputError:
             if not first:
                 raise
-            return  # the algorithm knows no latency
+            return  # the algorithm refuses a latency above 1
         if schedule.digest == first:
-            return  # nor does this one
+            return  # the algorithm ignores the latency
         first = first or schedule.digest
         yield replace(one, planned=schedule)
 
 
 def most_flits(schedule: Schedule, flits: int | None, *, any_length: bool) -> dict[str, Any]:
-    """The lengths to compile a schedule for: one, or all up to it; see `compile`.
+    """Return the length arguments of `compile` for a schedule: ``flits`` or ``max_flits``.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule to compile.
+    flits : int or None
+        Flits of a message, or of the longest message; None for one flit a chunk.
+    any_length : bool
+        True if each run chooses its message length.
 
     Examples
     --------
@@ -116,20 +151,31 @@ def most_flits(schedule: Schedule, flits: int | None, *, any_length: bool) -> di
     return {"max_flits": schedule.chunks if flits is None else flits}
 
 
-#: Nodes times arcs from which on planning on any network takes longer than reading a plan.
+#: Nodes times arcs from which on reading a schedule from the cache is quicker than planning it
+#: with the algorithm ``any-network``.
 LARGE = 50_000
 
-#: More blocks than these in all transfers are planned again, not read.
+#: Most blocks in all transfers of a cached schedule; a larger schedule is planned each time.
 MOST_BLOCKS = 2**22
 
 
 def kept_plan(selection: Selection, plan: Callable[[], Schedule]) -> Schedule:
-    """What is planned for a selection, or was planned for the same before by the same planners."""
+    """Return the schedule of a selection from the cache; if it is missing, plan and cache it.
+
+    Only the algorithm ``any-network`` on large networks uses the cache.
+
+    Parameters
+    ----------
+    selection : Selection
+        A selection with an algorithm and a latency.
+    plan : function of () -> Schedule
+        Plans this selection.
+    """
     topology = selection.topology
     large = topology.nodes * int(topology.linked.sum()) >= LARGE
     if not (large and selection.chosen().name == "any-network"):
         return plan()
-    # Few plans are kept: what does that is imported for them alone.
+    # Imported here, because few selections use the cache.
     from ..toolchain.cache import Cache
 
     cache, key = Cache(), _key(selection)
@@ -143,12 +189,12 @@ def kept_plan(selection: Selection, plan: Callable[[], Schedule]) -> Schedule:
 
 
 def _size(schedule: Rounds) -> int:
-    """How many blocks transfers list in all; of sums, how many there are."""
+    """Return the number of blocks, or of sums, in all transfers of a schedule."""
     return sum(len(getattr(each.payload, "ids", each)) for each in schedule.transfers)
 
 
 def _key(selection: Selection) -> str:
-    """A name for a selection and the planners."""
+    """Return the cache key: a digest of the selection and of the source code of the planners."""
     from ..toolchain.cache import digest, source_digest
 
     options = asdict(selection.options) | {"duplex": selection.options.duplex.value}

@@ -1,4 +1,8 @@
-"""From a selection or a file to a schedule in its smallest form."""
+"""From a selection to a schedule: `plan`, the main function of the package, and its two steps.
+
+`resolve` chooses the algorithm and the latency where a selection leaves them open.
+`plan_selection` resolves a selection and returns its schedule.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,8 @@ from .selection import PlanOptions, Selection, select
 
 __all__ = ["plan", "plan_selection", "resolve", "tries_all"]
 
-#: On more arcs than this, not all algorithms are tried: the first of the catalogue is taken.
+#: Most arcs of a topology on which all algorithms are tried. On more arcs the first suitable
+#: algorithm of the catalogue is taken, because planning with each of them would take too long.
 MOST_ARCS = 2**14
 
 
@@ -41,28 +46,30 @@ def plan(
     Parameters
     ----------
     topology : Topology or str
-        Such as ``Torus(8, 8)`` or ``"8x8"``.
+        The network, such as ``Torus(8, 8)`` or ``"8x8"``.
     collective : Collective or str
-        Such as ``"allgather"``, or ``"allgather@1"`` in all groups along axis 1 at once.
+        The collective, such as ``"allgather"``, or ``"allgather@1"`` in all groups along axis 1 at
+        once.
     algorithm : Algorithm or str, optional
-        By default that with the fewest cycles at the length that is given, or else what is best
-        for long messages.
-    flits : int, optional
-        Flits of a message.
+        The algorithm that plans. By default the one with the fewest cycles for messages of `flits`
+        flits; without `flits`, the best one for long messages.
     root : int or str, optional
         The node that broadcasts, scatters, gathers or reduces (default 0).
     axes : sequence of int, int or str, optional
-        The axes that span the groups in which the collective runs, where the name does not say: one
-        or several, or as in ``"0+2"``.
+        The axes that span the groups in which the collective runs, if its name has no axes: ``1``,
+        ``[0, 2]`` or ``"0+2"``.
+    flits : int, optional
+        Flits of a message.
     check : bool
-        Whether to check the schedule.
+        True to check the schedule (default).
     **options
-        What to ask of the algorithm: ports, chunks, large, seed, latency (a number, or ``"auto"``
-        for the quickest hardware), broken_links (as on the command line, ``"0:+0"``, or pairs of a
-        node and a port; one or several), link_latency (as of `Torus`), duplex, trees, packets,
-        times. Numbers may be text. And
-        what decides among algorithms: ``objective="time"`` takes the least time in the model of the
-        papers, with these ``costs``: a mapping, see `time`, whose length is `flits` if left out.
+        Options of the algorithm: ports, chunks, large, seed, latency (a number, or ``"auto"`` for
+        the quickest hardware), duplex, trees, packets and times, see `Options`. Faults and delays
+        of links: broken_links (``"0:+0"``, a pair of a node and a port, or several of these),
+        broken_nodes, and link_latency (in cycles, see `Torus`). The objective of the choice:
+        ``objective="time"`` selects the algorithm with the least time in the papers' cost model.
+        Its constants are ``costs``, a mapping, see `time`; the default of its length is `flits`.
+        Numbers may be given as text.
 
     Returns
     -------
@@ -72,7 +79,7 @@ def plan(
     Raises
     ------
     InputError
-        If a name is unknown, or no algorithm serves.
+        If a name is unknown, or no algorithm is suitable.
     ScheduleError
         If the schedule is wrong.
 
@@ -83,7 +90,7 @@ def plan(
     >>> schedule.steps, schedule.form
     (4, 'table')
 
-    Where a start costs as much as a hundred units, few rounds of circuits are quicker than streams:
+    A start-up that costs a hundred units makes a few rounds of circuits quicker than streams:
 
     >>> costs = {"alpha": 100, "beta": 100, "tau": 1}
     >>> tf.plan("8x8", "broadcast", flits=64, objective="time", costs=costs).algorithm
@@ -98,23 +105,27 @@ def plan(
 
 
 def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedule:
-    """Plan what is selected; the schedule is not checked.
+    """Resolve a selection and return its schedule, which is not checked.
 
     Parameters
     ----------
+    selection : Selection
+        The choice to plan.
     flits : int, optional
-        Flits of a message, for which the algorithm and the latency are chosen where they are left
-        open; without it, what is best for long messages.
+        Flits of a message. An open algorithm or latency is chosen for this length; without a
+        length, for long messages.
 
     Returns
     -------
     Schedule
-        In its smallest form.
+        The schedule in the smallest form that can express it.
 
     Raises
     ------
     InputError
-        If no algorithm serves, or this machine has not enough memory.
+        If no algorithm is suitable.
+    NotEnoughMemory
+        If planning would take more memory than this machine has.
 
     Examples
     --------
@@ -132,21 +143,30 @@ def resolve(
     any_length: bool = False,
     root: str | None = None,
 ) -> Selection:
-    """Choose what a selection leaves open: the algorithm, and the latency.
+    """Choose the algorithm and the latency of sums where a selection leaves them open.
 
     Parameters
     ----------
+    selection : Selection
+        The choice of the user.
     flits : int, optional
-        Flits of a message, or the most; by default one for each chunk.
+        Flits of a message; with `any_length`, flits of the longest message. If left out, the
+        algorithm is chosen for long messages, the latency for messages of one flit a chunk.
     any_length : bool
-        Whether the length is chosen at the start of each run.
+        True if each run chooses its message length.
     root : {"any"}, optional
-        Whether the root is, too.
+        ``"any"`` if each run chooses its root.
+
+    Returns
+    -------
+    Selection
+        The selection with an algorithm and a latency. It also holds the schedule (`planned`) if the
+        choice needed it, and the reason (`why`).
 
     Raises
     ------
     InputError
-        If no algorithm serves.
+        If no algorithm is suitable.
 
     Examples
     --------
@@ -165,7 +185,10 @@ def resolve(
 
 
 def tries_all(selection: Selection) -> bool:
-    """Whether all algorithms are tried where none is named."""
+    """Return True if a choice of the algorithm tries all of the catalogue.
+
+    False on large topologies, and if the user gives a seed.
+    """
     topology, options = selection.topology, selection.options
     return topology.nodes * topology.ports <= MOST_ARCS and "seed" not in options.given()
 
@@ -173,10 +196,8 @@ def tries_all(selection: Selection) -> bool:
 def _chosen(
     selection: Selection, flits: int | None, *, any_length: bool, root: str | None
 ) -> Selection:
-    """The choice of the algorithm, and of the latency.
-
-    A seed is for the first algorithm of the catalogue that serves without it.
-    """
+    """Choose the algorithm and the latency of a selection without an algorithm."""
+    # A seed is meant for the catalogue's first suitable algorithm, so no other one is tried.
     first = replace(selection, algorithm=selection.chosen())
     if not tries_all(selection):
         return choose_latency(first, flits, any_length=any_length)

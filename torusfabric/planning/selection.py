@@ -1,4 +1,9 @@
-"""What to plan: a topology, a collective, options and perhaps an algorithm, or a schedule file."""
+"""Selections: the user's choice of a topology, a collective, an algorithm and its options.
+
+`select` reads a choice that is given by names or by values. `resolve` and `plan_selection` in
+`plans.py` take the `Selection` that it returns. `with_faults` marks links and nodes of a topology
+as broken.
+"""
 
 from __future__ import annotations
 
@@ -36,40 +41,48 @@ from ..topology import (
 __all__ = ["FormChoice", "PlanOptions", "Selection", "select", "with_faults"]
 
 
-#: Bytes of a file of broken links.
+#: Largest accepted file of broken links, in bytes.
 MOST_LINKS = 2**24
 
-#: A link out of order: ``0:+0``, a node and a port by name or number, ``0:+0:out`` for one way
-#: alone, or a file with one a line.
+#: A broken link: the text ``0:+0`` (node 0, port +0), the text ``0:+0:out`` if only the outgoing
+#: arc is broken, a pair of a node and a port (name or number), or a file with one link a line.
 Link: TypeAlias = str | tuple[int, int | str] | os.PathLike[str]
 
-#: What decides among algorithms.
+#: Quantities that a choice of an algorithm minimizes: cycles of the hardware, or time in the model.
 OBJECTIVES = ("cycles", "time")
 
 
 class FormChoice(Choice):
-    """Which forms an engine has of those that are the best for some lengths."""
+    """Rule by which `plan_forms` selects the forms of a collective.
 
-    #: Those that save more cycles than they cost in look-up tables; of short messages one.
+    A form is one schedule of the collective, for messages of some lengths.
+    """
+
+    #: Forms whose savings in cycles are worth their LUTs; one form if all messages are short.
     AUTO = "auto"
-    #: That for short messages alone.
+    #: Only the form for the shortest messages.
     SHORT = "short"
-    #: That for long messages alone.
+    #: Only the form for the longest messages.
     LONG = "long"
+    #: All forms that are needed to be close to the fewest cycles at each length.
     ALL = "all"
 
 
 class PlanOptions(TypedDict, total=False):
-    """What may be asked of an algorithm, as keyword arguments; see `Options`.
+    """Keyword arguments of the planning functions; numbers may be given as text.
 
-    Numbers may be given as text. A ``latency`` of ``auto`` is the one with which hardware for sums
-    takes the fewest cycles. Broken links are named as on the command line, ``0:+0``, or by node and
-    port, one or several; a `Path` is a file with one a line. They, and broken nodes, are part of
-    the topology, as a ``link_latency`` is, which makes links so many cycles long, see `Torus`.
-    Messages of any length may go to their chunks by a ``beat`` of flits, a word of a stream.
-    Among algorithms the fewest cycles decide, or with an ``objective`` of ``time`` the least time
-    in the model with these ``costs``. The ``operators`` of a reduction leave out what they do not
-    allow: an algorithm by which nodes add up in different orders, where one is not associative.
+    - For the algorithm: ``ports``, ``chunks``, ``large``, ``seed``, ``latency``, ``duplex``,
+      ``trees``, ``packets`` and ``times``, see `Options`. ``latency="auto"`` selects the latency
+      with which the hardware of a reduction takes the fewest cycles.
+    - For the topology: ``broken_links``, ``broken_nodes`` and ``link_latency``. A broken link is
+      ``"0:+0"``, a pair of a node and a port, or a `Path` of a file with one link a line. For the
+      link latency, in cycles, see `Torus`.
+    - ``beat``: flits that a stream moves in one cycle. Messages of any length are distributed over
+      their chunks in groups of ``beat`` flits.
+    - ``objective``: ``"cycles"`` selects the algorithm with the fewest cycles, ``"time"`` the one
+      with the least time in the cost model, with the constants ``costs``.
+    - ``operators``: the operators of a reduction. An operator that is not associative excludes
+      algorithms in which nodes add in different orders.
     """
 
     ports: int | str | None
@@ -92,26 +105,30 @@ class PlanOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Selection:
-    """What to plan.
+    """A topology, a collective and all other inputs of planning; `select` makes it from names.
 
     Parameters
     ----------
     algorithm : Algorithm, optional
-        By default one is chosen, see `resolve`.
+        The algorithm that plans. If left out, `resolve` chooses one.
+    options : Options
+        Options of the algorithm.
     any_latency : bool
-        Whether sums may wait as many steps as make hardware the quickest.
+        True for the option ``latency="auto"``: `resolve` chooses the latency of sums.
     costs : Costs, optional
-        The constants of the cost model, where time in it decides among algorithms.
+        Constants of the cost model. If given, the time in the model decides among algorithms,
+        instead of the cycles of the hardware.
     beat : int
-        Flits that go to a chunk together, where messages are of any length.
+        Flits that a stream moves in one cycle. Messages of any length are distributed over their
+        chunks in groups of `beat` flits.
     operators : tuple of Operator
-        Of a reduction; none where any will do.
+        Operators that a reduction must support. If empty, any algorithm may be chosen.
     planned : Schedule, optional
-        What the algorithm plans with these options, where that is known already.
+        The schedule of this selection, if it has been planned before.
     why : str
-        Why the algorithm was chosen, in words.
+        The reason for the choice of the algorithm, as text for the user.
     planner : function of Selection -> Schedule, optional
-        What plans in place of `plan_anew`, such as one that keeps what it has planned.
+        A replacement of `plan_anew`, such as a function that caches schedules.
     """
 
     topology: Topology
@@ -127,18 +144,21 @@ class Selection:
     planner: Callable[[Selection], Schedule] | None = field(default=None, repr=False, compare=False)
 
     def model(self, flits: int | None) -> Costs | None:
-        """The costs for messages of a length, where these decide; a length among them counts."""
+        """Return the constants of the cost model; None if cycles decide among algorithms.
+
+        The message length is `flits`, unless `costs` has a length.
+        """
         if self.costs is None or flits is None:
             return self.costs
         return cast(Costs, {"length": flits} | self.costs)
 
     def chosen(self) -> Algorithm:
-        """The algorithm that plans it.
+        """Return the algorithm of this selection, or else the catalogue's first suitable one.
 
         Raises
         ------
         InputError
-            If none serves.
+            If no algorithm of the catalogue is suitable.
         """
         return self.algorithm or choose(self.topology, self.collective, self.options)
 
@@ -152,21 +172,29 @@ def select(
     axes: Sequence[int] | int | str | None = None,
     **options: Unpack[PlanOptions],
 ) -> Selection:
-    """Select what to plan, by values or by names.
+    """Read a user's choice, by values or by names, and return it as a `Selection`.
 
     Parameters
     ----------
+    topology : Topology or str
+        The network, such as ``"8x8"``.
     collective : Collective or str
-        By name perhaps with axes, an algorithm, and faults beside those of the topology,
-        ``"alltoall@1:necklace"``, ``"allgather!0:+0"``.
+        The collective. A name may also have axes and an algorithm, ``"alltoall@1:necklace"``, and
+        faults in addition to those of the topology, ``"allgather!0:+0"``.
     algorithm : Algorithm or str, optional
-        By default the first of the catalogue that serves.
+        The algorithm. If left out, `resolve` chooses one.
     root : int or str, optional
         The root of a collective that is given by name.
     axes : sequence of int, int or str, optional
-        The axes that span its groups, where the name does not say; by default all.
+        The axes that span the groups of the collective, if its name has no axes. By default all
+        nodes are one group.
     **options
-        See `PlanOptions`.
+        Further options, see `PlanOptions`.
+
+    Returns
+    -------
+    Selection
+        The choice with all values checked. Nothing is planned.
 
     Raises
     ------
@@ -212,7 +240,10 @@ def select(
 
 
 def _network(topology: Topology | str, faults: str, asked: dict[str, Any]) -> Topology:
-    """The topology with all that is out of order and its latencies, which are asked no more."""
+    """Return the topology with its faults and link latencies.
+
+    The options of both are removed from `asked`; the options of the algorithm remain.
+    """
     latency = asked.pop("link_latency", None)
     broken = (asked.pop(name, ()) for name in ("broken_links", "broken_nodes"))
     topology = with_faults(parse_topology(topology), *broken)
@@ -221,7 +252,7 @@ def _network(topology: Topology | str, faults: str, asked: dict[str, Any]) -> To
 
 
 def _of_algorithm(asked: dict[str, Any], topology: Topology, collective: Collective) -> Options:
-    """What is asked of the algorithm."""
+    """Check the options of the algorithm, and return them."""
     for name in asked:
         if name not in (known := [option.name for option in fields(Options)]):
             raise no_such("Option", name, known)
@@ -234,7 +265,7 @@ def _of_algorithm(asked: dict[str, Any], topology: Topology, collective: Collect
 
 
 def _costs(objective: object, costs: Costs | None) -> Costs | None:
-    """The constants of the cost model, where time in it decides."""
+    """Return all constants of the cost model; None if the objective is cycles."""
     if not isinstance(objective, str) or objective not in OBJECTIVES:
         raise InputError(f"Objective must be {' or '.join(OBJECTIVES)}, not {shown(objective)}")
     if objective == "time":
@@ -249,19 +280,27 @@ def with_faults(
     links: Link | Iterable[Link] = (),
     nodes: int | str | Iterable[int | str] = (),
 ) -> Topology:
-    """A topology with some links and nodes out of order.
+    """Return a topology in which some links and nodes are broken.
 
     Parameters
     ----------
+    topology : Topology
+        The topology without these faults.
     links : link, or iterable of links
-        Each as `PlanOptions` has it; several in one text are separated by commas.
+        Broken links; a link is a text, a pair or a file, see `PlanOptions`. A text may list several
+        links, separated by commas.
     nodes : int or str, or iterable of these
-        As numbers, or as text; several in one text are separated by commas.
+        Numbers of broken nodes. A text may list several nodes, separated by commas.
+
+    Returns
+    -------
+    Topology
+        The same topology if no fault is given.
 
     Raises
     ------
     InputError
-        If there is no such link or node, no such file, or nodes are cut off.
+        If a link, a node or a file does not exist, or if the faults cut off working nodes.
 
     Examples
     --------
@@ -280,7 +319,7 @@ def with_faults(
 
 
 def _links(topology: Topology, links: Link | Iterable[Link]) -> Iterator[str | tuple[int, int]]:
-    """Broken links, one by one."""
+    """Yield the broken links one by one, each as text or as an arc (node, out-port)."""
     pair = isinstance(links, tuple) and len(links) == 2 and isinstance(links[0], int)
     if pair or isinstance(links, str | os.PathLike) or not is_several(links):
         links = cast(list[Link], [links])

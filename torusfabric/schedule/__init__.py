@@ -1,4 +1,4 @@
-"""Schedules: the narrow waist between algorithms and everything else."""
+"""Schedules: the path and round of every message of a collective, in several forms and in files."""
 
 from .base import Rounds, Schedule
 from .lifted import Lifted, Masked

@@ -1,4 +1,4 @@
-"""Arrays of schedules: integers of a known number of axes, which cannot be written."""
+"""Read-only integer arrays as fields of schedules."""
 
 from typing import Any, ClassVar
 
@@ -13,9 +13,9 @@ __all__ = ["ArrayFields", "integer_array"]
 
 
 def integer_array(what: str, value: Any, axes: int) -> IntArray:
-    """Return integers as an array that cannot be written; lists of numbers become arrays.
+    """Return integers as a read-only array with `axes` axes; lists of numbers become arrays.
 
-    Why a view: the array of the caller stays as writable as it was, and nothing is copied.
+    The result is a view, so nothing is copied and the caller's own array stays writeable.
 
     Examples
     --------
@@ -42,12 +42,12 @@ def integer_array(what: str, value: Any, axes: int) -> IntArray:
 
 
 class ArrayFields:
-    """A dataclass with fields that are arrays of integers, which cannot be written.
+    """Base class of dataclasses with read-only integer arrays as fields.
 
     Attributes
     ----------
     arrays : dict of str to int
-        The number of axes of each such field.
+        Number of axes of each array field, by its name.
     """
 
     arrays: ClassVar[dict[str, int]]
@@ -58,6 +58,6 @@ class ArrayFields:
             object.__setattr__(self, name, array)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # An array that comes out of a pickle can be written.
+        # Pickle restores arrays as writeable.
         self.__dict__.update(state)
         freeze_arrays(state.values())

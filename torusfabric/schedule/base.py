@@ -1,11 +1,17 @@
-"""What all schedules have in common.
+"""`Schedule`, the base class of all schedules, and `Rounds`, the form with explicit paths.
 
-A `Schedule` says, as a plain immutable value, which message travels along which path in which
-round. There are three ways to write one: a `Pattern` (oblivious forwarding), a `Table`
-(translation-invariant; a `SumTable` where nodes keep their sums) and `Rounds` (explicit paths);
-what several groups of nodes do alike is `Lifted` from any of them, and what is of one root in a
-table is `Masked`. Each lists its transfers round by round as arrays; that view is all that the
-checker, the cost model and the schedule file see.
+A schedule is an immutable value that tells which blocks travel along which path in which round.
+Planners write one of these forms:
+
+- `Pattern`: oblivious forwarding, the same in every step; `SumPattern` for sums.
+- `Table`: one table that serves every node; `SumTable` where nodes keep their sums.
+- `Rounds`: explicit paths, round by round.
+
+`Lifted` runs the schedule of one group of nodes in all groups. `Masked` restricts a table or
+pattern that serves all nodes to a single root.
+
+Every form lists its transfers round by round as arrays (`Schedule.rounds`). Code that has no
+special case for a form, such as the writer of schedule files, uses nothing else.
 """
 
 import hashlib
@@ -35,13 +41,13 @@ from .writing import BEGINNING, file_lines, without_collector
 
 __all__ = ["UNNAMED", "Rounds", "Schedule"]
 
-#: More blocks of a message than these are not worth a try.
+#: The largest accepted number of chunks of a message.
 MOST_CHUNKS = 2**25
 
-#: The algorithm of a schedule of which nobody says what planned it.
+#: The algorithm name of a schedule whose author gives none.
 UNNAMED = "unnamed"
 
-#: The names of algorithms that a schedule file may have, as its JSON Schema says, too.
+#: The form of an algorithm name, equal to the pattern in the JSON Schema of schedule files.
 _PRINTABLE = re.compile(
     "[^\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]{1,100}"
 )
@@ -50,21 +56,24 @@ _PRINTABLE = re.compile(
 @public_class
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Schedule(ArrayFields, ABC):
-    """What all schedules have in common, however they are written.
+    """A schedule of a collective on a topology; the base class of all forms.
 
     Parameters
     ----------
     algorithm : str
-        What planned it, in 1 to 100 characters that can be printed; `Algorithm` says so of what it
-        plans.
+        Name of the planner, 1 to 100 printable characters. `Algorithm` sets it for its own
+        schedules.
     switching : Switching
-        How a message passes the nodes on its way; the word itself will do.
+        `Switching.STORE_AND_FORWARD` or `Switching.CIRCUIT`: one hop a round, or a path held for
+        the round. The plain word also works.
     ports : int
-        How many messages a node may send, and receive, in a round; by default all that it has.
+        Messages that a node may send in a round, and messages that it may receive. Default: one for
+        each of its ports.
     chunks : int
-        Into how many blocks a message is cut.
+        Number of blocks into which a message is cut.
     duplex : Duplex
-        How many messages a link carries at once; the word itself will do.
+        Number of messages that a link carries at once, `Duplex.FULL` for one each way; the plain
+        word also works.
 
     Examples
     --------
@@ -102,48 +111,49 @@ class Schedule(ArrayFields, ABC):
         super().__post_init__()
 
     if TYPE_CHECKING:
-        # A field of a `Pattern`, which a property here would hide; a property of the others.
+        # `steps` is a field in `Pattern` and a property in the other forms. A real property here
+        # would hide the field.
         @property
         def steps(self) -> int:
-            """Number of steps, or rounds."""
+            """Number of rounds, called steps with store-and-forward switching."""
 
     @property
     def round_count(self) -> int:
-        """The same."""
+        """Number of rounds, the same number as `steps`."""
         return self.steps
 
     @abstractmethod
     def rounds(self) -> Iterator[Transfers]:
-        """The transfers of each round, in order."""
+        """Yield the transfers of each round, in order."""
 
     @cached_property
     def blocks(self) -> Blocks:
-        """The numbered blocks."""
+        """The numbered blocks of the collective on this topology."""
         return self.collective.blocks(self.topology, self.chunks)
 
     @property
     def in_shares(self) -> bool:
-        """Whether each node completes a share of what is reduced; see `Layout`."""
+        """True if a message is cut into shares and each node completes one share; see `Layout`."""
         return Layout(self.blocks).in_shares
 
     @property
     def keeps_sums(self) -> bool:
-        """Whether nodes keep the sums that they send."""
+        """True if nodes keep their partial sums and send copies of them."""
         return any(isinstance(transfers.payload, KeptSums) for transfers in self.rounds())
 
     @property
     def sums_of_owner(self) -> int:
-        """How many sums of a reduction without a root a node completes: the chunks of its share."""
+        """Number of sums that each node completes in a reduction without a root."""
         return self.chunks if self.collective.personal else self.chunks // self.topology.nodes
 
     @cached_property
     def layout(self) -> Layout:
-        """The layout of the nodes' memories, as a host addresses them."""
+        """The layout of the node memories that a host reads and writes."""
         return Layout(self.blocks, shared=self.in_shares)
 
     @property
     def head(self) -> dict[str, Any]:
-        """What is said of the whole in any form, by the names of the fields."""
+        """The fields that all forms have, by name."""
         names = ("topology", "collective", "algorithm", "switching", "ports", "chunks", "duplex")
         return {name: getattr(self, name) for name in names}
 
@@ -153,12 +163,13 @@ class Schedule(ArrayFields, ABC):
         Parameters
         ----------
         force : bool
-            Whether a file that is no schedule file is replaced.
+            True to overwrite an existing file that is not a schedule file.
 
         Raises
         ------
         InputError
-            If there is such a file and may not be replaced, or the file cannot be written.
+            If the path has a file of another type and `force` is False, or if the file cannot be
+            written.
         """
         head = self.head | {
             "topology": self.topology.to_entry(),
@@ -169,7 +180,7 @@ class Schedule(ArrayFields, ABC):
         if self.duplex is Duplex.FULL:
             del head["duplex"]
         require_like(path, BEGINNING, force=force)
-        # The file is put in place only once it is whole.
+        # The file appears under its name only when it is complete.
         with writing_text(path) as file, without_collector():
             file.writelines(file_lines(head, self.blocks, self.rounds))
 
@@ -184,7 +195,7 @@ class Schedule(ArrayFields, ABC):
 
     @cached_property
     def digest(self) -> str:
-        """A name for the content: hexadecimal SHA-256 over all fields."""
+        """Hexadecimal SHA-256 over all fields: equal schedules have equal digests."""
         digest = hashlib.sha256(self.form.encode())
         for item in fields(self):
             _update(digest, getattr(self, item.name))
@@ -192,7 +203,7 @@ class Schedule(ArrayFields, ABC):
 
 
 def _update(digest: "hashlib._Hash", value: Any) -> None:
-    """Feed a field of a schedule into a digest."""
+    """Add a field of a schedule to a digest."""
     if isinstance(value, np.ndarray):
         digest.update(f"{value.shape}".encode())
         digest.update(np.ascontiguousarray(value, dtype="<i8").data)
@@ -215,16 +226,16 @@ def _update(digest: "hashlib._Hash", value: Any) -> None:
 @public_class
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rounds(Schedule):
-    """Explicit rounds of paths with payloads.
+    """A schedule with explicit paths, round by round.
 
     Parameters
     ----------
     transfers : tuple of Transfers
-        One entry a round.
+        The transfers of each round.
 
     Examples
     --------
-    A broadcast from node 0 of a ring, in one round with circuits of one and two hops.
+    A broadcast from node 0 of a ring, in one round with circuits of one and two hops:
 
     >>> import numpy as np
     >>> import torusfabric as tf
@@ -256,5 +267,5 @@ class Rounds(Schedule):
 
     @override
     def rounds(self) -> Iterator[Transfers]:
-        """The transfers of each round."""
+        """Return the transfers of each round, in order."""
         return iter(self.transfers)

@@ -1,6 +1,6 @@
-"""Schedules as files: JSON, compressed where the name ends in ``.gz``.
+"""Reading and writing of schedule files: JSON, compressed if the name ends in ``.gz``.
 
-Reading believes nothing, and says which transfer of which round is at fault.
+The reader checks everything in a file. Its messages name the round and the transfer at fault.
 """
 
 import os
@@ -20,9 +20,9 @@ __all__ = ["BEGINNING", "given_schedule", "load", "save"]
 
 @public
 def save(schedule: Schedule, path: AnyPath, *, force: bool = False) -> None:
-    """Write a schedule to a file, as `Schedule.save`.
+    """Write a schedule to a file; the function form of `Schedule.save`.
 
-    The same schedule gives the same bytes. Nothing is left behind if it cannot be written.
+    Equal schedules give equal bytes. If writing fails, no partial file is left behind.
 
     Examples
     --------
@@ -43,18 +43,18 @@ def load(path: AnyPath) -> Schedule:
     Parameters
     ----------
     path : str or Path
-        Compressed if it ends in ``.gz``.
+        Path of the file; a name that ends in ``.gz`` marks a compressed file.
 
     Returns
     -------
     Schedule
-        A pattern or a table where `recognise` finds one, else rounds.
+        A pattern or a table if `recognise` finds one, else `Rounds`.
 
     Raises
     ------
     InputError
-        If there is no such file or it is not a valid schedule file; names the place. Whether the
-        schedule is right is for `torusfabric.analysis.check.check` to say.
+        If the file does not exist or is no valid schedule file; the message names the location in
+        the file. Whether the schedule is correct is checked by `torusfabric.analysis.check.check`.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def load(path: AnyPath) -> Schedule:
     with without_collector():
         raw = read_bytes(path, "Schedule file")
         try:
-            # Rounds in which nothing is sent take little of a file, and much memory.
+            # Empty rounds are short in a file but large in memory, so they are counted first.
             check_rounds(raw.translate(None, b" \t\r\n").count(b"[]"))
             data = parse_json(raw)
         except InputError as error:
@@ -85,12 +85,12 @@ def load(path: AnyPath) -> Schedule:
 
 
 def given_schedule(given: Schedule | AnyPath) -> Schedule:
-    """A schedule as users give it: itself, or the path of its file.
+    """Return the schedule that a user passes: a `Schedule`, or the path of a schedule file.
 
     Raises
     ------
     InputError
-        If it is neither, or `load` raises it.
+        If the argument is neither, or `load` refuses the file.
     """
     if isinstance(given, str | os.PathLike):
         return load(given)

@@ -1,4 +1,8 @@
-"""The blocks that every node holds, round by round."""
+"""Simulation of the blocks that every node holds, round by round.
+
+The file writer, the file reader and the exporters use it to list the blocks of transfers whose
+payload only says "all that the sender holds" or "all of a group".
+"""
 
 import numpy as np
 
@@ -9,17 +13,18 @@ from .transfers import NOTHING, Everything, Grouped, KeptSums, Listed, Transfers
 
 __all__ = ["EVERY_ORIGIN", "HeldBlocks", "whole_sum"]
 
-#: Stands in a file, in place of an origin, for all contributions that the sender holds.
+#: In a file, in place of an origin: all contributions to this sum that the sender holds.
 EVERY_ORIGIN = "*"
 
-#: Bytes of state, one for each node and block.
+#: The most bytes of state, one for each node and block.
 MOST_BYTES = 2**31
 
 
 def whole_sum(key: IntArray) -> IntArray:
-    """The number that stands in a list for a whole sum, given its block of origin 0; and back.
+    """Return the number that stands for a whole sum in a list of blocks, or translate it back.
 
-    Such a number is less than 0. It only occurs on the way from or to a file.
+    `key` is the block number of the contribution of origin 0. The result is below 0, so it differs
+    from all block numbers. Such numbers occur only while a file is written or read.
     """
     return -1 - key
 
@@ -27,17 +32,18 @@ def whole_sum(key: IntArray) -> IntArray:
 class HeldBlocks:
     """The blocks that every node holds; in a reduction, the contributions to its partial sums.
 
-    Carrying out rounds one after another lists the blocks of messages that carry all that their
-    sender holds.
+    A caller passes all rounds, in order, to `carry_out`, which returns them with their blocks
+    listed.
 
     Attributes
     ----------
     held : ndarray of bool, shape (nodes, blocks)
+        True where a node holds a block, before the next round.
 
     Raises
     ------
     InputError
-        If there are too many to keep.
+        If there are too many blocks.
 
     Examples
     --------
@@ -61,21 +67,23 @@ class HeldBlocks:
         self.topology, self.blocks = topology, blocks
         self.held = np.zeros((topology.nodes, blocks.count), bool)
         self.held[blocks.initial(np.arange(blocks.count))] = True
-        # Where nodes keep their sums: what has come last, by node, in-port and chunk.
+        # If nodes keep their sums: the contributions to the word that arrived last, by node,
+        # in-port and chunk, since the node may forward this word.
         self._arrived: dict[tuple[int, int, int], IntArray] = {}
 
     def carry_out(self, transfers: Transfers, whole: BoolArray | None = None) -> Transfers:
-        """Carry out a round.
+        """Update `held` by one round.
 
         Parameters
         ----------
-        whole : ndarray of bool, optional
-            Transfers that carry all their sender holds although the payload lists nothing for them.
+        whole : ndarray of bool, shape (transfers,), optional
+            True for a transfer that carries all that its sender holds, although its payload is
+            `Listed`.
 
         Returns
         -------
         Transfers
-            The same with all blocks listed.
+            The same transfers with all blocks listed.
         """
         if not len(transfers):
             return Transfers(transfers.source, transfers.hops, NOTHING)
@@ -92,14 +100,16 @@ class HeldBlocks:
         return Transfers(transfers.source, transfers.hops, listed)
 
     def with_sums(self, transfers: Transfers) -> Transfers | None:
-        """The same, a whole sum listed in place of its contributions; None where not all are whole.
+        """Return the transfers with each whole sum as one entry in place of its contributions.
 
-        A transfer carries a whole sum if it lists all that its sender holds of it.
+        A transfer carries a whole sum if it lists all contributions that its sender holds of the
+        sum. The result is None if a transfer carries only part of a sum, or if the payload lists no
+        blocks.
         """
         if isinstance(transfers.payload, Grouped):
             payload = transfers.payload
             if (payload.group != np.arange(self.blocks.count) % self._keys).any():
-                return None  # a group is no chunk
+                return None  # the groups are not the chunks
             listed = Listed.single(whole_sum(np.asarray(payload.wanted)))
             return Transfers(transfers.source, transfers.hops, listed)
         if not isinstance(transfers.payload, Listed):
@@ -116,16 +126,16 @@ class HeldBlocks:
 
     @property
     def _keys(self) -> int:
-        """How many sums there are."""
+        """Number of sums."""
         return self.blocks.count // self.blocks.nodes
 
     @property
     def _sums(self) -> BoolArray:
-        """The contributions that nodes hold, of shape (nodes, origins, sums)."""
+        """The contributions that nodes hold, shape (nodes, origins, sums)."""
         return self.held.reshape(self.topology.nodes, self.blocks.nodes, self._keys)
 
     def _listed(self, transfers: Transfers, whole: BoolArray | None) -> Listed:
-        """The blocks of each transfer."""
+        """Return the blocks of each transfer."""
         payload, source = transfers.payload, transfers.source
         lists: list[IntArray]
         match payload:
@@ -152,7 +162,7 @@ class HeldBlocks:
         return Listed(indptr, np.concatenate([np.empty(0, np.int64), *lists]))
 
     def _expanded(self, source: IntArray, listed: Listed) -> Listed:
-        """Lists of blocks with the contributions to each whole sum in its place."""
+        """Return lists of blocks in which the sender's contributions replace each whole sum."""
         ids, sizes = np.asarray(listed.ids, np.int64), np.diff(listed.indptr)
         if not (ids < 0).any():
             return Listed(listed.indptr, ids)
@@ -166,7 +176,9 @@ class HeldBlocks:
         return Listed(np.cumsum([0, *counts]), found[order])
 
     def _word(self, node: int, port: int, chunk: int) -> IntArray:
-        """What a node passes on, or its sum where that is from no port."""
+        """Return the contributions to a word: forwarded from an in-port, or the node's sum for
+        port -1.
+        """
         if port >= 0:
             return self._arrived.get((node, port, chunk), np.empty(0, np.int64))
         held = np.flatnonzero(self.held[node])
@@ -174,7 +186,7 @@ class HeldBlocks:
         return mine
 
     def _note(self, transfers: Transfers, payload: KeptSums, listed: Listed) -> None:
-        """Note what arrives where, for it may be passed on."""
+        """Store the words that arrive, since a node may forward them in later rounds."""
         target = transfers.walk(self.topology)[:, -1]
         last = transfers.hops[np.arange(len(transfers)), transfers.lengths - 1]
         ports = self.topology.opposite[last]

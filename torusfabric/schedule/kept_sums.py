@@ -1,9 +1,12 @@
-"""The arrival of words where nodes keep their sums.
+"""The rule by which an arriving word changes the sum of a node that keeps its sums.
 
-A set of contributions is a number here, whose bit k stands for origin k. A word that arrives is
-added to the sum of its receiver. A word that contains all contributions of that sum *replaces* the
-sum: so a complete sum is delivered to nodes that have sent their partial sums away. A word with
-some, but not all, of these contributions fits neither way.
+A set of contributions is a number here, whose bit k stands for origin k. Let S be the sum of the
+receiver and W the word that arrives:
+
+- W and S have no contribution in common: W is *added* to S.
+- W has all contributions of S: W *replaces* S. In this way a complete sum is delivered to nodes
+  that have sent copies of their partial sums.
+- Otherwise W has some but not all contributions of S, and does not fit.
 """
 
 from __future__ import annotations
@@ -15,16 +18,16 @@ __all__ = ["SumParts", "sum_after"]
 
 
 class SumParts(NamedTuple):
-    """The parts of a sum after the arrivals of a round.
+    """The sum of a node after a round, and the words of which it consists.
 
     Parameters
     ----------
     ranks : int
-        The contributions to it.
+        The contributions to the new sum, as bits.
     keeps : bool
-        True if the sum before is one of its parts.
+        True if the old sum is one of its parts.
     words : list of int
-        The numbers of the words that are its other parts.
+        The indices of the arriving words that are its other parts.
     """
 
     ranks: int
@@ -35,18 +38,20 @@ class SumParts(NamedTuple):
 def sum_after(held: int, words: Sequence[int]) -> SumParts | None:
     """Return the sum of a node after the arrivals of a round; None if a word does not fit.
 
+    Words that replace the sum are applied before words that are added; within each kind, words with
+    fewer contributions come first.
+
     Parameters
     ----------
     held : int
-        The contributions to the sum before.
+        The contributions to the old sum, as bits.
     words : sequence of int
-        The contributions to each word that arrives. Words that replace the sum come before those
-        that are added, and of these the one with the fewest contributions comes first.
+        The contributions to each arriving word, as bits.
 
     Examples
     --------
-    Node 0 adds the word of node 1. A complete sum replaces its own, and the word that came with it
-    is added. The last word has one contribution of two.
+    Node 0 adds the word of node 1. In the second call, the word with three contributions replaces
+    the sum, and the other word is added to it. The word of the third call does not fit.
 
     >>> sum_after(0b001, [0b010])
     SumParts(ranks=3, keeps=True, words=[0])

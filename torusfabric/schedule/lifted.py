@@ -1,6 +1,7 @@
-"""Schedules made of others: what one group does, in all groups, and what is of one root.
+"""Schedules made from other schedules: `Lifted` for several groups, `Masked` for a single root.
 
-What all nodes do alike, whichever of them is the root, is `Masked`.
+`Lifted` runs the schedule of one group in all groups. `Masked` takes a schedule that serves all
+nodes as roots, and uses it for one root.
 """
 
 from collections.abc import Iterator
@@ -22,15 +23,15 @@ __all__ = ["Lifted", "Masked"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Lifted(Schedule):
-    """A schedule of one group, carried out in all groups at once, or in one without some nodes.
+    """A schedule of one group that runs in all groups at once, or in one group without some nodes.
 
-    The groups are sub-tori and share no arc, so that what is free of contention in one is so in
-    all of them together.
+    Groups are sub-tori and share no arc. A schedule without contention in one group therefore has
+    no contention in all groups together.
 
     Parameters
     ----------
     part : Schedule
-        The schedule of one group, on a torus of its own.
+        The schedule of one group, on the torus of the group.
 
     Examples
     --------
@@ -48,19 +49,23 @@ class Lifted(Schedule):
 
     @classmethod
     def of(cls, part: Schedule, topology: Topology, collective: Collective) -> Self:
-        """The schedule of one group, lifted to all groups of a topology.
+        """Return the schedule of one group, lifted to all groups of a topology.
 
         Parameters
         ----------
         collective : Collective
-            With the axes that span the groups.
+            The collective with the axes that span the groups.
         """
         head = part.head | {"topology": topology, "collective": collective}
         return cls(**head, part=part)
 
     @classmethod
     def within(cls, schedule: Schedule, network: Topology) -> Schedule:
-        """A schedule on a network that lacks nodes of another, as one on that other.
+        """Return a schedule for a network with broken nodes as one for a network that has these
+        nodes.
+
+        Used where several modes of one fabric lack different nodes. The result leaves the
+        additional nodes out of its collective.
 
         Examples
         --------
@@ -81,7 +86,7 @@ class Lifted(Schedule):
 
         @property
         def form(self) -> str:
-            """The form of the schedule of a group."""
+            """The form of the schedule of one group."""
             return self.part.form
 
     @property
@@ -96,13 +101,13 @@ class Lifted(Schedule):
 
     @override
     def rounds(self) -> Iterator[Transfers]:
-        """The transfers of each round, group by group."""
+        """Return the transfers of each round, group by group."""
         groups = self.blocks.groups
         return (_lifted(transfers, groups) for transfers in self.part.rounds())
 
 
 def _lifted(transfers: Transfers, groups: Groups) -> Transfers:
-    """The transfers of one group, in all groups."""
+    """Return the transfers of all groups, given the transfers of one group."""
     source = groups.members[:, transfers.source].ravel()
     each = np.tile(np.arange(len(transfers)), groups.count)
     return transfers.of(each).moved(source, groups.ports)
@@ -110,16 +115,16 @@ def _lifted(transfers: Transfers, groups: Groups) -> Transfers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Masked(Schedule):
-    """A schedule that serves all nodes as roots at once, of which only what is of one root counts.
+    """A schedule that serves all nodes as roots at once, of which only one root is used.
 
-    A total exchange is a scatter from every node, an all-gather a gather to every node, and an
-    all-reduce a reduction to every node. If all nodes do the same in it, its hardware serves any
-    root, and has nothing that depends on which it is.
+    A total exchange contains a scatter from every node, an all-gather contains a gather to every
+    node, and an all-reduce contains a reduction to every node. If all nodes do the same in it, its
+    hardware serves any root and needs no input for the root.
 
     Parameters
     ----------
     whole : Pattern or Table
-        A pattern of an all-gather only.
+        The schedule for all roots; a pattern only if it is an all-gather.
 
     Examples
     --------
@@ -138,12 +143,12 @@ class Masked(Schedule):
 
     @classmethod
     def of(cls, whole: Pattern | Table, collective: Collective) -> Self:
-        """What is of one root in a schedule.
+        """Return a schedule for one root, given the schedule for all roots.
 
         Parameters
         ----------
         collective : Collective
-            From or to a root.
+            The collective with its root.
         """
         return cls(**whole.head | {"collective": collective}, whole=whole)
 
@@ -159,13 +164,13 @@ class Masked(Schedule):
 
     @override
     def rounds(self) -> Iterator[Transfers]:
-        """The transfers of each step, of a scatter those of its root."""
+        """Return the transfers of each step; in a scatter only those with blocks of the root."""
         if not self.collective.single_origin:
             return self.whole.rounds()
         return map(self._of_root, self.whole.rounds())
 
     def _of_root(self, transfers: Transfers) -> Transfers:
-        """The transfers of blocks of the root, each a single block."""
+        """Return the transfers with blocks of the root, renumbered for the scatter."""
         origin = self.whole.blocks.origin(transfers.listed.ids)
         mine = transfers.of(origin == self.collective.root)
         return replace(mine, payload=Listed.single(mine.listed.ids % self.blocks.count))

@@ -1,4 +1,4 @@
-"""The model of communication that a schedule keeps to."""
+"""The communication model of a schedule: how messages are switched, and how many a link carries."""
 
 from ..toolchain.values import Choice
 
@@ -6,7 +6,7 @@ __all__ = ["Duplex", "Switching"]
 
 
 class Switching(Choice):
-    """How a message passes the nodes on its way.
+    """The way in which a message passes the nodes on its path.
 
     Examples
     --------
@@ -16,21 +16,21 @@ class Switching(Choice):
     ('store-and-forward', 'step')
     """
 
-    #: Each node on the way stores it: one hop a round, which then is also called a step.
+    #: Each node on the path stores the message: one hop a round. The round is called a step.
     STORE_AND_FORWARD = "store-and-forward"
-    #: A path of arcs is held for the whole round.
+    #: The message holds all arcs of its path for the whole round.
     CIRCUIT = "circuit"
 
     @property
     def unit(self) -> str:
-        """What a round is called: ``step`` or ``round``."""
+        """The word for a round: ``step`` or ``round``."""
         return "step" if self == Switching.STORE_AND_FORWARD else "round"
 
 
 class Duplex(Choice):
-    """How many messages a link carries at once."""
+    """The number of messages that a link carries at once."""
 
-    #: One each way: a link is two arcs.
+    #: One message in each direction: the two arcs of a link are independent.
     FULL = "full"
-    #: One.
+    #: One message, in either direction.
     HALF = "half"

@@ -1,9 +1,9 @@
-"""From the content of a schedule file to a schedule.
+"""Parser of schedule files: turns the JSON content of a file into `Rounds`, and checks all of it.
 
-Nothing is believed. The form of the file is that of its JSON Schema: its head is checked against
-the schema, its transfers, which may be many, by columns; the schema is asked again only where a
-round does not keep to it, to say what is wrong. What the schema cannot know, such as whether a path
-leads over links, is checked here.
+The JSON Schema defines the form of a file. The head of a file is checked by the schema itself.
+Rounds may be large, so they are checked by columns with numpy. If a round is malformed, the schema
+is run on that round to produce the message. The parser adds the checks that a schema cannot
+express, for example that paths follow links.
 """
 
 from collections.abc import Iterator
@@ -27,35 +27,35 @@ __all__ = ["check_rounds", "parse_schedule"]
 
 Ints = npt.NDArray[np.integer]
 
-#: The out-ports of paths, each with its ``via``.
+#: Cache of parsed paths: from (path, via) to the out-ports of the path.
 Known = dict[tuple[tuple[int, ...], tuple[str | int, ...]], list[int]]
 
-#: More arcs, blocks, bits for which node holds which block, or rounds are not worth a try.
+#: The largest accepted numbers of arcs, of blocks, of pairs of node and block, and of rounds.
 MOST_ARCS, MOST_BLOCKS, MOST_BITS, MOST_ROUNDS = 2**27, 2**25, 2**40, 2**18
 
-#: Bytes for each block, while blocks are followed, and for each arc of a topology.
+#: Bytes of memory for each block while blocks are followed, and for each arc of a topology.
 PER_BLOCK, PER_ARC = 55, 24
 
-#: Of fewer arcs it is not asked whether their tables fit in memory.
+#: Up to this many arcs, the available memory is not checked.
 FEW_ARCS = 2**20
 
-#: Keys that a transfer has, and those that it may have.
+#: Keys that a transfer must have and keys that it may have: of blocks, and of kept sums.
 NEEDED = {"path", "blocks"}, {"path", "sum"}
 KNOWN = {"path", "blocks", "via"}, {"path", "sum", "passes", "via"}
 
 
 def parse_schedule(data: Any) -> Rounds:
-    """The schedule that the content of a file describes.
+    """Return the schedule in the content of a file.
 
     Parameters
     ----------
     data : object
-        What `json.loads` makes of a file.
+        The result of `json.loads` for a file.
 
     Raises
     ------
     InputError
-        If it is not a schedule; names the place in the file.
+        If the content is no valid schedule. The message names the location in the file.
     """
     check_head(data)
     check_rounds(len(data["rounds"]))
@@ -84,7 +84,7 @@ def parse_schedule(data: Any) -> Rounds:
 
 
 def check_rounds(count: int) -> None:
-    """Check how many rounds a file has.
+    """Check the number of rounds of a file.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def check_rounds(count: int) -> None:
 
 
 def _topology(entry: dict[str, Any]) -> Topology:
-    """The topology of a file."""
+    """Return the topology of a file, after checking that its tables fit in memory."""
     sides = entry.get("sides", [])
     if len(sides) > MOST_ARCS.bit_length() or max(sides, default=0) > MOST_ARCS:
         raise InputError(f"Topology must have at most {MOST_ARCS} arcs, not sides {excerpt(sides)}")
@@ -110,13 +110,17 @@ def _topology(entry: dict[str, Any]) -> Topology:
 
 
 def _at_most(name: str, value: int, most: int) -> None:
-    """Check a count of a file, which is positive."""
+    """Check the upper limit of a positive count of a file."""
     if value > most:
         raise InputError(f"{name} must be a number from 1 to {most}, not {excerpt(value)}")
 
 
 def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tuple[Transfers, ...]:
-    """The transfers of all rounds of a file."""
+    """Return the transfers of all rounds of a file.
+
+    If a transfer carries "all" beside listed ones, or whole sums, the blocks are followed from
+    round to round to list them.
+    """
     known: Known = {}
     idle = _Round(topology, 0, [], known).transfers(blocks)
     listed = [
@@ -141,16 +145,16 @@ def _all_transfers(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tup
 
 
 class _Round:
-    """One round of a file.
+    """One round of a file, with its parser.
 
     Parameters
     ----------
     number : int
-        Its place in the file, the first being 0.
+        Index of the round in the file, from 0.
     entries : object
-        What stands there.
+        The JSON value of the round.
     known : dict
-        The out-ports of paths that were read before.
+        Cache of the out-ports of paths, shared by all rounds.
     """
 
     def __init__(self, topology: Topology, number: int, entries: Any, known: Known) -> None:
@@ -160,7 +164,11 @@ class _Round:
             raise AssertionError("the schema accepts what is not well formed")
 
     def transfers(self, blocks: Blocks) -> tuple[Transfers, npt.NDArray[np.bool_] | None]:
-        """Its transfers and, where not all is listed, which of them carry all."""
+        """Return the transfers, and an array `whole` or None.
+
+        `whole` is True for transfers that carry all that their sender holds. It is None if all
+        transfers list their blocks, or if all carry everything.
+        """
         source, hops = self._hops()
         if any("sum" in entry for entry in self.entries):
             return Transfers(source, hops, self._sums(blocks)), None
@@ -175,11 +183,11 @@ class _Round:
         return Transfers(source, hops, Listed(indptr, ids)), whole if followed else None
 
     def _wrong(self, transfer: int, rest: str) -> InputError:
-        """An error that begins with the place of a transfer."""
+        """Return an error whose message begins with the location of a transfer."""
         return InputError(location_of(["rounds", self.number, transfer]) + rest)
 
     def _hops(self) -> tuple[Ints, Ints]:
-        """Sources and out-ports of the paths."""
+        """Return the sources and the out-ports of all paths."""
         ports = []
         for transfer, entry in enumerate(self.entries):
             way = tuple(entry["path"]), tuple(entry.get("via", ()))
@@ -192,7 +200,7 @@ class _Round:
         return np.array([entry["path"][0] for entry in self.entries], np.int64), hops
 
     def _ports(self, transfer: int, entry: dict[str, Any]) -> list[int]:
-        """Out-ports of one path, with the help of its ``via``."""
+        """Return the out-ports of one path; ``via`` chooses between parallel links."""
         topology, path, via = self.topology, entry["path"], entry.get("via")
         most, ports = topology.nodes * topology.ports, []
         if len(path) > most + 1:
@@ -229,7 +237,7 @@ class _Round:
         return ports
 
     def _port(self, transfer: int, name: str | int, key: str = "via") -> int:
-        """A port, by name or number."""
+        """Return the number of a port, given by name or number."""
         try:
             port: int = self.topology.port(name)
         except InputError as error:
@@ -237,7 +245,7 @@ class _Round:
         return port
 
     def _sums(self, blocks: Blocks) -> KeptSums:
-        """Sums of the transfers of a round, where nodes keep them."""
+        """Return the payload of a round in which nodes keep their sums."""
         chunk, passed = np.full((2, len(self.entries)), -1)
         for transfer, entry in enumerate(self.entries):
             given = entry.get("sum", 0)
@@ -252,7 +260,11 @@ class _Round:
         return KeptSums(chunk, passed)
 
     def _block_ids(self, blocks: Blocks, lists: list[list[list[Any]]]) -> Ints:
-        """Block numbers of the lists."""
+        """Return the block numbers of all lists, concatenated.
+
+        All blocks are checked at once by columns. If one is invalid, the loop at the end finds it
+        and raises the error.
+        """
         size = 3 if blocks.collective.personal else 2
         given = list(chain.from_iterable(lists))
         every = np.array([block[0] == EVERY_ORIGIN for block in given], np.bool_)
@@ -283,7 +295,7 @@ class _Round:
 
 
 def _well_formed(entries: Any) -> bool:
-    """Whether a round keeps to the schema."""
+    """Return True if a round obeys the schema."""
     if type(entries) is not list:
         return False
     for entry in entries:
@@ -312,11 +324,11 @@ def _well_formed(entries: Any) -> bool:
 
 
 def _is_via(via: Any) -> bool:
-    """Whether something is a list of ports."""
+    """Return True if a value is a list of ports."""
     return type(via) is list and bool(via) and {int, str}.issuperset(map(type, via))
 
 
 def _are_natural(values: Iterator[Any]) -> bool:
-    """Whether all values are integers of at least 0."""
+    """Return True if all values are integers of at least 0."""
     found = list(values)
     return {int}.issuperset(map(type, found)) and min(found, default=0) >= 0

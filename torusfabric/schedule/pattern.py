@@ -1,9 +1,12 @@
-"""Patterns, in which every node forwards obliviously, or passes on sums with its own added.
+"""Patterns: schedules in which every node does the same in each step; hardware is mostly wires.
 
-In a pattern each out-arc is fed by at most one arc, its feeder. Going back from feeder to feeder,
-one comes to a directed cycle or to an arc that nothing feeds. The arcs of a cycle with all that
-hangs off it are a flow without an end: the blocks injected along the cycle pass by, the nearest
-first. Where nothing feeds the first arc the flow is a chain, and runs dry.
+In a `Pattern` nodes forward blocks. In a `SumPattern` they forward sums, and add their own
+contributions.
+
+Each out-arc is fed by at most one arc, its *feeder*. Following feeders backwards from an arc ends
+either in a directed cycle or at an arc without feeder. All arcs that lead back to the same cycle
+form an endless *flow*: blocks injected along the cycle pass by, the nearest first. Arcs that lead
+back to an arc without feeder form a *chain*, which runs dry.
 """
 
 from collections.abc import Iterator
@@ -24,7 +27,7 @@ from .transfers import Listed, Transfers
 __all__ = ["Flows", "Pattern", "SumPattern"]
 
 
-#: The most steps that are counted.
+#: The largest number of steps.
 MOST_STEPS = 2**31 - 1
 
 
@@ -33,8 +36,8 @@ MOST_STEPS = 2**31 - 1
 class Pattern(Schedule):
     """Oblivious forwarding: every node does the same in every step.
 
-    In step 1 a node sends chunks of its own message; in each later step every out-port carries what
-    the in-port that feeds it received in the step before.
+    In step 1 a node sends chunks of its own message. In each later step, an out-port carries the
+    block that its feeding in-port received in the step before.
 
     Parameters
     ----------
@@ -45,7 +48,7 @@ class Pattern(Schedule):
 
     Examples
     --------
-    An all-gather on a ring: what comes in on one side goes out on the other.
+    An all-gather on a ring: a block that arrives on one side leaves on the other.
 
     >>> import numpy as np
     >>> import torusfabric as tf
@@ -73,16 +76,17 @@ class Pattern(Schedule):
 
     @property
     def streams(self) -> bool:
-        """Whether one node alone sends, and every arc carries one block: the arcs are trees.
+        """True if a single node sends and every arc carries a single block, so that arcs form
+        trees.
 
-        What feeds an out-port then never changes, and messages of any length stream through.
+        Then the input of an out-port never changes, and messages of any length stream through.
         """
         alone = self.collective.single_origin and self.collective.axes is None
         return alone and not bool(((self.feed >= 0) & (self.inject >= 0)).any())
 
     @override
     def rounds(self) -> Iterator[Transfers]:
-        """The transfers of each step: one block on each arc in use."""
+        """Yield the transfers of each step: one block on each arc in use."""
         topology, blocks = self.topology, self.blocks
         nodes = np.arange(topology.nodes)[:, None]
         carried = np.where(self.inject >= 0, blocks.encode(nodes, self.inject), -1)
@@ -96,26 +100,28 @@ class Pattern(Schedule):
 @public_class
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SumPattern(Schedule):
-    """Oblivious sums: every node adds its own contribution to all that passes.
+    """Oblivious reduction: every node adds its own contribution to each sum that it forwards.
 
-    The out-ports in use form directed cycles through all nodes. The sum of a node begins at the
-    next node of the cycle, and comes around to it: a node passes on what arrives with its own
-    contribution added, and what arrives last is its own sum. In an all-reduce that goes around once
-    more, as it is. Some chunks take turns on each cycle, a step each.
+    The out-ports in use form directed cycles through all N nodes. The sum that node v completes
+    starts at the next node of the cycle. Each node on the way forwards the sum with its own
+    contribution added, and after N - 1 steps the sum arrives at v. In an all-reduce the complete
+    sums go round once more, unchanged. `turns` chunks share each cycle, one step each in turn.
 
     Parameters
     ----------
     feed : ndarray of int16, shape (nodes, ports)
-        The in-port whose sums each out-port passes on, -1 for none.
+        The in-port whose sums each out-port forwards, -1 for none.
     inject : ndarray of int, shape (nodes, ports)
-        The first of the chunks whose sums each out-port carries, -1 for none; of an all-reduce it
-        is counted within the share of the message that its owner completes.
+        The first of the `turns` chunks whose sums each out-port carries, -1 for none. In an
+        all-reduce, chunks are counted within the share of the message that the owner of the sum
+        completes.
     turns : int
-        How many chunks take turns on each cycle.
+        Number of chunks that share each cycle.
 
     Examples
     --------
-    A ring of three one way: in the first step every node sends what it has for the node behind it.
+    One direction of a ring of three nodes. In the first step every node sends its contribution to
+    the sum of the node behind it:
 
     >>> import numpy as np
     >>> import torusfabric as tf
@@ -146,7 +152,7 @@ class SumPattern(Schedule):
 
     @property
     def times_around(self) -> int:
-        """How often blocks go around: sums once, and results once more where all get them."""
+        """Number of times that data goes round a cycle: once, or twice in an all-reduce."""
         return 1 + self.collective.to_all
 
     @property
@@ -161,9 +167,9 @@ class SumPattern(Schedule):
         Returns
         -------
         chunk : ndarray of int, shape (cycles,)
-            The first chunk of each.
+            The first chunk of each cycle.
         nodes : ndarray of int, shape (cycles, nodes)
-            Its nodes in order, from node 0 on.
+            The nodes of each cycle in order, from node 0 on.
         """
         topology = self.topology
         first = np.unique(self.inject[self.inject >= 0])
@@ -177,14 +183,14 @@ class SumPattern(Schedule):
 
     @cached_property
     def index(self) -> IntArray:
-        """Where each node is on each cycle, shape (cycles, nodes)."""
+        """The position of each node on each cycle, shape (cycles, nodes)."""
         _, nodes = self.along
         index: IntArray = np.argsort(nodes, axis=1)
         return index
 
     @override
     def rounds(self) -> Iterator[Transfers]:
-        """The transfers of each step: one sum on each arc in use."""
+        """Yield the transfers of each step: one sum on each arc in use."""
         count = self.topology.nodes
         first, nodes = self.along
         source, port = np.nonzero(self.inject >= 0)
@@ -192,7 +198,8 @@ class SumPattern(Schedule):
         cycle = np.searchsorted(first, chunk)
         at = self.index[cycle, source]
         for hop in range((count - 1) * self.times_around):
-            # Of a partial sum, the contributions are those of the nodes behind; its owner is next.
+            # The sum that a node sends in hop h has the contributions of this node and of the h
+            # nodes behind it. Its owner is h + 1 nodes behind. A complete sum has all of them.
             whole = hop >= count - 1
             behind = np.arange(count if whole else hop + 1)
             ahead = hop - (count - 1) if whole else hop + 1
@@ -209,29 +216,38 @@ class SumPattern(Schedule):
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """The flows of a pattern.
+    """The flows of a pattern, see the beginning of this module.
 
-    In step t an arc of index i carries what was injected at index i - t + 1 of its flow: modulo
-    the length on a cycle, nothing if that is negative on a chain. An arc ``tail`` hops off its
-    cycle does so from step ``tail + 1`` on; up to then it carries its `prefix`.
+    An example of feeders, a cycle with a branch::
+
+        a -> b -> c -> (a)     cycle of length 3: a, b, c have index 0, 1, 2 and tail 0
+                  |
+                  +--> d -> e  branch: d has index 0 (3 modulo 3) and tail 1; e index 1, tail 2
+
+    Let an arc have index i on its flow. In step t it carries the block that was injected at index
+    ``i - t + 1``. On a cycle, the index counts modulo the length. On a chain, a negative index
+    means no block. An arc that is k = `tail` hops off its cycle carries blocks of the cycle from
+    step k + 1 on. Before that it carries the blocks that were injected on the branch itself.
 
     Parameters
     ----------
     flow : ndarray of int32, shape (nodes, ports)
-        The flow of each out-arc, -1 if nothing is ever sent on it.
+        The flow of each out-arc, -1 for an arc that never carries a block.
     index : ndarray of int32, shape (nodes, ports)
-        Its position along the flow, modulo the length also off a cycle.
+        The position of the arc along its flow; modulo the length of the cycle, also for an arc off
+        the cycle.
     on_cycle : ndarray of bool, shape (nodes, ports)
-        Whether it is itself an arc of a cycle.
+        True for an arc of a cycle.
     tail : ndarray of int32, shape (nodes, ports)
-        Its distance from the cycle: 0 on a cycle and on a chain.
+        The hops from the cycle to the arc: 0 on a cycle and on a chain.
     length : ndarray of int32, shape (flows,)
         The number of arcs of the cycle, 0 for a chain.
     indptr : ndarray of int, shape (flows + 1,)
         Flow k is ``arcs[indptr[k]:indptr[k + 1]]``.
     arcs : ndarray of int32, shape (indptr[-1],)
-        The arcs along each flow, by index; an arc is ``node * ports + port``. A chain that
-        branches is one flow for each end, the common part repeated.
+        The arcs along each flow, in order of their index. The number of an arc is
+        ``node * ports + port``. A chain that branches is stored as one flow for each end, so arcs
+        of the common part are repeated.
 
     Examples
     --------
@@ -254,7 +270,7 @@ class Flows:
 
     @classmethod
     def of(cls, pattern: Pattern | SumPattern) -> Self:
-        """The flows of a pattern."""
+        """Return the flows of a pattern."""
         shape = pattern.feed.shape
         node, port = pattern.topology.feeding(pattern.feed)
         fed = node.astype(np.int64) * pattern.topology.ports + port
@@ -286,7 +302,10 @@ class Flows:
 
 @dataclass
 class _Arcs:
-    """Fields of `Flows` by arc; a flow has the name of the first arc of a cycle, or the last."""
+    """The fields of `Flows` for each arc, while flows are found.
+
+    A flow is named by the lowest arc of its cycle, or by the last arc of its chain.
+    """
 
     flow: list[int]
     index: list[int]
@@ -295,17 +314,19 @@ class _Arcs:
 
 
 def _cycles(feeder: list[int], arcs: _Arcs) -> dict[int, list[int]]:
-    """Enter cycles, with what hangs off them, and how deep arcs of chains are.
+    """Find the cycles and enter their arcs in `arcs`, with the branches off them.
+
+    The index of each arc of a chain is entered, too.
 
     Parameters
     ----------
     feeder : list of int
-        What feeds each arc; itself where nothing does.
+        The feeder of each arc; the arc itself if it has none.
 
     Returns
     -------
     dict of int to list of int
-        The arcs along each cycle, from the least on.
+        The arcs along each cycle, from its lowest arc on, by the name of the flow.
     """
     along: dict[int, list[int]] = {}
     seen = [False] * len(feeder)
@@ -333,9 +354,10 @@ def _cycles(feeder: list[int], arcs: _Arcs) -> dict[int, list[int]]:
 
 
 def _chains(feeder: list[int], arcs: _Arcs) -> dict[int, list[int]]:
-    """Enter chains, of arcs that are of no cycle; returns the arcs along each.
+    """Enter the arcs of chains in `arcs`, and return the arcs along each chain by its name.
 
-    Along a chain that branches, each arc goes on with the least arc that it feeds.
+    At a branch, the chain continues with the lowest arc that the branching arc feeds; the other
+    arcs begin flows of their own that repeat the common part.
     """
     along: dict[int, list[int]] = {}
     chained = [arc for arc, flow in enumerate(arcs.flow) if flow < 0]

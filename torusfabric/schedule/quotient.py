@@ -1,9 +1,8 @@
-"""Schedules that look the same from every node of one label.
+"""Quotient schedules: nodes of a torus have labels, and all nodes with the same label behave alike.
 
-A fourth way to write a schedule, beside patterns, tables and rounds: the nodes of a torus are
-labelled by a homomorphism to the integers modulo m, and what a node does depends on its label
-alone. Such a schedule is as small as the quotient, however many nodes the torus has, and its
-contention can be seen in the quotient.
+This is a fourth form of a schedule, beside patterns, tables and rounds. Labels are a homomorphism
+from the torus onto the integers modulo m. The size of such a schedule depends on m alone, not on
+the number of nodes, and contention can be checked on the quotient.
 """
 
 from collections.abc import Iterator
@@ -23,16 +22,17 @@ __all__ = ["Quotient", "QuotientRound", "Send"]
 
 @dataclass(frozen=True, eq=False)
 class Send:
-    """What all nodes of some labels do in a round: each sends one message along the same path.
+    """The messages that all nodes with some labels send in a round, along the same relative path.
 
     Parameters
     ----------
     labels : ndarray of int, shape (senders,)
-        The labels of the senders, distinct.
+        The labels of the senders, all different.
     runs : tuple of (int, int)
-        The path as runs of hops in one direction: (out-port, number of hops).
+        The path as runs of hops in one direction: pairs (out-port, number of hops).
     group : ndarray of int, shape (senders,), or None
-        The group of blocks that the senders of each label send; None where they send all they hold.
+        The group of blocks that the senders of each label send. None if they send all that they
+        hold.
     """
 
     labels: IntArray
@@ -46,7 +46,7 @@ class Send:
         return np.repeat(np.array(ports, np.int8), counts)
 
     def displacement(self, topology: Torus) -> IntArray:
-        """Coordinates by which the path moves a message, an int array of shape (axes,)."""
+        """Return the change of coordinates along the path, an int array of shape (axes,)."""
         step = np.zeros(len(topology.sides), int)
         for port, count in self.runs:
             step[port // 2] += count if port % 2 == 0 else -count
@@ -55,12 +55,12 @@ class Send:
 
 @dataclass(frozen=True, eq=False)
 class QuotientRound:
-    """One round.
+    """One round of a quotient schedule.
 
     Parameters
     ----------
     grouping : ndarray of int, shape (modulus,), or None
-        The group of a block by the label of its origin; either every `Send` has groups, or none.
+        The group of a block, by the label of its origin. None if no `Send` has groups.
     """
 
     sends: tuple[Send, ...]
@@ -69,15 +69,16 @@ class QuotientRound:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Quotient(Schedule):
-    """A schedule on a torus in which nodes of the same label do the same.
+    """A schedule on a torus in which all nodes with the same label behave alike.
 
-    The label of a node is the sum of weight times coordinate, modulo ``modulus``, which must not
-    depend on how a coordinate is written: weight times side is a multiple of the modulus.
+    The label of a node is the sum over all axes of weight times coordinate, modulo `modulus`. On
+    each axis, weight times side must be a multiple of `modulus`, so that going once round the axis
+    does not change the label.
 
     Parameters
     ----------
     weights : tuple of int
-        One for each axis.
+        The weight of each axis.
     """
 
     form: ClassVar[str] = "quotient"
@@ -106,16 +107,16 @@ class Quotient(Schedule):
 
     @cached_property
     def nodes_of(self) -> IntArray:
-        """The nodes of every label in ascending order, shape (modulus, nodes of a label)."""
+        """The nodes with each label in ascending order, shape (modulus, nodes with a label)."""
         order = np.argsort(self.labels, kind="stable").astype(np.int32)
         return order.reshape(self.modulus, -1)
 
     def port_weight(self, port: int) -> int:
-        """By how much the label changes along an out-port."""
+        """Return the change of the label along an out-port."""
         return self.weights[port // 2] * (1 if port % 2 == 0 else -1)
 
     def feeds(self) -> IntArray:
-        """What feeds each out-port of the nodes of each label.
+        """Return the input that feeds each out-port of the nodes with each label, in each round.
 
         Returns
         -------
@@ -135,11 +136,15 @@ class Quotient(Schedule):
 
     @override
     def rounds(self) -> Iterator[Transfers]:
-        """The transfers of each round; each round is listed only when it is asked for."""
+        """Yield the transfers of each round.
+
+        A round is listed only when the iterator reaches it, because all rounds together may be
+        large.
+        """
         return (self.expand(step) for step in self.quotient_rounds)
 
     def expand(self, step: QuotientRound) -> Transfers:
-        """The transfers of one round."""
+        """Return the transfers of one round, for all nodes."""
         if not step.sends:
             return Transfers(np.empty(0, np.int64), np.empty((0, 1), np.int8))
         longest = max(len(send.hops) for send in step.sends)

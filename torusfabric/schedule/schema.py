@@ -1,7 +1,7 @@
-"""The JSON Schema of schedule files, and what it has to say about a file that does not keep to it.
+"""The JSON Schema of schedule files, and the messages about files that violate it.
 
-The schema ships beside this module as ``schedule.schema.json``. Its descriptions complete the
-sentence "x must be ..", so that the form of a file is written down once.
+The schema is the file ``schedule.schema.json`` beside this module. Its descriptions complete the
+sentence "x must be ..", so that the form of a file is written in one place only.
 """
 
 import json
@@ -17,7 +17,7 @@ __all__ = ["check_head", "check_round", "schema"]
 
 @cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a schedule file.
+    """Return the JSON Schema of a schedule file.
 
     Examples
     --------
@@ -30,12 +30,12 @@ def schema() -> dict[str, Any]:
 
 
 def check_head(data: Any) -> None:
-    """Check all of a file but what its rounds contain.
+    """Check a file against the schema, without the content of its rounds.
 
     Raises
     ------
     InputError
-        If it does not keep to the schema; names the first place.
+        If the file violates the schema. The message names the first location.
     """
     if isinstance(data, dict) and isinstance(data.get("rounds"), list):
         data = data | {"rounds": []}
@@ -43,12 +43,12 @@ def check_head(data: Any) -> None:
 
 
 def check_round(entry: Any, number: int) -> None:
-    """Check one round of a file, the first being number 0.
+    """Check one round of a file against the schema; the first round has number 0.
 
     Raises
     ------
     InputError
-        If it does not keep to the schema; names the first place.
+        If the round violates the schema. The message names the first location.
     """
     path: list[str | int] = ["rounds", number]
     if not isinstance(entry, list):
@@ -59,7 +59,10 @@ def check_round(entry: Any, number: int) -> None:
 
 @cache
 def _validators() -> tuple[Any, ...]:
-    """What checks a whole file, a round and a transfer, with integers that are written as such."""
+    """Return the validators of the file, of a round and of a transfer, at their depth in the file.
+
+    Unlike JSON Schema they refuse 1.0 as an integer.
+    """
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
@@ -71,13 +74,13 @@ def _validators() -> tuple[Any, ...]:
 
 
 def _check(value: Any, path: list[str | int]) -> None:
-    """Check a part of a file, which stands at a place in it."""
+    """Check one value of a file; `path` is its location in the file."""
     for error in _validators()[len(path)].iter_errors(value):
         raise InputError(_sentence(error, location_of([*path, *error.absolute_path])))
 
 
 def _sentence(error: Any, place: str) -> str:
-    """What is wrong, in one sentence."""
+    """Return the message about a violation."""
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
         return f"{place or 'Schedule'} must have {' and '.join(missing)}"

@@ -1,4 +1,8 @@
-"""Reductions along trees, where what is done with what arrives never changes; and single hops."""
+"""Recognition of reductions along fixed trees, and of schedules of single blocks and single hops.
+
+Hardware for both is simpler. Along fixed trees, a node always combines the same in-ports and feeds
+the same out-ports, so messages of any length stream through.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +24,10 @@ class SumTrees(NamedTuple):
     Parameters
     ----------
     up : ndarray of int, shape (chunks, nodes)
-        The out-port by which each node sends its sum; -1 at the root.
+        The out-port by which each node sends its sum towards the root; -1 at the root.
     down : ndarray of int, shape (chunks, nodes)
-        The in-port by which the complete sum comes; -1 at the root, and at all nodes where it stays
-        there.
+        The in-port at which the complete sum arrives; -1 at the root. In a reduce, -1 at all nodes,
+        since the complete sum stays at the root.
     """
 
     up: IntArray
@@ -31,23 +35,23 @@ class SumTrees(NamedTuple):
 
     @property
     def roots(self) -> IntArray:
-        """The root of each tree."""
+        """The root of each tree, shape (chunks,)."""
         roots: IntArray = (self.up < 0).argmax(axis=1)
         return roots
 
 
 def sum_trees(schedule: Schedule) -> SumTrees | None:
-    """The trees along which the sums of a reduction go, if they do.
+    """Return the trees along which a reduction moves its sums; None if it does not use trees.
 
-    Every node but the root of a chunk sends its sum of that chunk once, by one hop. Of an
-    all-reduce each then receives the complete sum once; roots of chunks may differ. No arc carries
-    two blocks. So a node always combines what comes by the same in-ports, and passes it on by the
-    same out-ports: messages of any length stream through.
+    A reduction uses trees if the following holds for each chunk. Every node except the root of the
+    chunk sends its sum once, by one hop. In an all-reduce, every node except the root then receives
+    the complete sum once. No arc carries two blocks in the whole schedule. Chunks may have
+    different roots.
 
     Returns
     -------
     SumTrees or None
-        None if it is no such reduction.
+        The ports along the trees; None for a schedule of any other kind.
 
     Examples
     --------
@@ -99,7 +103,7 @@ def sum_trees(schedule: Schedule) -> SumTrees | None:
 
 
 def _chunks_of(schedule: Schedule, transfers: Transfers) -> IntArray | None:
-    """The chunk of each transfer; None if any carries several."""
+    """Return the chunk of each transfer; None if any transfer carries several chunks."""
     blocks, payload = schedule.blocks, transfers.payload
     match payload:
         case Grouped(group=group, wanted=wanted):
@@ -116,7 +120,7 @@ def _chunks_of(schedule: Schedule, transfers: Transfers) -> IntArray | None:
 
 
 def single_hops(schedule: Schedule) -> bool:
-    """Whether every message is a block, or the sum of a chunk, that goes one hop.
+    """Return True if every message is one block, or the sum of one chunk, and goes one hop.
 
     Examples
     --------

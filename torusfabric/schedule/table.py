@@ -1,4 +1,7 @@
-"""Tables that serve every node alike: of blocks and sums that move, or of sums that are kept."""
+"""Tables: schedules in which every node does the same, relative to its own position.
+
+A `Table` moves blocks and sums. In a `SumTable`, nodes keep their sums and send copies.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,39 +25,42 @@ __all__ = ["SumTable", "Table"]
 class Table(Schedule):
     """A translation-invariant schedule: one table serves every node.
 
-    In step ``t`` every node ``u`` sends on port ``g`` a block that belongs to node ``u + g - d``,
-    so that it arrives at offset ``d = offset[t, g]`` from there. A block belongs to its origin: it
-    is (origin, chunk), or for a total exchange (origin, origin ``+ destination[t, g]``, chunk), or
-    for an exchange with some offsets (origin, the number ``destination[t, g]`` of one, chunk).
+    Let g be the generator of a port. In step t, every node u sends by this port one block, which
+    arrives at node v = u + g. The entry d = ``offset[t, port]`` is the offset of v from the node to
+    which the block belongs, so the block belongs to node v - d. A block belongs to its origin:
 
-    In a reduction sums move instead, and a sum belongs to the node that is to complete it, its
-    owner. In the first ``reducing`` steps a node sends the partial sum it has gathered for an owner
-    ``u + g - d`` so far, its own contribution included, and keeps nothing of it. A sum is complete
-    where all contributions have come together; in the end it has to be there at offset 0, or in an
-    all-reduce at all offsets. In a reduce-scatter it combines the blocks (any origin, owner,
-    chunk).
+    - all-gather: (origin, chunk)
+    - total exchange: (origin, origin + ``destination[t, port]``, chunk)
+    - exchange with listed offsets: (origin, number of the offset = ``destination[t, port]``, chunk)
 
-    An all-reduce cuts the message into as many parts as there are nodes, node ``n`` owning chunks
-    ``n * M`` to ``n * M + M - 1``, and ``chunk[t, g]`` counts within a part: (any origin,
-    owner ``* M + chunk[t, g]``). After the first ``reducing`` steps an all-reduce is an all-gather
-    of complete sums, each given as its N contributions.
+    In a reduction, sums move instead of blocks. A sum belongs to its *owner*, the node that
+    completes it. In the first `reducing` steps, a node sends the partial sum that it has for this
+    owner, with its own contribution, and keeps nothing of it. A sum is complete when it has all N
+    contributions. At the end it must be at offset 0, or in an all-reduce at all offsets. In a
+    reduce-scatter the sum combines the blocks (any origin, owner, chunk).
+
+    In an all-reduce each node n owns M chunks of the message, from ``n * M`` to ``n * M + M - 1``,
+    and ``chunk[t, port]`` counts within these. The sum combines the blocks (any origin, c) with
+    ``c = owner * M + chunk[t, port]``. After the first `reducing` steps, an all-reduce is an
+    all-gather of complete sums; `rounds` lists each of them as its N contributions.
 
     Parameters
     ----------
     offset : ndarray of int, shape (steps, ports)
-        The offset from the node it belongs to at which a block or sum arrives, -1 for an idle port.
+        The offset d of the arrival of a block or sum from the node to which it belongs, -1 for an
+        idle port.
     chunk : ndarray of int, shape (steps, ports)
-        Its chunk.
+        The chunk of the block or sum.
     destination : ndarray of int, shape (steps, ports), or None
-        The offset from its origin to which a block is going, or the number of the offset where a
-        collective lists some; a sum goes to its owner.
+        The offset of the destination of a block from its origin, or the number of the offset in an
+        exchange with listed offsets. None if blocks have no destination. A sum goes to its owner.
     reducing : int
-        In how many steps, from the first on, partial sums move.
+        Number of steps, from the first on, in which partial sums move.
 
     Examples
     --------
-    An all-gather on a ring of three nodes, in one step: a block arrives at offset 1 of its origin
-    on port +0, and at offset 2, which is -1, on port -0.
+    An all-gather on a ring of three nodes, in one step. By port +0 a block arrives at offset 1 from
+    its origin, and by port -0 at offset 2, which is -1 modulo 3:
 
     >>> import numpy as np
     >>> import torusfabric as tf
@@ -92,7 +98,7 @@ class Table(Schedule):
 
     @override
     def rounds(self) -> Iterator[Transfers]:
-        """The transfers of each step: one block, or one sum, on each arc in use."""
+        """Yield the transfers of each step: one block, or one sum, on each arc in use."""
         topology = self.topology
         nodes = np.arange(topology.nodes)
         parts: dict[tuple[int, int], IntArray] = {}
@@ -113,14 +119,14 @@ class Table(Schedule):
             yield Transfers.hop(source.ravel(), ports[index.ravel()], payload)
 
     def _blocks(self, step: int, ports: IntArray, origin: IntArray) -> IntArray:
-        """The block that each node (a row) sends on each port (a column) in use."""
+        """Return the block that each node (row) sends by each port in use (column)."""
         destination = None
         if self.destination is not None:
             destination = self.goal(origin, self.destination[step, ports][None, :])
         return self.blocks.encode(origin, self.chunk[step, ports][None, :], destination)
 
     def goal(self, origin: IntArray, destination: IntArray) -> IntArray:
-        """What blocks name as their destination, given what the table says, elementwise."""
+        """Return the destinations of blocks, given entries of `destination`, elementwise."""
         if self.collective.local:
             return np.broadcast_arrays(origin, destination)[1]
         return self.topology.add(origin, destination)
@@ -132,10 +138,10 @@ class Table(Schedule):
         owner: IntArray,
         parts: dict[tuple[int, int], IntArray],
     ) -> Listed:
-        """The contributions in the sums that nodes send, and the effect on later steps.
+        """Return the contributions in the sums that nodes send in a step, and update `parts`.
 
-        ``parts[offset, chunk]`` lists, relative to the owner, where the contributions come from
-        that a partial sum at this offset combines, if there are others than the node's own.
+        ``parts[offset, chunk]`` lists the contributions in the partial sum at this offset from its
+        owner, as offsets from the owner. A missing key means the node's own contribution alone.
         """
         topology, blocks = self.topology, self.blocks
         complete = np.arange(topology.nodes)
@@ -165,20 +171,22 @@ class Table(Schedule):
 class SumTable(Schedule):
     """A translation-invariant all-reduce in which every node keeps its sums.
 
-    Of each chunk a node has one sum, at first its own contribution. Whatever arrives is added to
-    it. In a step a node sends by each port in use a copy of its sum of a chunk, as it is before the
-    step, or passes on, as it came, what arrived last of that chunk by an in-port.
+    A node has one sum for each chunk, at first its own contribution. Each word that arrives is
+    added to the sum. In a step, a node sends one word by each port in use. The word is a copy of
+    its sum as before the step, or it is forwarded: the unchanged word of this chunk that arrived
+    last by an in-port.
 
     Parameters
     ----------
     chunk : ndarray of int, shape (steps, ports)
-        What a node sends by each port: a word of this chunk, -1 for an idle port.
+        The chunk of the word that a node sends by each port, -1 for an idle port.
     passed : ndarray of int, shape (steps, ports)
-        The in-port by which it arrived, in a step before, -1 for the node's sum.
+        The in-port whose last word is forwarded, -1 to send the node's sum.
 
     Examples
     --------
-    A ring of five: both neighbours' words, then those that these have received.
+    A ring of five nodes. In step 1 nodes exchange their words with both neighbours; in step 2 they
+    forward the words that arrived in step 1:
 
     >>> import numpy as np
     >>> import torusfabric as tf
@@ -211,12 +219,12 @@ class SumTable(Schedule):
     @property
     @override
     def in_shares(self) -> bool:
-        """All nodes complete all chunks."""
+        """False: every node completes all chunks."""
         return False
 
     @override
     def rounds(self) -> Iterator[Transfers]:
-        """The transfers of each step: one word on each arc in use."""
+        """Yield the transfers of each step: one word on each arc in use."""
         nodes = np.arange(self.topology.nodes)
         for chunk, passed in zip(self.chunk, self.passed, strict=True):
             ports = np.flatnonzero(chunk >= 0)

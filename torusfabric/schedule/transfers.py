@@ -1,4 +1,8 @@
-"""The transfers of a round, as arrays: the one view of a schedule that all others use."""
+"""The transfers of a round, as arrays. This is the common view of all forms of schedules.
+
+A *transfer* is one message of a round: its sender, its path and its *payload*, the data that it
+carries. One payload object describes all transfers of a round.
+"""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,10 +21,10 @@ __all__ = ["ALL", "NOTHING", "Everything", "Grouped", "KeptSums", "Listed", "Pay
 
 @dataclass(frozen=True)
 class Everything:
-    """Payload of transfers that carry all their sender held before the round."""
+    """Payload of transfers that carry all that their sender held before the round."""
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """The payload of some of the transfers."""
+        """Return the payload of the chosen transfers."""
         return self
 
 
@@ -29,17 +33,18 @@ class Everything:
 class Listed(ArrayFields):
     """Payload of transfers that carry listed blocks.
 
-    Transfer ``k`` carries ``ids[indptr[k]:indptr[k + 1]]``, in this order.
+    Transfer ``k`` carries the blocks ``ids[indptr[k]:indptr[k + 1]]``, in this order.
 
     Parameters
     ----------
     indptr : ndarray of int, shape (transfers + 1,)
+        The bounds of the list of each transfer in `ids`; the last entry is the length of `ids`.
     ids : ndarray of int, shape (indptr[-1],)
-        Block numbers.
+        The block numbers of all transfers, concatenated.
 
     Examples
     --------
-    Of two transfers the first carries two blocks:
+    Two transfers, of which the first carries two blocks:
 
     >>> Listed(np.array([0, 2, 3]), np.array([4, 5, 6])).lists
     [array([4, 5]), array([6])]
@@ -52,7 +57,7 @@ class Listed(ArrayFields):
 
     @classmethod
     def single(cls, ids: IntArray) -> Self:
-        """One block a transfer."""
+        """Return the payload of transfers that carry one block each."""
         ids = integer_array("Ids", ids, 1)
         return cls(np.arange(len(ids) + 1), ids)
 
@@ -63,7 +68,7 @@ class Listed(ArrayFields):
         return [ids[low:high] for low, high in pairwise(np.asarray(self.indptr).tolist())]
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """The payload of some of the transfers."""
+        """Return the payload of the chosen transfers."""
         first, sizes = self.indptr[:-1][chosen], np.diff(self.indptr)[chosen]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         inside = np.arange(indptr[-1]) + np.repeat(first - indptr[:-1], sizes)
@@ -72,7 +77,8 @@ class Listed(ArrayFields):
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """Payload of transfers that carry what their sender held before the round of one group.
+    """Payload of transfers that carry the blocks of one group that their sender held before the
+    round.
 
     Parameters
     ----------
@@ -86,23 +92,24 @@ class Grouped:
     wanted: IntArray
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """The payload of some of the transfers."""
+        """Return the payload of the chosen transfers."""
         return type(self)(self.group, self.wanted[chosen])
 
 
 @dataclass(frozen=True, eq=False)
 class KeptSums(ArrayFields):
-    """Payload of transfers of a reduction in which nodes keep their sums, one word each.
+    """Payload of a reduction in which nodes keep their sums: one word for each transfer.
 
-    A node adds up all that arrives. What it sends is a copy of its sum of a chunk, as that is
-    before the round, or what arrived last of that chunk by an in-port in any round before, as it
-    came.
+    A node adds all words that arrive to its sum. It sends a copy of its sum as before the round, or
+    it forwards a word: the unchanged word of the same chunk that arrived last by an in-port, in any
+    earlier round.
 
     Parameters
     ----------
     chunk : ndarray of int, shape (transfers,)
+        The chunk of each word.
     passed : ndarray of int, shape (transfers,)
-        The in-port by which it arrived, -1 for the sender's sum.
+        The in-port whose last word is forwarded, -1 to send the sender's sum.
     """
 
     arrays: ClassVar[dict[str, int]] = {"chunk": 1, "passed": 1}
@@ -111,11 +118,11 @@ class KeptSums(ArrayFields):
     passed: IntArray
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """The payload of some of the transfers."""
+        """Return the payload of the chosen transfers."""
         return type(self)(self.chunk[chosen], self.passed[chosen])
 
 
-#: What the transfers of a round carry.
+#: The payload of all transfers of a round.
 Payload: TypeAlias = Everything | Listed | Grouped | KeptSums
 
 ALL = Everything()
@@ -132,14 +139,14 @@ class Transfers(ArrayFields):
     Parameters
     ----------
     source : ndarray of int, shape (transfers,)
-        The sender of each.
+        The sender of each transfer.
     hops : ndarray of int16, shape (transfers, longest path)
-        The out-port taken at each node of the path, -1 past its end.
+        The out-port taken at each node of the path, -1 past the end of the path.
     payload : Everything, Listed, Grouped or KeptSums
 
     Examples
     --------
-    In a broadcast on a ring, the root sends all it has both ways:
+    In a broadcast on a ring, the root sends all that it holds in both directions:
 
     >>> import torusfabric as tf
     >>> both = tf.Transfers(np.array([0, 0]), np.array([[0], [1]]))
@@ -160,14 +167,17 @@ class Transfers(ArrayFields):
 
     @classmethod
     def hop(cls, source: IntArray, port: IntArray, payload: Payload) -> Self:
-        """Transfers of a hop each, from nodes by out-ports."""
+        """Return transfers of one hop each, from nodes by out-ports."""
         return cls(source, np.asarray(port, np.int16)[:, None], payload)
 
     @classmethod
     def by_step(
         cls, step: IntArray, source: IntArray, port: IntArray, ids: IntArray
     ) -> tuple[Self, ...]:
-        """The transfers of each step, given the step of each: a hop of a block."""
+        """Return the transfers of each step, for transfers that carry one block over one hop.
+
+        Entry k of all arrays describes one transfer: its step, sender, out-port and block.
+        """
         order = np.argsort(step, kind="stable")
         bounds = np.searchsorted(step[order], np.arange(step.max(initial=-1) + 2))
         chosen = (order[a:b] for a, b in pairwise(bounds))
@@ -177,11 +187,11 @@ class Transfers(ArrayFields):
         return len(self.source)
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Some of the transfers, by their numbers or by which are chosen."""
+        """Return the chosen transfers, given their numbers or a mask."""
         return type(self)(self.source[chosen], self.hops[chosen], self.payload.of(chosen))
 
     def moved(self, source: IntArray, port: IntArray) -> Self:
-        """The same from other nodes, by other ports in place of each."""
+        """Return the same transfers from other senders, with port p replaced by ``port[p]``."""
         port, payload = np.append(port, -1).astype(np.int16), self.payload
         if isinstance(payload, KeptSums):
             payload = KeptSums(payload.chunk, port[payload.passed])
@@ -194,28 +204,28 @@ class Transfers(ArrayFields):
         return lengths
 
     def link_cycles(self, topology: Topology) -> IntArray:
-        """The cycles of all links on the way of each transfer."""
+        """Return the sum of link latencies along the path of each transfer, in cycles."""
         each = topology.cycles_of_arc[self.walk(topology)[:, :-1], self.hops]
         cycles: IntArray = np.where(self.hops >= 0, each, 0).sum(1)
         return cycles
 
     @property
     def listed(self) -> Listed:
-        """The payload of transfers that list their blocks.
+        """The payload, for transfers that list their blocks.
 
         Raises
         ------
         TypeError
-            If they do not.
+            If the payload is of another class.
         """
         if not isinstance(self.payload, Listed):
             raise TypeError(f"Payload must list its blocks, not {type(self.payload).__name__}")
         return self.payload
 
     def walk(self, topology: Topology) -> IntArray:
-        """The nodes along each path, an array of shape (transfers, longest path + 1).
+        """Return the nodes along each path, shape (transfers, longest path + 1).
 
-        Past the end of a path its last node is repeated, so that ``[:, -1]`` are the destinations.
+        Past the end of a path its last node is repeated, so that column -1 has the receivers.
         """
         nodes = np.empty((len(self), self.hops.shape[1] + 1), np.int32)
         nodes[:, 0] = self.source

@@ -1,7 +1,7 @@
-"""The text of schedule files.
+"""Writer of the text of schedule files.
 
-A file lists the transfers of each round with their paths as nodes and, where two links join the
-same nodes, as out-ports too.
+A file lists the transfers of each round, with their paths as nodes. A path over parallel links also
+lists its out-ports, under ``via``.
 """
 
 import gc
@@ -21,16 +21,16 @@ __all__ = ["BEGINNING", "file_lines", "without_collector"]
 
 FORMAT, VERSION = "torusfabric-schedule", 1
 
-#: Where a file would list more contributions, each transfer names its sums instead.
+#: If a file would list more contributions to sums, each transfer names whole sums instead.
 MOST_LISTED = 2**20
 
-#: How every schedule file begins.
+#: The first characters of every schedule file.
 BEGINNING = '{"format": "torusfabric-schedule"'
 
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Not to look for cycles meanwhile, which takes as long as a file of many transfers does."""
+    """Disable the garbage collector in the body; it would take as long as writing a large file."""
     running = gc.isenabled()
     gc.disable()
     try:
@@ -43,8 +43,8 @@ def without_collector() -> Iterator[None]:
 def file_lines(
     head: dict[str, Any], blocks: Blocks, rounds: Callable[[], Iterator[Transfers]]
 ) -> Iterator[str]:
-    """The text of a schedule file, a line a round."""
-    # To list the blocks of groups takes to know what nodes hold; to name whole sums does, too.
+    """Yield the text of a schedule file, one line for each round."""
+    # Listing the blocks of groups and naming whole sums both need the blocks that nodes hold.
     grouped = any(isinstance(transfers.payload, Grouped) for transfers in rounds())
     named = blocks.collective.reducing and _listed(rounds(), blocks) > MOST_LISTED
     topology = blocks.groups.topology
@@ -63,7 +63,7 @@ def file_lines(
 
 
 def _listed(rounds: Iterable[Transfers], blocks: Blocks) -> int:
-    """How many contributions all transfers list, or at the most would list."""
+    """Return the number of contributions that all transfers list; for groups an upper limit."""
     count = 0
     for payload in (transfers.payload for transfers in rounds):
         if isinstance(payload, Listed):
@@ -74,7 +74,7 @@ def _listed(rounds: Iterable[Transfers], blocks: Blocks) -> int:
 
 
 def _entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
-    """The transfers of a round as in a file."""
+    """Return the transfers of a round as a file lists them."""
     topology = blocks.groups.topology
     paths, hops = transfers.walk(topology).tolist(), np.asarray(transfers.hops).tolist()
     there = topology.neighbours
@@ -93,7 +93,7 @@ def _entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
 
 
 def _carried(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
-    """Return the blocks, or the sum, of each transfer as in a file."""
+    """Return the blocks, or the sum, of each transfer as a file lists them."""
     payload, ports = transfers.payload, blocks.groups.topology.port_names
     if isinstance(payload, KeptSums):
         return [
@@ -103,7 +103,7 @@ def _carried(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
     if isinstance(payload, Everything):
         return [{"blocks": "all"}] * len(transfers)
     assert isinstance(payload, Listed), "blocks of groups are listed first"
-    whole = payload.ids < 0  # sums, by their keys
+    whole = payload.ids < 0  # whole sums, see `whole_sum`
     ids = np.where(whole, whole_sum(payload.ids), payload.ids)
     columns = [blocks.origin(ids), blocks.chunk(ids)]
     if blocks.collective.personal:

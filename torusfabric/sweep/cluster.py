@@ -1,4 +1,4 @@
-"""The work of a sweep on a Dask cluster."""
+"""Workers on a Dask cluster for the points of a sweep."""
 
 import asyncio
 import concurrent.futures
@@ -17,25 +17,32 @@ PATIENCE = 10
 
 
 def on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None, None]:
-    """Do points on a Dask cluster; rows in the order in which they are done.
+    """Compute points on a Dask cluster, and yield rows as they are done.
 
-    What a worker was doing when it was lost is done by another. A result is fetched as soon as
-    there is one, and then forgotten by the cluster, so it is not done again with a lost worker.
+    If a worker is lost, another worker computes its point. A row is fetched as soon as it is done,
+    and then released. Why: Dask computes a row that is not released again if its worker is lost.
+
+    Parameters
+    ----------
+    points : iterable of Point
+        The points to compute.
+    address : str
+        Address of the Dask scheduler, such as ``tcp://host:8786``.
 
     Raises
     ------
     MissingTool
         If Dask is not installed.
     InputError
-        If there is no scheduler at that address.
+        If no scheduler answers at the address.
     WorkFailed
-        If the scheduler is lost.
+        If the connection to the scheduler is lost.
     """
     with extras_named():
         from distributed import Client, as_completed
         from distributed.comm import resolve_address
     try:
-        resolve_address(address)  # a client that cannot take it tries for long to end itself
+        resolve_address(address)  # here, since a Client takes long to fail for a bad address
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(

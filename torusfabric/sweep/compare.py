@@ -1,7 +1,7 @@
-"""All algorithms that serve a selection, side by side, and several collectives in one fabric.
+"""Comparison of all suitable algorithms for a collective, or for several in one fabric.
 
-What becomes of a schedule, or of several in one fabric, is a dictionary: what is known of the
-schedules, their cycles from start to done, and the `COSTS` of the hardware.
+An *entry* of a comparison is a dictionary: facts of a schedule (`FACTS`), cycles from start to
+done, and costs of the hardware (`COSTS`). The command ``compare`` prints entries.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,37 +27,39 @@ if TYPE_CHECKING:
 
 __all__ = ["COSTS", "Hardware", "compare", "compare_together", "fitting"]
 
-#: What a fabric takes; None is what does not exist, or was not asked for. Router classes; ROMs and
-#: memories, see `Inventory`; LUTs of the largest router, of the whole fabric divided among its
-#: nodes, and of the whole fabric, host port included, with its flip-flops and block RAMs; and why
-#: there is no hardware.
+#: Keys of the hardware costs of an entry; a value is None if it is unknown or was not asked for.
+#: ``classes``: different routers. ``rom_bits``, ``memories``, ``memory_bits``: see `Inventory`.
+#: ``router_luts``: LUTs of the largest router. ``node_luts``: LUTs of the fabric per node.
+#: ``luts``, ``ffs``, ``brams``: LUTs, flip-flops and block RAMs of the fabric with its host port.
+#: ``reason``: why there is no hardware.
 COSTS = ("classes", "rom_bits", "memories", "memory_bits", "router_luts", "node_luts", "luts",
          "ffs", "brams", "reason")  # fmt: skip
 
-#: What `schedule_facts` says that stands beside these.
+#: Keys of `schedule_facts` that an entry repeats.
 FACTS = ("algorithm", "switching", "ports", "chunks", "rounds", "unit", "bound", "bound_where",
          "delta", "tau", "tau_bound")  # fmt: skip
 
-#: Called with (done, total, what) before each part of the work.
+#: A function that is called with (done, total, text) before each part of the work.
 Progress = Callable[[int, int, str], object]
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """What is built of every schedule.
+    """Parameters of the hardware that a comparison builds for every schedule.
 
     Parameters
     ----------
     width : int
         Bits of a flit.
     flits : int, optional
-        Flits of a message; by default as few as all algorithms can cut into equal chunks.
+        Flits of a message; by default the least number that all algorithms can cut into equal
+        chunks.
     operators : tuple of Operator
-        Of a reduction.
+        Operators of a reduction.
     target : str, optional
-        Device to synthesize for.
+        Device to synthesize for; None for no synthesis.
     max_flits : int, optional
-        In place of `flits`: each run chooses its length, up to so many.
+        Flits of the longest message, if each run chooses its length; it replaces `flits`.
     """
 
     width: int = 32
@@ -74,11 +76,11 @@ class Hardware:
 
     @property
     def longest(self) -> int | None:
-        """Flits of the longest message, if that is said."""
+        """Flits of the longest message; None if neither length is given."""
         return self.max_flits or self.flits
 
     def program(self, schedules: Schedule | Sequence[Schedule]) -> Program:
-        """The program of a schedule, or of several in one fabric."""
+        """Return the program of a schedule, or of several schedules in one fabric."""
         return compile(
             schedules,
             flits=None if self.max_flits else self.flits,
@@ -87,14 +89,14 @@ class Hardware:
         )
 
     def costs(self, program: Program) -> dict[str, Any]:
-        """What the fabric of a program takes, by the names of `COSTS`.
+        """Return the costs of the fabric of a program, by the keys of `COSTS`.
 
-        Nothing is known where the extra ``hardware`` is not installed and no target is asked for.
+        Empty without a target if the extra ``hardware`` is not installed.
 
         Raises
         ------
         InputError
-            If there is no such fabric.
+            If the fabric cannot be built.
         """
         if not self.target and not installed("amaranth"):
             return {}
@@ -109,7 +111,7 @@ class Hardware:
         }
 
     def build(self, schedules: Schedule | Sequence[Schedule]) -> dict[str, Any]:
-        """Cycles of each mode, the crossbar inputs of all routers, and the costs of a fabric."""
+        """Return the cycles of each mode, the crossbar inputs of all routers, and the costs."""
         costs = dict.fromkeys(COSTS)
         try:
             program = self.program(schedules)
@@ -121,7 +123,7 @@ class Hardware:
 
 
 def _synthesized(fabric: "Fabric", target: str) -> dict[str, Any]:
-    """What a fabric costs on a device."""
+    """Return the costs of a fabric on a device, by synthesis."""
     from ..fpga.synthesis.synthesize import synthesize
 
     report = synthesize(fabric, target).to_json()
@@ -139,30 +141,35 @@ def compare(
     files: Mapping[str, Schedule],
     progress: Progress = lambda *_: None,
 ) -> tuple[list[dict[str, Any]], int, dict[str, str]]:
-    """Plan, check and build with every algorithm that fits.
+    """Plan with every suitable algorithm, check the schedules, and build their hardware.
 
     Parameters
     ----------
     selection : Selection
-        One with an algorithm is planned by no other.
+        The choice of the user; an algorithm in it is the only one.
+    hardware : Hardware
+        Parameters of the hardware.
     files : dict of str to Schedule
         Schedules from files for the same topology and collective, by the names of the files.
+    progress : function of (done, total, text)
+        Called before each schedule.
 
     Returns
     -------
     entries : list of dict
-        What becomes of each schedule: first of those of files, then in the order of the catalogue.
-        Each has the use of ``links``, the file as ``plan``, and ``stream``, the part of a message
-        that each arc carries where flits stream through trees.
+        An entry for each schedule: first those of files, then in the order of the catalogue. An
+        entry also has the use of links (``links``), the name of the file (``plan``), and for
+        schedules in which flits stream through trees, the share of a message that each arc carries
+        (``stream``).
     flits : int
         Flits of a message.
     misfits : dict of str to str
-        What each other algorithm for the collective would need.
+        For each algorithm that is not suitable, its unmet need.
 
     Raises
     ------
     InputError
-        If no algorithm fits and there is no file.
+        If no algorithm is suitable and there is no file.
     """
     serving, misfits = fitting(selection)
     planned: list[tuple[Schedule, str | None]] = [(files[name], name) for name in files]
@@ -191,9 +198,19 @@ def compare(
 
 
 def fitting(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
-    """The algorithms that fit, and what each other one for the collective needs.
+    """Return the suitable algorithms, and the unmet need of each other one for the collective.
 
-    If the selection has an algorithm, no other is looked at.
+    Parameters
+    ----------
+    selection : Selection
+        The choice of the user; an algorithm in it is the only one, whether suitable or not.
+
+    Returns
+    -------
+    algorithms : list of Algorithm
+        Suitable algorithms, in the order of the catalogue.
+    misfits : dict of str to str
+        Unmet needs, by the names of the algorithms.
     """
     if selection.algorithm:
         return [selection.algorithm], {}
@@ -212,28 +229,35 @@ def fitting(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
 def compare_together(
     selections: Sequence[Selection], hardware: Hardware, *, progress: Progress = lambda *_: None
 ) -> tuple[list[dict[str, Any]], int]:
-    """Build a fabric by the best algorithm for each collective, and what another one changes.
+    """Build a fabric of several collectives with preferred algorithms, and with others in turn.
+
+    The first fabric has the first suitable algorithm of the catalogue in each mode. In each further
+    fabric one mode has another algorithm.
 
     Parameters
     ----------
     selections : sequence of Selection
-        One for each collective; one with an algorithm is planned by no other.
+        A selection for each collective; an algorithm in it is the only one.
+    hardware : Hardware
+        Parameters of the hardware.
+    progress : function of (done, total, text)
+        Called before each schedule and each fabric.
 
     Returns
     -------
     fabrics : list of dict
-        First that by the best algorithms, then those in which one mode has another. Each has the
-        ``algorithms`` of its modes, and their cycles for the longest messages.
+        Costs of each fabric, with the ``algorithms`` of its modes, and the ``cycles`` of each mode
+        for the longest messages.
     flits : int
-        The longest messages.
+        Flits of the longest message.
 
     Raises
     ------
     InputError
-        If no algorithm fits a collective.
+        If no algorithm is suitable for one of the collectives.
     """
     candidates = [fitting(one)[0] or [one.chosen()] for one in selections]
-    # As many plans as algorithms, and about as many fabrics.
+    # One plan for each algorithm; one fabric for each algorithm but the first, and one more.
     total, done = 2 * sum(map(len, candidates)) - len(candidates) + 1, 0
     plans: list[list[Schedule]] = []
     for selection, algorithms in zip(selections, candidates, strict=True):
@@ -255,7 +279,7 @@ def compare_together(
 
 
 def _choices(plans: list[list[Schedule]]) -> Iterator[list[Schedule]]:
-    """The first of each, and then all that differ from these in one place."""
+    """Yield the first schedule of each mode, then all choices that differ from it in one mode."""
     best = [group[0] for group in plans]
     yield best
     for place, group in enumerate(plans):

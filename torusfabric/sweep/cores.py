@@ -1,7 +1,7 @@
-"""Who does the points of a sweep: processes of this machine; or see `cluster`.
+"""Worker processes on this machine for the points of a sweep; see `cluster` for other machines.
 
-Only the process that started the sweep writes results. Whoever works for it dies with it, so that
-nothing is left behind that might still be doing what the next sweep does.
+Only the main process writes results. The workers and their tools end with the main process, even if
+it is killed. Why: a worker that stays behind could compute the same points as the next sweep.
 """
 
 import contextlib
@@ -25,35 +25,42 @@ from .work import contents_of, failed_row, work
 
 __all__ = ["on_cores", "require_processes"]
 
-#: The most things that a process is given at once.
+#: Most points that a process is given at once.
 TOGETHER = 64
 
-#: Processes on one machine; Windows cannot wait for more than some sixty.
+#: Most processes on one machine. Windows cannot wait for more than about sixty.
 MOST_JOBS = 60 if os.name == "nt" else 1024
 
 
 def require_processes(jobs: int) -> None:
-    """Refuse more processes than a machine has use for.
+    """Raise an error for too many processes.
 
     Raises
     ------
     InputError
-        If there are more than `MOST_JOBS`.
+        If `jobs` is above `MOST_JOBS`.
     """
     if jobs > MOST_JOBS:
         raise InputError(f"--jobs must be at most {MOST_JOBS} processes, not {jobs}")
 
 
 def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, None]:
-    """Do points in processes of this machine; rows in the order in which they are done.
+    """Compute points in processes of this machine, and yield rows as they are done.
 
-    Where a process dies, those that were under way are done again, one at a time, and the one
-    whose process dies again has failed.
+    If a process dies, all points that were being computed are suspects. They are computed again,
+    one at a time. A point whose process dies again has failed.
+
+    Parameters
+    ----------
+    points : iterable of Point
+        The points to compute.
+    jobs : int
+        Number of processes.
 
     Raises
     ------
     InputError
-        If there are more than `MOST_JOBS` jobs.
+        If `jobs` is above `MOST_JOBS`.
     """
     require_processes(jobs)
     waiting, suspects = deque(_together(points)), deque[list[Point]]()
@@ -65,7 +72,8 @@ def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, Non
             with _pool(most) as pool:
                 while source or running:
                     while source and len(running) < most:
-                        # It is taken only when the pool has it, which may just have lost a process.
+                        # Remove the points from the queue only after submit: the pool may have
+                        # lost a process just now, and then submit raises an error.
                         contents, lost = contents_of(source[0][0])
                         if lost is not None:
                             source.popleft()
@@ -90,7 +98,11 @@ def on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, Non
 
 
 def _together(points: Iterable[Point]) -> Iterator[list[Point]]:
-    """Points for one process each time: cycles of the same plan, or a single one."""
+    """Yield lists of points for one process: points that share a schedule, else a single point.
+
+    Points of the step ``cycles`` that differ only in width or length share a schedule, which the
+    process caches.
+    """
 
     def shared(point: Point) -> str:
         apart = point["step"] != "cycles" or "plan" in point
@@ -103,16 +115,16 @@ def _together(points: Iterable[Point]) -> Iterator[list[Point]]:
 
 
 def _work_all(points: list[Point], plans: Sequence[bytes] | None) -> list[Row]:
-    """Do some things, one after another."""
+    """Compute the rows of some points, one after another."""
     return [work(point, plans) for point in points]
 
 
 @contextlib.contextmanager
 def _safe_folder() -> Iterator[str]:
-    """Start processes in the folder of Python's own modules; yields the current one.
+    """Change to the folder of Python's standard modules, and yield the previous folder.
 
-    A process starts with ``-c``, for which Python puts its folder first on the path of modules:
-    what a user has there under the name of a module would be run.
+    Why: a new process runs ``python -c``, and Python then searches its current folder for modules
+    first. A user's file with the name of a standard module would be imported.
     """
     here = os.getcwd()
     os.chdir(os.path.dirname(os.__file__))
@@ -124,7 +136,7 @@ def _safe_folder() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool whose processes are ended, not waited for, when its user leaves early."""
+    """Yield a pool of processes; an exception in the body terminates them at once."""
     context = multiprocessing.get_context("spawn")
     with _safe_folder() as here:
         begin = partial(_begin_worker, here)
@@ -141,7 +153,10 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin_worker(folder: str) -> None:
-    """Work in a folder, and see that this process and its tools end with what started it."""
+    """Initialize a worker: change to a folder, and end this process with its parent.
+
+    A thread waits for the end of the parent, then ends this process and its tools.
+    """
     os.chdir(folder)
 
     def watch() -> None:
@@ -151,7 +166,7 @@ def _begin_worker(folder: str) -> None:
             processes.leave(1)
 
     def stop(*_: object) -> None:
-        # Not in the handler, which may have interrupted the holder of a lock that this needs.
+        # In a thread: the handler may have interrupted the owner of a lock that `leave` takes.
         threading.Thread(target=processes.leave, args=(1,), daemon=True).start()
 
     threading.Thread(target=watch, daemon=True).start()

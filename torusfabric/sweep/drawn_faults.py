@@ -1,4 +1,4 @@
-"""Broken links that a sweep draws: so many of a network, the same for the same seed."""
+"""Random broken links for the networks of a sweep."""
 
 from __future__ import annotations
 
@@ -9,17 +9,26 @@ from ..topology import Faulty, Topology
 
 __all__ = ["draw_faults"]
 
-#: How often links are drawn whose loss cuts nodes off, before it is given up.
+#: Most random sets of links that are tried; a set that cuts nodes off is discarded.
 TRIES = 200
 
 
 def draw_faults(topology: Topology, count: int, seed: int) -> Faulty:
-    """A network without so many of its links, from which no node is cut off.
+    """Return a network with random broken links, in which all nodes stay connected.
+
+    Parameters
+    ----------
+    topology : Topology
+        The network. It may have faults already, which stay.
+    count : int
+        Number of links to break.
+    seed : int
+        Seed of the random choice; the same seed breaks the same links.
 
     Raises
     ------
     InputError
-        If it has not so many that it can do without.
+        If no tried set of `count` links leaves all nodes connected.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What faults of a network cost: each alone, and all together, beside the network without any."""
+"""The cost of faults: cycles and hardware of a network without faults, with each, and with all."""
 
 from __future__ import annotations
 
@@ -26,15 +26,26 @@ def fault_costs(
     *,
     progress: Callable[[int, int, str], object] = lambda *_: None,
 ) -> list[dict[str, Any]]:
-    """Plan and build without faults, with each, and with all, what takes the fewest cycles.
+    """Plan a collective without faults, with each fault alone, and with all faults.
+
+    `resolve` chooses an algorithm for each network, unless the selection has a suitable one.
+
+    Parameters
+    ----------
+    selection : Selection
+        A selection on a network with faults.
+    hardware : Hardware
+        Width, lengths and target of the hardware.
+    progress : function of (done, total, text)
+        Called before each network.
 
     Returns
     -------
     list of dict
-        Empty where the network has no faults. Each has the ``faults`` as users write them, empty
-        for none; ``rounds`` and ``tau`` of the schedule, see `schedule_facts`; its ``cycles`` from
-        start to done; and ``node_luts``, those of a node on average: on a device, or as they are
-        estimated where there is none.
+        One entry for each network; empty for a network without faults. ``faults`` is the user's
+        text for the faults, ``""`` for none. ``algorithm``, ``rounds``, ``unit`` and ``tau``
+        describe the schedule, see `schedule_facts`. ``cycles`` counts from start to done.
+        ``node_luts`` are the mean LUTs of a node, synthesized for the target or else estimated.
 
     Examples
     --------
@@ -55,7 +66,7 @@ def fault_costs(
 
 
 def _networks(faulty: Faulty) -> Iterator[Topology]:
-    """The network without faults, with each of them, and with all."""
+    """Yield the network without faults, with each of several faults alone, and with all."""
     whole = faulty.whole
     yield whole
     alone = [Faulty(whole, [link], []) for link in faulty.broken_links]
@@ -66,7 +77,7 @@ def _networks(faulty: Faulty) -> Iterator[Topology]:
 
 
 def _cost(selection: Selection, network: Topology, hardware: Hardware) -> dict[str, Any]:
-    """What a network with some faults costs."""
+    """Return the entry of `fault_costs` for one network."""
     collective = _among(selection, network)
     asked = replace(selection, topology=network, collective=collective)
     algorithm = selection.algorithm
@@ -88,7 +99,10 @@ def _cost(selection: Selection, network: Topology, hardware: Hardware) -> dict[s
 
 
 def _among(selection: Selection, network: Topology) -> Collective:
-    """The collective from, or to, the same node, whatever its number."""
+    """Return the collective with the same root node on another network.
+
+    A broken node shifts the numbers of the nodes after it, so the root may have another number.
+    """
     collective, faulty = selection.collective, selection.topology
     if collective.root is None or collective.axes is not None:
         return collective

@@ -1,19 +1,27 @@
-"""Sweeps: a grid of fabrics, planned, simulated and synthesized, with every result kept.
+"""The description of a sweep, and the points of its grid.
 
-A sweep is described by a TOML file; ``torusfabric sweep --help`` shows one with all keys. With
-faults, each topology stands for as many as there are seeds, each with so many links drawn at random
-that are out of order, and place and route has one seed. A collective may name its algorithm, and
-several may make one fabric, whose modes they are; to these the algorithms of the list do not apply.
+A *sweep* plans, simulates and synthesizes many fabrics. Its description is a TOML file with a list
+for each axis of the grid, such as topologies and widths; ``torusfabric sweep --help`` shows a file
+with all keys. A *point* is one step (plan, cycles, simulate or synth) with a value for each axis
+that matters to this step. A plan does not depend on the width, so it is computed once for all
+widths.
 
-Each step is done once for every combination of what matters to it: a plan does not depend on the
-width, nor a simulation on the device. Cycles are those of the compiled program, and no simulation
-counts others; `Simulated` puts them in place of simulations. The results are lines of JSON, one a
-combination, with a ``status`` of ``done`` or, where no algorithm or length fits, ``misfit`` with a
-``reason``. Whoever works gets the content of schedule files, and row and result are of that
-content. A line is written as a whole and forced to the disk as soon as it is known. Whoever starts
-the same sweep again, after whatever happened, gets the missing lines; a line that is there is never
-done again. What failed, be it for want of memory, is printed and not kept, so it is tried again.
-Only one sweep at a time may use a file.
+- Collectives: an entry may name its algorithm, or list several collectives that are the modes of
+  one fabric. The list of algorithms does not apply to such an entry.
+- Faults: with ``faults = n`` and s seeds, each topology stands for s networks, each with n random
+  broken links. Place and route then uses one seed.
+- Cycles: the step ``cycles`` takes them from the compiled program. A simulation counts the same
+  cycles, so `Simulated` replaces simulations by this step.
+
+The file of results has a line of JSON, a *row*, for each point:
+
+- Its ``status`` is ``done``, or ``misfit`` with a ``reason`` if no algorithm or length fits.
+- A row is written as a whole, and forced to the disk, as soon as it is known.
+- A sweep that is started again computes only the missing rows.
+- A failed point, such as one that runs out of memory, is printed but has no row, so that the next
+  start tries it again.
+- A row of a schedule file belongs to the content of that file. Workers receive the content.
+- Only one sweep at a time may use a file of results.
 """
 
 import math
@@ -47,32 +55,32 @@ except ImportError:  # Python 3.10
 
 __all__ = ["AXES", "Axis", "Point", "Simulated", "key", "load", "plan_contents", "points"]
 
-#: A thing to do: plain values by name.
+#: A point of the grid: the step and the value of each axis, by name, as JSON values.
 Point = dict[str, Any]
 
 STEPS = ("plan", "cycles", "simulate", "synth")
 
-#: Of the file that describes a sweep.
+#: Largest accepted description of a sweep, in bytes.
 MOST_BYTES = 2**20
 
-#: Keys within keys, which a sweep has none of; many take a reader of TOML long.
+#: A deeply dotted key, ``a.b.c..``. A sweep has no nested keys, and a long one is slow to parse.
 NESTED = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+\s*\.\s*){32}""")
 
-#: More things to do are not worth a try.
+#: Most points of a sweep.
 MOST_POINTS = 2**20
 
-#: The lists that say how long messages are; a fabric is of an entry of one of them.
+#: Axes for the length of messages. A point has a value of one of them.
 LENGTHS = ("flits", "max_flits")
 
 #: Steps that need hardware, and steps that need a device.
 BUILT, MAPPED = STEPS[1:], STEPS[3:]
 
-#: Of so many simulations one is in the sample, beside the first of each collective and algorithm.
+#: The sample has one in `SAMPLED` simulations, and the first of each collective and algorithm.
 SAMPLED = 8
 
 
 class Simulated(Enum):
-    """Which simulations of a sweep are carried out; the rest is what the program says of cycles."""
+    """Choice of the simulations to run; cycles of the program replace all others."""
 
     ALL = "all"
     SAMPLE = "sample"
@@ -81,20 +89,20 @@ class Simulated(Enum):
 
 @dataclass(frozen=True)
 class Axis:
-    """A list in the description of a sweep.
+    """An axis of the grid: a list in the description of a sweep.
 
     Parameters
     ----------
     name : str
-        What one of its entries is called in a result.
+        Key of the axis in a point and in a row.
     entry : type
-        Of its entries.
+        Type of the values.
     default : list, optional
-        None if it must not be left out.
+        Values if the description has no such list; None if the list is required.
     steps : tuple of str
-        The steps that it matters to.
+        Steps to which the axis matters.
     planned : bool
-        Whether it says what to plan, so that it has no place beside schedule files.
+        True if the axis is an input of planning. Such an axis is excluded by schedule files.
     """
 
     name: str
@@ -104,7 +112,7 @@ class Axis:
     planned: bool = False
 
 
-#: The lists that the file may hold.
+#: The axes, by their keys in the description of a sweep.
 AXES = {
     "topologies": Axis("topology", str, planned=True),
     "collectives": Axis("collective", str, planned=True),
@@ -135,12 +143,12 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
     Returns
     -------
     dict
-        Everything that the file may hold, with the defaults filled in.
+        The grid: all keys that a description may have, with defaults filled in.
 
     Raises
     ------
     InputError
-        If it cannot be read, or something in it is not valid.
+        If the file cannot be read, or a key or a value is invalid.
     """
     text = read_text(path, "Sweep file", most=MOST_BYTES)
     if NESTED.search(text):
@@ -171,7 +179,10 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def _check_integers(value: Any, name: str = "") -> None:
-    """Refuse integers that TOML need not know; of some that are longer Python makes no text."""
+    """Raise an error for an integer of more than 64 bits, which TOML does not have.
+
+    Why: Python refuses to convert very long integers to text, as error messages would.
+    """
     if isinstance(value, dict | list):
         for key, part in value.items() if isinstance(value, dict) else ((name, v) for v in value):
             _check_integers(part, name or key)
@@ -180,7 +191,7 @@ def _check_integers(value: Any, name: str = "") -> None:
 
 
 def _lists(given: dict[str, Any]) -> dict[str, Any]:
-    """The lists of the file, those that do not matter empty."""
+    """Return the steps and the values of all axes; an axis that matters to no step may be empty."""
     grid: dict[str, Any] = {"steps": _list(given, "steps", str, ["plan"])}
     for step in grid["steps"]:
         if step not in STEPS:
@@ -195,7 +206,7 @@ def _lists(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _list(given: dict[str, Any], name: str, entry: type, default: list[Any] | None) -> list[Any]:
-    """A list of the file, without repetitions."""
+    """Return a list of the description without repetitions; check the type of its values."""
     values: Any = given.get(name, default)
     if values is None:
         raise InputError(f"Sweep must have {name}, not leave them out")
@@ -213,7 +224,7 @@ def _list(given: dict[str, Any], name: str, entry: type, default: list[Any] | No
 
 
 def _check_names(grid: dict[str, Any]) -> None:
-    """Find misspelt names before anything is done."""
+    """Raise an error for a misspelt name before any work starts."""
     topologies = [parse_topology(name) for name in grid["topologies"]]
     for latency in grid["link_latencies"]:
         if latency is not None:
@@ -238,7 +249,7 @@ def _check_names(grid: dict[str, Any]) -> None:
 
 
 def _check_latency(latency: str, topologies: Sequence[Topology]) -> None:
-    """Refuse cycles of links that none of the topologies takes."""
+    """Raise an error for a link latency that is invalid on all topologies."""
     faults = []
     for topology in topologies:
         try:
@@ -250,7 +261,15 @@ def _check_latency(latency: str, topologies: Sequence[Topology]) -> None:
 
 
 def points(grid: dict[str, Any], simulated: Simulated = Simulated.ALL) -> list[Point]:
-    """All combinations, each a thing to do."""
+    """Return all points of a grid, each once.
+
+    Parameters
+    ----------
+    grid : dict
+        The grid, as `load` returns it.
+    simulated : Simulated
+        The simulations to run.
+    """
     found: dict[str, Point] = {}
     for step in grid["steps"]:
         for point in _combinations(grid, step):
@@ -267,14 +286,14 @@ def points(grid: dict[str, Any], simulated: Simulated = Simulated.ALL) -> list[P
 
 @cache
 def _with_faults(topology: str, faults: int, seed: int) -> Point:
-    """What many points have: the name of a network with faults, and the seed that draws them."""
+    """Return the part of a point with random faults: the name of the network, and the seed."""
     return {"topology": str(draw_faults(parse_topology(topology), faults, seed)), "seed": seed}
 
 
 def _sampled(points: dict[str, Point], simulated: Simulated) -> dict[str, Point]:
-    """Points by their keys, with cycles of the program in place of simulations not carried out.
+    """Return the points by their keys, with the step ``cycles`` for simulations outside the sample.
 
-    Whether a point is drawn depends on its key alone, so that a grid that grows keeps its sample.
+    The key of a point decides if the point is in the sample. Why: a grid that grows keeps it.
     """
     if simulated is Simulated.ALL:
         return points
@@ -292,7 +311,7 @@ def _sampled(points: dict[str, Point], simulated: Simulated) -> dict[str, Point]
 
 
 def _combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
-    """All combinations of what matters to a step."""
+    """Yield the points of a step: all combinations of the axes that matter to this step."""
     axes = {
         axis.name: grid[name]
         for name, axis in AXES.items()
@@ -311,13 +330,17 @@ def _combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
 
 
 def _lengths(grid: dict[str, Any]) -> list[Point]:
-    """How long messages are, or may be; nothing where that is left to the planner."""
+    """Return the lengths of messages, each as part of a point; one empty part without any."""
     given = [{AXES[name].name: value} for name in LENGTHS for value in grid[name] if value]
     return given or [{}]
 
 
 def _concrete(point: Point) -> list[Point]:
-    """A point for each algorithm that it names; that of files with the digest of their content."""
+    """Return the points that an entry of the grid stands for.
+
+    The algorithm ``all`` stands for each algorithm of the collective. A point with schedule files
+    gets the digest of their content.
+    """
     if "plan" in point:
         return [point | {"plan_digest": _digest_of(_contents(point["plan"]))}]
     first, *others = map(split_name, split_names(point["collective"]))
@@ -331,12 +354,12 @@ def _concrete(point: Point) -> list[Point]:
 
 
 def plan_contents(point: Point) -> list[bytes]:
-    """What the schedule files of a point hold, which is what was there when the sweep began.
+    """Return the content of each schedule file of a point.
 
     Raises
     ------
     InputError
-        If a file cannot be read, or holds something else by now.
+        If a file cannot be read, or has changed since the sweep began.
     """
     contents = _contents(point["plan"])
     if _digest_of(contents) != point["plan_digest"]:
@@ -345,7 +368,7 @@ def plan_contents(point: Point) -> list[bytes]:
 
 
 def _contents(plan: str) -> list[bytes]:
-    """What the files of a plan hold, compressed as they may be."""
+    """Return the bytes of each file of a plan; a compressed file stays compressed."""
     try:
         return [Path(name).read_bytes() for name in listed_files(plan)]
     except OSError as error:
@@ -353,10 +376,10 @@ def _contents(plan: str) -> list[bytes]:
 
 
 def _digest_of(contents: list[bytes]) -> str:
-    """The SHA-256 of all, in hexadecimal."""
+    """Return the SHA-256 of the concatenated contents, in hexadecimal."""
     return sha256(b"".join(contents)).hexdigest()
 
 
 def key(point: Point) -> str:
-    """What distinguishes a point from all others."""
+    """Return the key of a point: the first 16 hexadecimal digits of its digest."""
     return str(digest(point))[:16]

@@ -1,6 +1,7 @@
-"""The file of results of a sweep: lines of JSON, of which none is lost and none is changed.
+"""The file of results of a sweep: JSON lines that are only appended and survive a crash.
 
-What is no regular file, and standard output, gets the lines too, but keeps none.
+Results may also go to standard output or another file that is not regular, such as a pipe. Such a
+file cannot be read back, so each sweep starts anew.
 """
 
 import contextlib
@@ -28,30 +29,30 @@ from .grid import Point, key
 
 __all__ = ["Results", "Row"]
 
-#: A line of the file: a point, and what came of it.
+#: A line of the file: a point with its key, status and result.
 Row = dict[str, Any]
 
-#: With what every line begins.
+#: First bytes of every line.
 BEGINNING = b'{"key": "'
 
-#: What is left of a first row, which never became a whole one. Of less nobody knows whose it is.
+#: Beginning of a first row that was not written completely. A shorter text may be a file of others.
 _HALF = re.compile(rb'\{"key": "[0-9a-f]{16}", "step": "')
 
 
 class Results:
-    """The file of results: lines of JSON that are added and never changed.
+    """An open file of results, used as a context manager.
 
     Parameters
     ----------
     path : path
-        It is made if need be, and goes if an error comes before the first row; ``-`` is standard
-        output.
+        The file; ``-`` is standard output. A missing file is created; it is removed again if an
+        error comes before the first row.
 
     Raises
     ------
     InputError
-        If it cannot be written, is in use, has the name of a compressed file, or holds something
-        else.
+        If the file cannot be written, is in use by another sweep, has the name of a compressed
+        file, or contains a line that is no row.
     """
 
     def __init__(self, path: AnyPath) -> None:
@@ -86,11 +87,11 @@ class Results:
 
     @property
     def rows(self) -> dict[str, Row]:
-        """The rows, by key."""
+        """All rows of the file, by the keys of their points."""
         return self._rows
 
     def add(self, row: Row) -> None:
-        """Keep a row, unless there is one with its key."""
+        """Append a row and force it to the disk, unless there is a row with its key."""
         if row["key"] in self._rows:
             return
         line = json.dumps(row).encode() + b"\n"
@@ -101,16 +102,16 @@ class Results:
         self._rows[row["key"]] = row
 
     def _lock(self) -> None:
-        """Keep other sweeps out."""
+        """Lock the file against other sweeps."""
         try:
             locked = filelock.lock_descriptor(self._file.fileno(), blocking=False)
         except OSError:
-            return  # on this file system files cannot be locked
+            return  # this file system has no locks
         if not locked:
             raise InputError(f"Results must not be in use by another sweep, as {self._path} is")
 
     def _read(self) -> dict[str, Row]:
-        """The rows that are there; half a line at the end is what a sweep died of, and goes."""
+        """Read the rows of the file; remove an incomplete row at the end, left by a crash."""
         self._file.seek(0)
         rows: dict[str, Row] = {}
         end, whole = 0, True
@@ -126,14 +127,14 @@ class Results:
             end += len(line)
             whole = line.endswith(b"\n")
         self._file.truncate(end)
-        if not whole:  # an editor may have cut it off
+        if not whole:  # an editor may have removed the last newline
             self._file.write(b"\n")
         return rows
 
 
 @contextlib.contextmanager
 def _opened(path: AnyPath) -> Iterator[BinaryIO]:
-    """The file to add to, or what is written directly and cannot be read."""
+    """Open a file of results to read and append; other than regular files only to write."""
     with reporting(path):
         if is_standard_output(path) or is_written_directly(path, status_of(path)):
             with writing(path) as direct:
@@ -144,14 +145,17 @@ def _opened(path: AnyPath) -> Iterator[BinaryIO]:
 
 
 def _is_half(line: bytes, *, first: bool) -> bool:
-    """Whether a line is the beginning of a row; with no row before it, certainly so."""
+    """Return True if a line is the beginning of a row.
+
+    The first line of a file must have the key and the step, because the file may be of others.
+    """
     if first:
         return bool(_HALF.match(line))
     return line[: len(BEGINNING)] == BEGINNING[: len(line)]
 
 
 def _row(line: bytes) -> Row | None:
-    """The row of a line, None if it is none."""
+    """Return the row of a line; None if the line is no row."""
     try:
         match parse_json(line):
             case {"key": str(), "status": "done" | "misfit"} as row:

@@ -1,4 +1,7 @@
-"""What is done for a point of a sweep; by whom, see `cores` and `cluster`."""
+"""The work of a sweep: `work` computes the row of one point, `run` the rows of all points.
+
+`cores` and `cluster` call `work` in other processes or on other machines.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,11 @@ __all__ = ["contents_of", "describe", "failed_row", "run", "work"]
 #: A schedule, or the forms of a collective for messages of any length.
 Planned: TypeAlias = Schedule | tuple[Schedule, ...]
 
-#: The choices of a point that say what to plan.
+#: Keys of a point that are inputs of planning.
 CHOICES = ("topology", "collective", "ports", "chunks", "link_latency")
 
-#: Plans, and what programs say, that are kept for the next rows; plans may be large.
+#: Schedules, and predictions of programs, that a process caches for its next rows. Few, because
+#: schedules may be large.
 KEPT = 16
 
 
@@ -42,24 +46,29 @@ def run(
     workers: Callable[[list[Point]], Generator[Row, None, None]],
     progress: Callable[[int, int, str], object] | None = None,
 ) -> dict[str, Any]:
-    """Do the points that are not done yet.
+    """Compute the rows of all points that have none yet, and add them to the results.
 
     Parameters
     ----------
-    workers : function of list of dict -> iterator of row
-        Such as `on_cores` with its number of jobs.
+    points : sequence of Point
+        All points of the sweep.
+    results : Results
+        The open file of results.
+    workers : function of (list of Point) -> generator of Row
+        Computes the rows of points, such as `on_cores` with its number of jobs.
     progress : function of (done, total, text), optional
+        Called after each row.
 
     Returns
     -------
     dict
-        Numbers of ``rows`` in all, ``kept`` from before, ``done`` now, ``misfits`` among all; and
-        ``failed``, a list of "point: reason".
+        Counts: ``rows`` in all, ``kept`` rows from before, ``done`` rows of now, and ``misfits``
+        among all. ``failed`` is a list of texts "point: reason".
 
     Raises
     ------
     MissingTool
-        If a tool is not installed where it is needed; what was done is kept.
+        If a tool is not installed where a worker needs it. Rows that were done stay in the file.
     """
     todo = [point for point in points if point not in results]
     kept, failed = len(points) - len(todo), []
@@ -80,21 +89,23 @@ def run(
 
 
 def describe(point: Point) -> str:
-    """A point in a few words."""
+    """Return a point as a short text, for progress and errors."""
     names = "step plan topology collective algorithm width flits max_flits target mapping"
     return " ".join(str(point[name]) for name in names.split() if name in point)
 
 
 def work(point: Point, plans: Sequence[bytes] | None = None) -> Row:
-    """Do one thing: a row of results.
+    """Compute the row of one point; errors become part of the row.
 
-    Its ``status`` is done, misfit, failed, or missing (a tool). A misfit follows from the point
-    alone: wherever and whenever it is tried again, it is one.
+    The ``status`` of the row is ``done``, ``misfit``, ``failed``, or ``missing`` (a tool is not
+    installed). A misfit depends on the point alone, so that another try would give the same.
 
     Parameters
     ----------
+    point : Point
+        The point to compute.
     plans : sequence of bytes, optional
-        What its schedule files hold; by default they are read.
+        Contents of its schedule files; by default the files are read.
     """
     began = time.perf_counter()
     try:
@@ -103,7 +114,7 @@ def work(point: Point, plans: Sequence[bytes] | None = None) -> Row:
         outcome = {"status": "missing", "reason": str(error)}
     except TorusfabricError as error:
         outcome = {"status": "failed", "reason": str(error)}
-    except Exception as error:  # a fault of ours must not end the other rows
+    except Exception as error:  # a defect of the program must not end the other rows
         outcome = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
     seconds = round(time.perf_counter() - began, 3)
     about = {"seconds": seconds, "host": platform.node(), "version": __version__}
@@ -111,7 +122,7 @@ def work(point: Point, plans: Sequence[bytes] | None = None) -> Row:
 
 
 def _outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
-    """The status of a point, with its result or with the reason why it does not fit."""
+    """Return the status of a point, with its result or with the reason of a misfit."""
     if plans is None and "plan" in point:
         plans = plan_contents(point)
     make, measure = _STEPS[point["step"]]
@@ -128,7 +139,7 @@ def _outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
 
 
 def _schedules(point: Point, plans: Sequence[bytes]) -> list[Planned]:
-    """The schedules of a point, or the forms of each: planned, or from the contents of files."""
+    """Return the schedule, or the forms, for each collective of a point: planned or from files."""
     from ..fabric.choose import PlanFor, choose_schedules
     from ..fabric.spec import FabricSpec
 
@@ -150,14 +161,14 @@ def _schedules(point: Point, plans: Sequence[bytes]) -> list[Planned]:
 
 @lru_cache(maxsize=KEPT)
 def _planned(selection: Selection) -> Schedule:
-    """What is planned, once for all lengths and widths."""
+    """Plan a selection, or return its cached schedule; lengths and widths share a schedule."""
     from ..planning.planned import plan_anew
 
     return plan_anew(selection)
 
 
 def _loaded(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
-    """The schedules of files with these contents, which need not be on this machine."""
+    """Return the schedules of files, given their contents; the files may be on another machine."""
     from ..schedule.file import load
 
     names = [plan] if len(contents) == 1 else plan.split(",")
@@ -175,7 +186,10 @@ def _loaded(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
 
 
 def _plan(point: Point, schedules: list[Planned]) -> dict[str, Any]:
-    """Measure what was planned and checked; lengths do not matter, so that nothing has forms."""
+    """Check the schedules of a point, and return their facts.
+
+    The step ``plan`` has no lengths, so no collective has forms.
+    """
     from ..analysis.facts import facts_together, schedule_facts
 
     alone = [schedule for schedule in schedules if isinstance(schedule, Schedule)]
@@ -184,7 +198,7 @@ def _plan(point: Point, schedules: list[Planned]) -> dict[str, Any]:
 
 
 def _program(point: Point, plans: Sequence[bytes]) -> Program:
-    """The program of a point; what comes from files is checked before."""
+    """Return the program of a point; schedules from files are checked first."""
     from ..analysis.check import check
     from ..planning import compile
 
@@ -198,14 +212,14 @@ def _program(point: Point, plans: Sequence[bytes]) -> Program:
 
 
 def _fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
-    """The fabric of a point."""
+    """Return the fabric of a point."""
     from ..fabric.fabric import Fabric
 
     return Fabric(_program(point, plans), width=point["width"])
 
 
 def _cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
-    """What the program says of the runs of a simulation."""
+    """Return the predictions of the program for the runs of a simulation."""
     from ..program.program import require_width
 
     others = {name: value for name, value in point.items() if name != "width"}
@@ -215,7 +229,15 @@ def _cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
 
 @lru_cache(maxsize=KEPT)
 def _predicted(point: str, plans: tuple[bytes, ...]) -> tuple[tuple[Operator, ...], dict[str, Any]]:
-    """The operators and cycles of a program, once for all widths."""
+    """Return the operators and predictions of a program, cached for all widths.
+
+    Parameters
+    ----------
+    point : str
+        The point without its width, as JSON.
+    plans : tuple of bytes
+        Contents of the schedule files.
+    """
     from ..simulation.simulate import predictions_of
 
     program = _program(json.loads(point), plans)
@@ -223,7 +245,7 @@ def _predicted(point: str, plans: tuple[bytes, ...]) -> tuple[tuple[Operator, ..
 
 
 def _simulate(point: Point, fabric: Fabric) -> dict[str, Any]:
-    """Simulate, and compare every word; where there is a choice, some of each."""
+    """Simulate the usual runs of a fabric, and return the report; a wrong word is an error."""
     from ..simulation.simulate import simulate
 
     report = simulate(fabric)
@@ -237,7 +259,7 @@ def _simulate(point: Point, fabric: Fabric) -> dict[str, Any]:
 
 
 def _synth(point: Point, fabric: Fabric) -> dict[str, Any]:
-    """Synthesize."""
+    """Synthesize a fabric, and return the report."""
     from ..fpga.synthesis.synthesize import Workplace, synthesize
 
     report = synthesize(
@@ -252,7 +274,8 @@ def _synth(point: Point, fabric: Fabric) -> dict[str, Any]:
     return {"algorithm": ",".join(algorithms)} | report.to_json()
 
 
-#: Of each step what is made first, and what is measured then.
+#: Two functions for each step. The first makes a schedule, program or fabric; an `InputError` of
+#: the first is a misfit. The second measures the result of the first.
 _STEPS: dict[str, tuple[Callable[..., Any], Callable[..., dict[str, Any]]]] = {
     "plan": (_schedules, _plan),
     "cycles": (_cycles, lambda point, found: found),
@@ -262,12 +285,20 @@ _STEPS: dict[str, tuple[Callable[..., Any], Callable[..., dict[str, Any]]]] = {
 
 
 def failed_row(point: Point, reason: str) -> Row:
-    """A row of what failed."""
+    """Return the row of a failed point."""
     return {"key": key(point), **point, "status": "failed", "reason": reason}
 
 
 def contents_of(point: Point) -> tuple[list[bytes], None] | tuple[None, Row]:
-    """What the files of a point hold, which goes to its worker; or the row if that is lost."""
+    """Return the contents of a point's schedule files, or its failed row if they are lost.
+
+    Returns
+    -------
+    contents : list of bytes or None
+        Contents of the schedule files, for the worker.
+    row : Row or None
+        The row of the failed point if a file cannot be read or has changed.
+    """
     try:
         return plan_contents(point) if "plan" in point else [], None
     except InputError as error:

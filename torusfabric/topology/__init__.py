@@ -1,4 +1,6 @@
-"""Networks: Cayley graphs, the torus and its sub-tori and others, and their names."""
+"""Networks: tori, other Cayley graphs, meshes, any graphs, networks with faults, and their
+names.
+"""
 
 from .arrowhead import Arrowhead
 from .cayley import CayleyGraph, cayley, require_alike

@@ -1,8 +1,18 @@
-"""A torus cut into blocks of nodes, one on each board.
+"""A torus that is cut into equal blocks of nodes, one block on each board.
 
-All blocks are alike: node k of a block lies where node k of any other does, and so does each link
-port, where an arc is cut and another comes back. Boards form a torus themselves, of which a tree
-carries what all of them have to agree on.
+The torus 4x4 on 2x1 boards::
+
+     0   1   2   3   board 0
+     4   5   6   7
+    --------------
+     8   9  10  11   board 1
+    12  13  14  15
+
+Node k has the same coordinates within each block. A *link port* is a node and a port whose arc
+leaves the board; another arc enters the board there. All boards have the same link ports.
+
+The boards form a torus themselves. A spanning tree of this torus, with board 0 as its root, carries
+signals on which all boards must agree, such as the start of a run.
 """
 
 from __future__ import annotations
@@ -23,14 +33,15 @@ __all__ = ["Boards", "LinkEnd", "LinkPort"]
 
 
 class LinkPort(NamedTuple):
-    """Where a board is linked to another.
+    """A port by which a board is linked to another board.
 
     Parameters
     ----------
     node : int
-        By its number on the board.
+        Number of the node on its board.
     port : int
-        The port of the node: the out-port whose arc is cut, and the in-port of the one back.
+        Port of the node: its out-port drives the arc to the other board, its in-port receives the
+        arc back.
     """
 
     node: int
@@ -38,7 +49,7 @@ class LinkPort(NamedTuple):
 
 
 class LinkEnd(NamedTuple):
-    """A link port of a board, both by their numbers."""
+    """One end of a link between boards: a board, and an index in `Boards.links`."""
 
     board: int
     link: int
@@ -52,12 +63,12 @@ class Boards:
     Parameters
     ----------
     counts : tuple of int
-        How many blocks there are along each axis.
+        Number of blocks along each axis.
 
     Raises
     ------
     InputError
-        If it is no torus, or the blocks are not equal, or there is only one.
+        If the topology is no torus, if the blocks are not equal, or if there is only one.
 
     Examples
     --------
@@ -84,7 +95,9 @@ class Boards:
 
     @classmethod
     def parse(cls, text: str, topology: Topology) -> Boards:
-        """Read ``2x1``, blocks along each axis."""
+        """Return the boards that a user names: ``2x1`` is two blocks along axis 0, one along
+        axis 1.
+        """
         if not re.fullmatch(r"[0-9]{1,6}(x[0-9]{1,6})*", text):
             raise InputError(f"Boards must be numbers such as 2x1, not {text!r}")
         return cls(topology, tuple(map(int, text.split("x"))))  # type: ignore[arg-type]
@@ -94,12 +107,12 @@ class Boards:
 
     @property
     def number(self) -> int:
-        """How many boards there are."""
+        """Number of boards."""
         return int(np.prod(self.counts))
 
     @cached_array
     def nodes(self) -> IntArray:
-        """The nodes of each board, a row each."""
+        """The nodes of each board, shape (boards, nodes of a board)."""
         shape = [x for count, side in zip(self.counts, self.torus.sides, strict=True)
                  for x in (count, side // count)]  # fmt: skip
         apart = np.arange(self.torus.nodes).reshape(shape)
@@ -109,7 +122,7 @@ class Boards:
 
     @cached_array
     def located(self) -> tuple[IntArray, IntArray]:
-        """The board of each node, and its number there."""
+        """The board of each node of the torus, and the number of the node on its board."""
         board, number = np.empty((2, self.torus.nodes), int)
         board[self.nodes] = np.arange(self.number)[:, None]
         number[self.nodes] = np.arange(self.nodes.shape[1])
@@ -117,14 +130,14 @@ class Boards:
 
     @cached_property
     def links(self) -> tuple[LinkPort, ...]:
-        """The link ports of each board."""
+        """The link ports of a board, the same on every board."""
         board, _ = self.located
         cut = board[self.torus.neighbours[self.nodes[0]]] != 0
         return tuple(LinkPort(*each) for each in np.argwhere(cut).tolist())
 
     @cached_property
     def ends(self) -> tuple[tuple[LinkEnd, ...], ...]:
-        """Where each link port of each board leads."""
+        """The other end of each link port, as ``ends[board][link]``."""
         board, number = self.located
         link = {port: k for k, port in enumerate(self.links)}
         return tuple(tuple(
@@ -136,14 +149,17 @@ class Boards:
 
     @cached_property
     def latency(self) -> tuple[int, ...]:
-        """Cycles of each link port."""
+        """The link latency at each link port, in cycles."""
         return tuple(int(self.torus.cycles_of_port[port]) for _, port in self.links)
 
-    # The tree
+    # The spanning tree with board 0 as its root
 
     @cached_property
     def _tree(self) -> tuple[list[int], list[int]]:
-        """The depth of each board below board 0, and the link port to the one above it, or -1."""
+        """The depth of each board in the tree, and its link port towards its parent, or -1.
+
+        Boards are visited breadth first, so each board is as near to board 0 as possible.
+        """
         depth, above = [0] + [-1] * (self.number - 1), [-1] * self.number
         reached = [0]
         for board in reached:
@@ -155,37 +171,41 @@ class Boards:
 
     @property
     def depth(self) -> list[int]:
-        """The depth of each board in the tree below board 0."""
+        """The depth of each board in the tree; 0 for board 0."""
         return self._tree[0]
 
     @property
     def above(self) -> list[int]:
-        """The link port of each board to the one above it in the tree; -1 of board 0."""
+        """The link port of each board to its parent in the tree; -1 for board 0."""
         return self._tree[1]
 
     @cached_property
     def below(self) -> list[set[int]]:
-        """The link ports of each board to those below it in the tree."""
+        """The link ports of each board to its children in the tree."""
         found: list[set[int]] = [set() for _ in range(self.number)]
         for board, link in enumerate(self.above):
             if link >= 0:
                 found[self.ends[board][link].board].add(self.ends[board][link].link)
         return found
 
-    # A block alone
+    # One board by itself
 
     @property
     def alone(self) -> Boards:
-        """The same where each board is the only one: its link ports lead back to its own."""
+        """The boards without cables between them: each board is linked only to itself.
+
+        A link port leads to the link port of the same board at which it would arrive on the
+        neighbour.
+        """
         return _Alone(self.torus, self.counts)
 
     def block(self, text: str) -> int:
-        """The number of the block at the coordinates ``0,1`` among all blocks.
+        """Return the number of the block at given coordinates, such as ``0,1``.
 
         Raises
         ------
         InputError
-            If there is none.
+            If there is no such block.
 
         Examples
         --------
@@ -204,7 +224,7 @@ class Boards:
 
 
 class _Alone(Boards):
-    """Boards of which each has links to none but itself."""
+    """Boards of which each is linked only to itself."""
 
     @cached_property
     def ends(self) -> tuple[tuple[LinkEnd, ...], ...]:
@@ -221,5 +241,8 @@ class _Alone(Boards):
 
     @property
     def depth(self) -> list[int]:
-        """As of all boards together: what goes by their tree takes as long."""
+        """The depths in the tree of all boards, although `above` and `below` have no tree here.
+
+        Why: delays that depend on depth stay the same whether a board runs alone or with others.
+        """
         return Boards(self.torus, self.counts).depth

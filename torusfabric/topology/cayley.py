@@ -1,9 +1,11 @@
-"""Cayley graphs of finite abelian groups: topologies that look the same from every node.
+"""Cayley graphs of finite abelian groups: networks that look the same from every node.
 
-Node 0 is the neutral element of the group; port ``p`` of node ``v`` leads to
-``v + generator[p]``. Everything translation-invariant follows from `CayleyGraph.add` and
-`CayleyGraph.subtract`; everything else from the table of neighbours. What a class says of its
-topologies is proved when one is made; see `validate`.
+Node 0 is the neutral element of the group. Port ``p`` of node ``v`` leads to node
+``v + generators[p]``. Planners use this symmetry: they plan for node 0, and translate the result to
+all other nodes by `CayleyGraph.add` and `CayleyGraph.subtract`.
+
+Whenever a topology is made, `validate` proves that its class describes a Cayley graph. Why: other
+packages may register classes, and a wrong one would produce wrong schedules.
 """
 
 from abc import abstractmethod
@@ -24,10 +26,10 @@ __all__ = ["CayleyGraph", "cayley", "require_alike"]
 class CayleyGraph(Topology):
     """A Cayley graph of a finite abelian group.
 
-    A class of such topologies defines the members that are abstract here and in `Topology`, but for
-    the table of neighbours, and the attributes. Making a topology that is not what it must be is an
-    `InputError`; `moduli` and `coordinates` say which group it is, and whatever else the class
-    defines must agree with them. The opposite of a port is also the port that leads back.
+    A subclass defines the abstract members here and in `Topology` (except `neighbours`), and the
+    attributes. `moduli` and `coordinates` define the group. Every other member must agree with
+    them, else making a topology raises an `InputError`. A message that leaves by port ``p`` returns
+    by port ``opposite[p]``.
 
     Examples
     --------
@@ -49,24 +51,24 @@ class CayleyGraph(Topology):
 
     @abstractmethod
     def coordinates(self, nodes: IntLike) -> IntArray:
-        """The parts of nodes in those groups: an int array, ``len(moduli)`` by nodes.
+        """Return the coordinates of nodes in the cyclic groups, shape (len(moduli), nodes).
 
-        Different for all nodes, and 0 for node 0.
+        Coordinates differ between any two nodes, and are all 0 for node 0.
         """
 
     def add(self, a: IntLike, b: IntLike) -> IntArray:
-        """Sum in the group, elementwise over node numbers: node ``a`` translated by ``b``."""
+        """Return the sum in the group, elementwise: node ``a`` translated by ``b``."""
         return self.sum_of_coordinates(a, b)
 
     def subtract(self, a: IntLike, b: IntLike) -> IntArray:
-        """Difference in the group, elementwise: the offset of node ``a`` from node ``b``."""
+        """Return the difference in the group, elementwise: the offset of ``a`` from ``b``."""
         return self.sum_of_coordinates(a, b, sign=-1)
 
     def sum_of_coordinates(self, a: IntLike, b: IntLike, *, sign: int = 1) -> IntArray:
-        """The nodes whose coordinates are those of ``a`` plus ``sign`` times those of ``b``.
+        """Return the nodes with the coordinates of ``a`` plus ``sign`` times those of ``b``, modulo
+        `moduli`.
 
-        Modulo `moduli`, elementwise. This is what `add` and `subtract` are unless a class has
-        quicker ways of its own.
+        Works elementwise. `add` and `subtract` call it unless a class has a faster method.
         """
         parts, node_at = self._numbering
         a, b = np.asarray(a), np.asarray(b)
@@ -78,7 +80,9 @@ class CayleyGraph(Topology):
 
     @cached_array
     def _numbering(self) -> tuple[IntArray, IntArray]:
-        """The coordinates of all nodes, and the node at each place of a row-major grid of them."""
+        """The coordinates of all nodes, and the node at each index of the row-major grid of
+        coordinates.
+        """
         parts = np.asarray(self.coordinates(np.arange(self.nodes))).astype(np.int64)
         node_at = np.empty(self.nodes, np.int64)
         node_at[np.ravel_multi_index(tuple(parts), self.moduli) if len(parts) else 0] = np.arange(
@@ -93,7 +97,7 @@ class CayleyGraph(Topology):
 
     @cached_array
     def distances(self) -> IntArray:
-        """The distance of every node from node 0, an int array of shape (nodes,)."""
+        """The hops from node 0 to every node, an int array of shape (nodes,)."""
         return hops_from(self.neighbours)
 
     @override
@@ -132,14 +136,14 @@ class CayleyGraph(Topology):
 
 
 def cayley(topology: Topology) -> CayleyGraph:
-    """A topology where only a Cayley graph can be; another is a `TypeError`."""
+    """Return `topology` if it is a Cayley graph, else raise a `TypeError`."""
     if not isinstance(topology, CayleyGraph):
         raise TypeError(f"Topology must be a Cayley graph here, not {topology}")
     return topology
 
 
 def require_alike(topology: Topology) -> None:
-    """Refuse a root that each run chooses where nodes are not alike."""
+    """Refuse a root that each run chooses on a topology that is no Cayley graph."""
     if not isinstance(topology, CayleyGraph):
         raise InputError(
             f"Root must be a node number on {topology}, which does not look the same from every "

@@ -1,4 +1,4 @@
-"""Circulants: rings with longer links, up to complete graphs; and hypercubes."""
+"""Circulants, which are rings with additional longer links; complete graphs; and hypercubes."""
 
 from collections.abc import Iterable
 
@@ -13,28 +13,29 @@ from .topology import FromEntry, IntArray, IntLike, cached_array
 
 __all__ = ["Circulant", "Complete", "Cube"]
 
-#: The most nodes of a circulant and of a complete graph, and axes of a hypercube.
+#: The most nodes of a circulant, the most nodes of a complete graph, the most axes of a hypercube.
 MOST_NODES, MOST_COMPLETE, MOST_AXES = 2**20, 1024, 16
 
 
 @public_class
 class Circulant(FromEntry, CayleyGraph):
-    """A ring with links to the nodes some steps away, each way.
+    """A ring of N nodes, in which node v is linked to v + s and v - s for each offset s.
 
-    Ports are ``+1 -1 +4 -4 ..``: by how many steps a link leads on. A link half way round leads to
-    the same node both ways: it is one port, without a ``-``.
+    Ports are ``+1 -1 +4 -4 ..``: a direction and an offset. An offset of N / 2 leads to the same
+    node both ways, so it has a single port, ``+``.
 
     Parameters
     ----------
     nodes : int
-        At least 2.
+        Number N of nodes, at least 2.
     offsets : sequence of int
-        Different, from 1 to half the number of nodes, without a common divisor with that.
+        Different integers from 1 to N / 2. N and the offsets must have no divisor in common, else
+        some nodes would be out of reach.
 
     Raises
     ------
     InputError
-        If numbers are not such, so that not all nodes are reached.
+        If the number of nodes or the offsets are invalid.
 
     Examples
     --------
@@ -94,12 +95,12 @@ class Circulant(FromEntry, CayleyGraph):
 
 @public_class
 class Complete(Circulant):
-    """Every node linked with every other: the circulant with all offsets.
+    """A complete graph: every node is linked to every other. It is the circulant with all offsets.
 
     Parameters
     ----------
     nodes : int
-        At least 2.
+        Number of nodes, from 2 to 1024.
 
     Examples
     --------
@@ -123,20 +124,20 @@ class Complete(Circulant):
 
 @public_class
 class Cube(FromEntry, CayleyGraph):
-    """A hypercube: nodes whose numbers differ in one bit are linked.
+    """A hypercube: two nodes are linked if their numbers differ in one bit.
 
-    Port k leads to the node whose bit k is the other. A torus of sides of 2 has two links in place
-    of each.
+    Port k leads to the node whose number differs in bit k. The torus with all sides 2 is the same
+    graph with two parallel links in place of each link.
 
     Parameters
     ----------
     axes : int
-        Bits of a node's number, from 1 to 16.
+        Number of axes, which is the number of bits of a node number, from 1 to 16.
 
     Raises
     ------
     InputError
-        If it is no such number.
+        If the number of axes is invalid.
 
     Examples
     --------

@@ -1,4 +1,8 @@
-"""Networks with faults: links and nodes out of order, and links that are slower than others."""
+"""Networks with faults: broken links, broken nodes, and links that are slower than the others.
+
+Users write faults behind the name of a network: ``8x8!0:+0,9`` has a broken link at port +0 of node
+0 and a broken node 9; in ``8x8!0:+0=4`` the link takes 4 cycles.
+"""
 
 from __future__ import annotations
 
@@ -21,32 +25,33 @@ from .topology import BoolArray, IntArray, Topology, at_most_nodes, cached_array
 __all__ = ["Faulty", "alike_along_axes", "alike_links", "faults_within", "shared_network",
            "with_latency", "without_faults"]  # fmt: skip
 
-#: The beginning of an error about the size of such a network.
+#: The subject of messages about the size of a network with faults.
 _WHAT = "Network with faults"
 
 
 @public_class
 class Faulty(Part):
-    """A network with links and nodes out of order, or some links slower than the others.
+    """A network in which some links or nodes are broken, or some links are slow.
 
-    A broken node neither sends nor receives, nor passes on: the others are renumbered in order, and
-    collectives are among these.
+    A broken node neither sends, nor receives, nor forwards. The other nodes are renumbered in
+    order, and collectives run among them.
 
     Parameters
     ----------
     whole : Topology
         The network without faults.
     broken_links : sequence of (str or (int, int))
-        Each as ``9:+0``, or as a node and a port; with ``9:+0:out`` one arc alone, out of the node.
+        A link as ``9:+0``, or as a pair of a node and a port. ``9:+0:out`` breaks only the arc that
+        leaves the node.
     broken_nodes : sequence of int
-        By their numbers in the whole network, as those of links.
+        Node numbers in the whole network, as in `broken_links`.
     slow_links : sequence of str
-        Each as ``9:+0=4``: the link takes so many cycles both ways, whatever the others take.
+        A link and its latency as ``9:+0=4``: 4 cycles in both directions, whatever `whole` says.
 
     Raises
     ------
     InputError
-        If there is no such link or node, or what is left is not strongly connected.
+        If there is no such link or node, or if the remaining network is not strongly connected.
 
     Examples
     --------
@@ -120,12 +125,12 @@ class Faulty(Part):
 
     @classmethod
     def of(cls, whole: Topology, faults: str) -> Self:
-        """A network with faults as users write them behind its name.
+        """Return a network with the faults that users write behind its name.
 
         Raises
         ------
         InputError
-            If there is no such link or node, or nodes are cut off.
+            If there is no such link or node, or if nodes are cut off.
 
         Examples
         --------
@@ -140,7 +145,7 @@ class Faulty(Part):
 
     @property
     def faults(self) -> str:
-        """What is out of order or slow, as users write it."""
+        """The faults as users write them."""
         return ",".join([*self.broken_links, *map(str, self.broken_nodes), *self.slow_links])
 
     @cached_array
@@ -190,19 +195,21 @@ class Faulty(Part):
 
     @cached_property
     def renumbered(self) -> str:
-        """Which nodes have other numbers than in the whole network, for people; empty if none."""
+        """Text that lists the nodes with other numbers than in the whole network; empty if none."""
         moved = np.flatnonzero(self.kept != np.arange(self.nodes))
         runs = np.split(moved, np.flatnonzero(np.diff(self.kept[moved]) > 1) + 1)
         return ", ".join(f"{_run(self.kept[run])} as {_run(run)}" for run in runs if len(run))
 
 
 def with_latency(topology: Topology, latency: Latency) -> Topology:
-    """The same topology on links of so many cycles, as users say: of all, by axis, or some links.
+    """Return a topology with the link latency that a user names.
+
+    The latency may be that of all links, of the links of some axes, or of single links.
 
     Raises
     ------
     InputError
-        If the latency is none, or by axes or links that the topology does not have.
+        If the latency is invalid, or names axes or links that the topology does not have.
 
     Examples
     --------
@@ -218,9 +225,10 @@ def with_latency(topology: Topology, latency: Latency) -> Topology:
 
 
 def alike_along_axes(topology: Topology) -> Topology:
-    """The same where all links along an axis are as slow as the slowest of them.
+    """Return the topology with every link as slow as the slowest link along its axis.
 
-    What all groups along axes do at once, or all equal blocks, needs that.
+    Collectives in several groups at once, and equal blocks of nodes, need equal links along an
+    axis.
 
     Examples
     --------
@@ -239,9 +247,11 @@ def alike_along_axes(topology: Topology) -> Topology:
 
 
 def alike_links(topology: str | None, latency: str | None) -> dict[str, str]:
-    """Return a topology and a latency, as text, with the links along each axis as the slowest.
+    """Return a topology and a latency, as text, with equal links along each axis.
 
-    The result is empty where no link is slower than others.
+    Every link becomes as slow as the slowest link along its axis.
+
+    The result is empty if no link is slower than others.
     """
     if topology is None or "=" not in f"{latency}{topology}":
         return {}
@@ -251,12 +261,14 @@ def alike_links(topology: str | None, latency: str | None) -> dict[str, str]:
 
 
 def shared_network(topologies: Iterable[Topology]) -> Topology:
-    """The network on which all of several can be: with the faults alone that all of them have.
+    """Return the network on which several topologies can all run.
+
+    It has only the faults that all topologies have.
 
     Raises
     ------
     InputError
-        If they differ by more than broken links and nodes.
+        If the topologies differ by more than broken links and nodes.
 
     Examples
     --------
@@ -282,7 +294,7 @@ def shared_network(topologies: Iterable[Topology]) -> Topology:
 
 
 class _Faults(NamedTuple):
-    """The faults of a network, if it has any."""
+    """The faults of a network; empty for a network without faults."""
 
     links: Sequence[str]
     nodes: Sequence[int]
@@ -290,25 +302,25 @@ class _Faults(NamedTuple):
 
     @classmethod
     def of(cls, topology: Topology) -> Self:
-        """Those of a network."""
+        """Return the faults of a network."""
         if not isinstance(topology, Faulty):
             return cls((), (), ())
         return cls(topology.broken_links, topology.broken_nodes, topology.slow_links)
 
     def on(self, whole: Topology) -> Topology:
-        """A whole network with them."""
+        """Return a whole network with these faults."""
         return Faulty(whole, *self) if any(self) else whole
 
 
 def _whole(topology: Topology) -> Topology:
-    """The network without any faults."""
+    """Return the network without faults."""
     if not isinstance(topology, Faulty):
         return topology
     return topology.whole.on_links(topology.link_latency)
 
 
 def faults_within(network: Topology, topology: Topology) -> str:
-    """The faults that a topology has more than the network that it shares, as users write them.
+    """Return the faults of a topology that the shared network does not have, as users write them.
 
     Examples
     --------
@@ -323,7 +335,9 @@ def faults_within(network: Topology, topology: Topology) -> str:
 
 
 def without_faults(topology: Topology) -> Topology:
-    """The network with the links that are broken, if all its nodes are there.
+    """Return the network with its broken links repaired. Slow links stay slow.
+
+    A network with broken nodes is returned unchanged.
 
     Examples
     --------
@@ -337,13 +351,13 @@ def without_faults(topology: Topology) -> Topology:
 
 
 def _run(nodes: IntArray) -> str:
-    """Consecutive numbers."""
+    """Return text for consecutive node numbers: ``3`` or ``3 to 5``."""
     first, last = int(nodes[0]), int(nodes[-1])
     return str(first) if first == last else f"{first} to {last}"
 
 
 def _arcs_of(whole: Topology, link: object) -> list[tuple[int, int]]:
-    """The arcs of a broken link: both ways, or one."""
+    """Return the arcs of a broken link: both directions, or one for ``:out``."""
     alone = isinstance(link, str) and link.endswith(":out")
     node, port = whole.arc(link.removesuffix(":out") if isinstance(link, str) else link)
     if not whole.linked[node, port]:
@@ -353,7 +367,7 @@ def _arcs_of(whole: Topology, link: object) -> list[tuple[int, int]]:
 
 
 def _slow_arcs(whole: Topology, slow_links: Sequence[str]) -> IntArray:
-    """The cycles of slow arcs; 0 of others."""
+    """Return the latency of slow arcs in cycles, and 0 for the other arcs, shape (nodes, ports)."""
     slow = np.zeros((whole.nodes, whole.ports), int)
     for word in slow_links:
         link, _, cycles = str(word).partition("=")
@@ -374,7 +388,11 @@ def _slow_arcs(whole: Topology, slow_links: Sequence[str]) -> IntArray:
 
 
 def _back(whole: Topology, node: int, port: int) -> tuple[int, int] | None:
-    """The arc that leads back: by the opposite port, or as the first, second, .. of several."""
+    """Return the arc that leads back over the same link, None if there is none.
+
+    This is the arc at the opposite port if that leads back. Else, with k parallel arcs before this
+    one, it is arc k among the parallel arcs back.
+    """
     there, back = int(whole.neighbours[node, port]), int(whole.opposite[port])
     if whole.linked[there, back] and whole.neighbours[there, back] == node:
         return there, back
@@ -385,7 +403,10 @@ def _back(whole: Topology, node: int, port: int) -> tuple[int, int] | None:
 
 
 def _named_once(whole: Topology, arcs: BoolArray, kept: BoolArray) -> tuple[str, ...]:
-    """Broken links in order, each by the lower of its ends, or one way alone."""
+    """Return the names of broken links in order, each once, by its end with the lower number.
+
+    A link with only one broken arc is named by that arc. Links of broken nodes are left out.
+    """
     names: list[str] = []
     seen: set[tuple[int, int]] = set()
     for node, port in np.argwhere(~arcs).tolist():

@@ -1,8 +1,8 @@
-"""Any network: strongly connected directed graphs, read from files or from NetworkX.
+"""Networks of any structure: strongly connected directed graphs, from files, NetworkX or lists.
 
-Ports of a graph without names are numbered so that a message that leaves by port p arrives by
-in-port p: the arcs are coloured so that no two of one colour leave or enter the same node, with as
-many colours as the largest degree (König).
+Without names for ports, ports are numbered so that a message that leaves by port p arrives at
+in-port p. This is an edge colouring: no two arcs of one colour leave the same node or enter the
+same node. The largest degree is enough colours (theorem of König).
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from .topology import BoolArray, IntArray, Topology, cached_array
 
 __all__ = ["Graph", "named_nodes"]
 
-#: Attributes of edges that say how much a link carries, or how long it takes.
+#: Names of edge attributes that would set the bandwidth or the latency of a link.
 _QUANTITY = re.compile(
     "weight|capacit|bandwidth|speed|rate|latency|delay|cost|length|multiplicity", re.IGNORECASE
 )
 
-#: Attributes of edges by which others tell them apart; their numbers say nothing of a link.
+#: Names of edge attributes that only identify an edge, so their value may be any number.
 _IDENTITY = {"id", "key"}
 
 
 class Arc(NamedTuple):
-    """An arc between two nodes, and the name of its port; empty for none."""
+    """An arc between two nodes, and the name of its port; an empty name if it has none."""
 
     tail: int
     head: int
@@ -45,23 +45,25 @@ class Arc(NamedTuple):
 
 @public_class
 class Graph(Topology):
-    """Any strongly connected directed graph, perhaps with parallel arcs.
+    """A strongly connected directed graph of any structure, perhaps with parallel arcs.
+
+    All links are alike: each carries one flit a cycle.
 
     Parameters
     ----------
     graph : networkx graph, or iterable of (tail, head) or (tail, head, port)
-        Of a graph of NetworkX, nodes are numbered in its order, and an edge without direction is
-        two arcs. An attribute ``port`` of an edge names the out-port at its source, and ``back``
-        that at its target, of an edge without direction. Names are left out, or given to all arcs;
-        of those into a node each has another name, too. All links are alike: any other attribute
-        that is a number, a weight or a capacity, must be 1.
+        Nodes of a NetworkX graph are numbered in its order, and an undirected edge becomes two
+        arcs. The edge attribute ``port`` names the out-port at the source. For an undirected edge,
+        ``back`` names the out-port at the target. Either all arcs have names or none has; the names
+        of arcs out of a node differ, and the names of arcs into a node differ. Any other attribute
+        with a numeric value, such as a weight or a capacity, must be 1.
     name : str
-        What users call it.
+        The name for users.
 
     Raises
     ------
     InputError
-        If it is no such graph, or not strongly connected.
+        If the argument is no such graph, or if the graph is not strongly connected.
 
     Examples
     --------
@@ -91,7 +93,7 @@ class Graph(Topology):
     @override
     def parse(cls, text: str) -> Self | None:
         path = Path(text.removeprefix("graph:"))
-        # What stands behind a ! are faults, unless a file has that name.
+        # Text behind a ! names faults, which `Faulty` parses, unless a file has this whole name.
         if not text.startswith("graph:") or ("!" in text and not path.exists()):
             return None
         graph = read_graph(path)
@@ -165,7 +167,7 @@ class Graph(Topology):
             )
 
     def _cut_off(self) -> IntArray:
-        """The nodes outside the largest part in which all reach all."""
+        """Return the nodes outside the largest strongly connected component."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
@@ -177,7 +179,7 @@ class Graph(Topology):
         return others
 
     def _same_backwards(self) -> bool:
-        """Whether the opposite of each port leads back."""
+        """Return True if every arc has an arc back at its opposite port."""
         tail, port = np.nonzero(self.linked)
         head, entry = self.neighbours[tail, port], self.opposite[port]
         twice = np.array_equal(self.opposite[self.opposite], np.arange(self.ports))
@@ -185,7 +187,7 @@ class Graph(Topology):
         return twice and bool(leads_back.all())
 
     def _lay(self, nodes: int, arcs: Sequence[Arc]) -> None:
-        """Fill the tables of so many nodes with arcs."""
+        """Fill the tables with `nodes` nodes and the given arcs, and number the ports."""
         _check_counts(nodes, len(arcs))
         given = [arc for arc in arcs if arc.port]
         if given and len(given) < len(arcs):
@@ -214,7 +216,11 @@ class Graph(Topology):
 
 
 class Backwards(Graph):
-    """A graph with all arcs the other way; planners use it to plan what is then run backwards."""
+    """A graph with all arcs reversed.
+
+    Planners plan on it when they will run the result backwards, for example to turn a broadcast
+    into a reduction.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self._forwards = graph
@@ -248,21 +254,21 @@ class Backwards(Graph):
 
 
 def named_nodes(topology: Topology, nodes: Iterable[int]) -> str:
-    """Nodes for people: node 3 (0,3), or nodes 3 (0,3) and 7 (1,3)."""
+    """Return nodes as text for people: ``node 3 (0,3)``, or ``nodes 3 (0,3) and 7 (1,3)``."""
     names = [f"{node} {topology.node_name(int(node))}" for node in nodes]
     *first, last = names
     return f"nodes {', '.join(first)} and {last}" if first else f"node {last}"
 
 
 class _Listed(NamedTuple):
-    """A graph as a schedule file has it."""
+    """A graph as a schedule file has it: names of nodes, and a list of arcs."""
 
     names: list[str]
     arcs: list[Any]
 
 
 def _check_counts(nodes: int, arcs: int) -> None:
-    """Check how large a graph is, before anything is made for each node."""
+    """Check the size of a graph, before tables are made for each node."""
     if not 1 <= nodes <= MOST_NODES:
         raise InputError(f"Nodes of a graph must be from 1 to {MOST_NODES}, not {shown(nodes)}")
     if arcs > MOST_ARCS:
@@ -270,7 +276,7 @@ def _check_counts(nodes: int, arcs: int) -> None:
 
 
 def _check_texts(what: str, names: Iterable[str]) -> None:
-    """Check that names are different texts that a file can hold."""
+    """Check that names are different, and that a UTF-8 file can hold them."""
     for name, times in Counter(names).items():
         if times > 1:
             raise InputError(f"{what} must be different, not {shown(name)} twice")
@@ -283,7 +289,7 @@ def _check_texts(what: str, names: Iterable[str]) -> None:
 
 
 def _read(graph: Any) -> tuple[list[str], list[Arc]]:
-    """The names of nodes, and the arcs, of whatever is given."""
+    """Return the names of nodes and the arcs of any accepted form of a graph."""
     if isinstance(graph, _Listed):
         return graph.names, [_arc(arc, len(graph.names)) for arc in graph.arcs]
     if hasattr(graph, "is_directed") and hasattr(graph, "edges"):
@@ -296,7 +302,7 @@ def _read(graph: Any) -> tuple[list[str], list[Arc]]:
 
 
 def _arc(given: Any, below: int) -> Arc:
-    """An arc of a list."""
+    """Return an arc of a list of arcs, checked."""
     if not isinstance(given, tuple | list) or not 2 <= len(given) <= 3:
         raise InputError(f"Arc must be TAIL, HEAD and perhaps a port, not {shown(given)}")
     tail, head, *port = given
@@ -311,7 +317,7 @@ def _arc(given: Any, below: int) -> Arc:
 
 
 def _from_networkx(graph: Any) -> tuple[list[str], list[Arc]]:
-    """Nodes and arcs of a graph of NetworkX."""
+    """Return the names of nodes and the arcs of a NetworkX graph."""
     labels = list(graph.nodes)
     number = {label: node for node, label in enumerate(labels)}
     arcs, directed = [], graph.is_directed()
@@ -325,7 +331,9 @@ def _from_networkx(graph: Any) -> tuple[list[str], list[Arc]]:
 
 
 def _check_attributes(edge: str, data: Mapping[Any, Any], *, directed: bool) -> None:
-    """Check that an edge is a link like any other."""
+    """Check that no attribute sets the bandwidth or latency of an edge, since all links are
+    alike.
+    """
     if directed and "back" in data:
         raise InputError(f"Attribute back of {edge} must be left out, which has one direction")
     for name, value in data.items():
@@ -340,14 +348,16 @@ def _check_attributes(edge: str, data: Mapping[Any, Any], *, directed: bool) -> 
 
 
 def _is_one(value: Any) -> bool:
-    """True if an attribute says nothing, or 1."""
+    """Return True if the value of an attribute is empty or 1."""
     if isinstance(value, str):
         return value.strip() in ("", "1", "1.0")
     return value is None or (not isinstance(value, bool) and bool(value == 1))
 
 
 def _port(data: Mapping[str, Any], key: str) -> list[Any]:
-    """The name of a port, if an edge has one; a number is taken for a name."""
+    """Return the name of a port in a list, or an empty list without one. A number counts as a
+    name.
+    """
     name = data.get(key)
     if name is None:
         return []
@@ -355,7 +365,7 @@ def _port(data: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def _check_names(arcs: Sequence[Arc]) -> None:
-    """Arcs out of a node, and into a node, have ports of different names."""
+    """Check that ports of arcs out of a node have different names, and of arcs into a node."""
     for verb, ends in ("leave", [arc.tail for arc in arcs]), ("enter", [arc.head for arc in arcs]):
         found: set[tuple[int, str]] = set()
         for node, arc in zip(ends, arcs, strict=True):
@@ -368,14 +378,21 @@ def _check_names(arcs: Sequence[Arc]) -> None:
 
 
 def _coloured(nodes: int, arcs: Sequence[Arc]) -> list[int]:
-    """A port for each arc: different for all that leave a node, and for all that enter one."""
+    """Return a port for each arc, as an edge colouring of a bipartite graph.
+
+    The graph has an out-side and an in-side of each node.
+
+    Arcs are coloured one by one. Let `out` be a colour free among arcs that leave the tail, and
+    `into` one free among arcs that enter the head. If `into` is used at the tail, the two colours
+    are exchanged along the alternating path that begins there; this frees `into` at the tail.
+    """
     ends = np.array([arc[:2] for arc in arcs], np.int64).reshape(-1, 2)
     degree = max(int(np.bincount(column, minlength=nodes).max()) for column in ends.T)
     leaving, entering = np.full((2, nodes, degree), -1)
     for number, (tail, head, _) in enumerate(arcs):
         out, into = (int((row < 0).argmax()) for row in (leaving[tail], entering[head]))
         if leaving[tail, into] >= 0:
-            # Exchange the two colours along the path that begins with what leaves by `into`.
+            # Exchange both colours along the path that begins with the arc of colour `into`.
             side, node, colour, path = 0, tail, into, []
             while (arc := int((leaving, entering)[side][node, colour])) >= 0:
                 path.append((arc, colour))

@@ -1,8 +1,9 @@
-"""Files of graphs, read as graphs of NetworkX: node-link JSON and edge lists.
+"""Readers of graph files: node-link JSON and edge lists, both returned as NetworkX graphs.
 
-A file that could be read as two networks is refused, and the message says how to write either. In
-an edge list a line is a *link*, an arc each way, unless a line ``directed`` stands at the top: then
-each line is an *arc*, from the first node to the second.
+In an edge list each line is a *link*, with an arc in each direction. After a first line
+``directed``, each line is a single *arc* from the first node to the second.
+
+A file that could mean two different networks is refused, and the message says how to write either.
 """
 
 from __future__ import annotations
@@ -22,30 +23,30 @@ __all__ = ["MOST_ARCS", "MOST_NODES", "read_graph"]
 #: The most nodes, and the most arcs, of a graph.
 MOST_NODES, MOST_ARCS = 4096, 2**16
 
-#: Bytes of a file of a graph: some 250 for each arc.
+#: The most bytes of a graph file: some 250 for each arc.
 MOST_BYTES = 2**24
 
-#: A line of an edge list: two nodes, perhaps attributes as NetworkX writes them, and a comment.
+#: A line of an edge list: two nodes, optional attributes as NetworkX writes them, and a comment.
 _LINE = re.compile(r"\s*([0-9]{1,4000})\s+([0-9]{1,4000})\s*(\{.*\})?\s*(?:#.*)?")
 
-#: The lines that say what all lines below them are, and whether each is an arc.
+#: The possible first lines of an edge list; True if each line below is an arc.
 _HEADS = {"directed": True, "undirected": False}
 
-#: The keys of node-link JSON; the last two are one key under its new and its old name.
+#: The keys of node-link JSON; ``links`` is the old name of ``edges``.
 _KEYS = ("directed", "multigraph", "graph", "nodes", "edges", "links")
 
 
 class _Edge(NamedTuple):
-    """An edge of a file.
+    """An edge of a graph file.
 
     Parameters
     ----------
     tail, head : str, int, float or tuple
-        Its nodes.
+        The ids of its nodes.
     data : dict
-        Its attributes.
+        The attributes of the edge.
     location : str
-        Where it stands: ``line 3``, ``edges[2]``.
+        The location in the file, for messages: ``line 3``, ``edges[2]``.
     """
 
     tail: Any
@@ -55,7 +56,7 @@ class _Edge(NamedTuple):
 
 
 def read_graph(path: Path) -> Any:
-    """Read a file of a graph.
+    """Read a graph file.
 
     Returns
     -------
@@ -64,7 +65,7 @@ def read_graph(path: Path) -> Any:
     Raises
     ------
     InputError
-        If the file cannot be read, or does not say one network.
+        If the file cannot be read, is malformed, or could mean two networks.
     """
     text = read_text(path, "File of a graph", most=MOST_BYTES)
     read = _from_json if text.lstrip().startswith("{") else _from_lines
@@ -77,7 +78,7 @@ def read_graph(path: Path) -> Any:
 
 
 def _from_lines(text: str) -> Any:
-    """The graph of an edge list, whose nodes are the numbers from 0 to the largest."""
+    """Return the graph of an edge list, with the nodes 0 to the largest in the file."""
     edges: list[_Edge] = []
     directed = None
     for number, line in enumerate(text.splitlines(), 1):
@@ -94,7 +95,7 @@ def _from_lines(text: str) -> Any:
 
 
 def _edge_of_line(line: str, number: int) -> _Edge:
-    """The edge in a line of an edge list."""
+    """Return the edge in a line of an edge list."""
     if not (found := _LINE.fullmatch(line)):
         raise InputError(
             f"line {number} must be two node numbers, not {shown(line.strip())} (an adjacency list "
@@ -116,7 +117,7 @@ def _edge_of_line(line: str, number: int) -> _Edge:
 
 
 def _from_json(text: str) -> Any:
-    """The graph of node-link JSON."""
+    """Return the graph of node-link JSON."""
     try:
         data = parse_json(text.encode("utf-8"))
     except ValueError as error:
@@ -140,7 +141,7 @@ def _from_json(text: str) -> Any:
 
 
 def _check_keys(data: dict[str, Any]) -> str:
-    """Check the keys of node-link JSON; returns the one of its edges."""
+    """Check the keys of node-link JSON, and return the key of the edges."""
     for key in data:
         if key not in _KEYS:
             raise InputError(f"it must have no keys but {', '.join(_KEYS)}, not {excerpt(key)}")
@@ -158,13 +159,13 @@ def _check_keys(data: dict[str, Any]) -> str:
 
 
 def _at_most(key: str, entries: Collection[Any], most: int) -> None:
-    """Check how many entries a list of a file has."""
+    """Check the number of entries of a list."""
     if len(entries) > most:
         raise InputError(f"{key} must be at most {most}, not {len(entries)}")
 
 
 def _edge_of_object(entry: Any, nodes: Collection[Any], location: str) -> _Edge:
-    """An edge of node-link JSON, between nodes that the file declares."""
+    """Return an edge of node-link JSON. Both nodes must be declared in the file."""
     ends = [_node(entry, end, location) for end in ("source", "target")]
     for end, node in zip(("source", "target"), ends, strict=True):
         if node not in nodes:
@@ -176,7 +177,7 @@ def _edge_of_object(entry: Any, nodes: Collection[Any], location: str) -> _Edge:
 
 
 def _node(entry: Any, key: str, location: str) -> Any:
-    """The node that an entry names by a key; NetworkX has a tuple where JSON has a list."""
+    """Return the node that an entry names by `key`; a JSON list becomes a tuple, as in NetworkX."""
     if not isinstance(entry, dict) or key not in entry:
         raise InputError(f"{location} must be an object with {key}, not {excerpt(entry)}")
     try:
@@ -189,7 +190,7 @@ def _node(entry: Any, key: str, location: str) -> Any:
 
 
 def _hashable(value: Any) -> Any:
-    """The id of a node as NetworkX has it; a TypeError if it is none."""
+    """Return the id of a node as NetworkX has it; raise a TypeError for a value that is no id."""
     if isinstance(value, list) and value:
         return tuple(map(_hashable, value))
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -200,10 +201,11 @@ def _hashable(value: Any) -> Any:
 def _refuse_repeated(
     edges: Iterable[_Edge], advice: str, *, ordered: bool, both_ways_only: bool
 ) -> None:
-    """Refuse edges between the same nodes, with advice how to say whether they are one link.
+    """Refuse a second edge between two nodes, with `advice` how to say whether both are one link.
 
-    Where edges are ordered, an edge back is no repetition; with `both_ways_only` another in the
-    same direction is none.
+    If `ordered`, an edge from b to a does not repeat an edge from a to b. If `both_ways_only`, only
+    an edge in the opposite direction is a repetition; a second edge in the same direction is a
+    parallel one.
     """
     first: dict[Any, _Edge] = {}
     for edge in edges:
@@ -216,7 +218,7 @@ def _refuse_repeated(
 
 
 def _refuse_same_keys(edges: Iterable[_Edge], *, ordered: bool) -> None:
-    """Refuse edges between the same nodes with the same key, which NetworkX takes for one edge."""
+    """Refuse edges with equal nodes and equal keys, because NetworkX would merge them into one."""
     found: set[Any] = set()
     for edge in edges:
         ends, key = (edge.tail, edge.head), edge.data.get("key")
@@ -230,7 +232,7 @@ def _refuse_same_keys(edges: Iterable[_Edge], *, ordered: bool) -> None:
 
 
 def _graph(nodes: Iterable[Any], edges: Iterable[_Edge], *, directed: bool) -> Any:
-    """The graph of NetworkX with these nodes and edges, in this order."""
+    """Return the NetworkX graph with these nodes and edges, in this order."""
     import networkx as nx
 
     graph = nx.MultiDiGraph() if directed else nx.MultiGraph()

@@ -1,4 +1,4 @@
-"""Groups: the sub-tori that some axes of a torus span, and the positions of nodes in them."""
+"""Groups of nodes in which a collective runs, and the position of each node in its group."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,29 +20,29 @@ __all__ = ["Groups", "parse_axes"]
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of nodes of a topology in which a collective runs: one, or sub-tori.
+    """The groups of nodes in which a collective runs: one group of all nodes, or sub-tori.
 
-    In one group nodes may be left out; the positions of the others are their numbers in a network
-    without those. What is left out has position 0 and group -1.
+    The *position* of a node is its number in the torus of its group. That torus is row-major in the
+    axes that span it, and every group is a translation of the group that contains node 0.
 
-    The *position* of a node is its number in the torus of its group, which is row-major in the axes
-    that span it; all groups are translations of the one that contains node 0.
+    One group of all nodes may leave out nodes. The remaining nodes are renumbered in order, and a
+    node left out has position 0 and group -1.
 
     Parameters
     ----------
     axes : tuple of int or None
         The axes that span each group, ascending; None for one group of all nodes.
     without : tuple of int
-        Nodes that take no part; only of one group.
+        Node numbers that take no part; only allowed in one group of all nodes.
 
     Raises
     ------
     InputError
-        If they are not different axes of the topology, at least one of them.
+        If the axes are not one or more different axes of the topology.
 
     Examples
     --------
-    The columns of a torus of three rows.
+    The columns of a torus with three rows:
 
     >>> columns = Groups(Torus(3, 4), (0,))
     >>> columns.count, columns.size, columns.torus
@@ -74,7 +74,7 @@ class Groups:
 
     @cached_property
     def torus(self) -> Topology:
-        """The topology of each group: without each link that is missing in any."""
+        """The topology of a group. A link is missing here if it is missing in any group."""
         torus = self._whole
         if self.axes is None:
             return torus
@@ -97,49 +97,53 @@ class Groups:
 
     @cached_array
     def position(self) -> IntArray:
-        """The position of each node in its group."""
+        """The position of each node in its group, shape (nodes,)."""
         position = np.zeros(self.topology.nodes, int)
         position[self.members] = np.arange(self.size)
         return position
 
     @cached_array
     def group(self) -> IntArray:
-        """The group of each node."""
+        """The group of each node, shape (nodes,)."""
         group = np.full(self.topology.nodes, -1)
         group[self.members] = np.arange(self.count)[:, None]
         return group
 
     @cached_array
     def ports(self) -> IntArray:
-        """The port of the topology that is each port of the torus of a group."""
+        """The port of the whole topology for each port of the torus of a group."""
         if self.axes is None:
             return np.arange(self.topology.ports)
         return np.array([2 * axis + sign for axis in self.axes for sign in (0, 1)])
 
     @cached_array
     def port_in_group(self) -> IntArray:
-        """The port of the torus of a group that is each port of the topology, -1 for none."""
+        """The port of the torus of a group for each port of the topology, -1 for none."""
         ports = np.full(self.topology.ports, -1)
         ports[self.ports] = np.arange(len(self.ports))
         return ports
 
     def beside(self, nodes: IntLike, position: IntLike) -> IntArray:
-        """The nodes at positions in the groups of other nodes, elementwise."""
+        """Return the node at a position in the same group as another node, elementwise."""
         return self.members[self.group[nodes], position]
 
     def moved(self, values: NDArray[Any], root: int, parts: int = 1) -> NDArray[Any]:
-        """Values of nodes as they are with another root than position 0.
+        """Translate per-node values that are given for root 0 to another root.
+
+        Node v gets the value of the node whose offset from position 0 is the offset of v from
+        `root`.
 
         Parameters
         ----------
         values : ndarray, shape (nodes, ..)
         parts : int
-            Parts of what a node has, one for each position, which are moved, too, if not 1.
+            If not 1, the values of a node are cut into one part for each position, and the parts
+            are translated, too.
 
         Returns
         -------
         ndarray
-            At each node that of the node at its offset from the root.
+            The translated values, in the shape of `values`.
 
         Examples
         --------
@@ -156,7 +160,7 @@ class Groups:
 
     @cached_property
     def _whole(self) -> Topology:
-        """The same with all links."""
+        """The topology of a group with all its links."""
         if self.without:
             topology, broken = self.topology, np.array(self.without)
             if isinstance(topology, Faulty):
@@ -175,24 +179,24 @@ class Groups:
 
     @property
     def _unbroken(self) -> Torus | Mesh:
-        """The torus or mesh that is cut into groups."""
+        """The torus or mesh that is cut into groups, without faults."""
         whole = self.topology.whole if isinstance(self.topology, Faulty) else self.topology
         assert isinstance(whole, Torus | Mesh)
         return whole
 
 
 def parse_axes(topology: Topology, axes: Sequence[int] | None) -> tuple[int, ...] | None:
-    """The axes that span groups of a topology, ascending; None for one group of all nodes.
+    """Return the axes that span groups of a topology, ascending; None for one group of all nodes.
 
     Parameters
     ----------
     axes : sequence of int or None
-        All axes are the same as none.
+        None, or all axes of the topology, for one group.
 
     Raises
     ------
     InputError
-        If they are not different axes of the topology, at least one of them.
+        If the axes are not one or more different axes of the topology.
 
     Examples
     --------

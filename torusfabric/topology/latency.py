@@ -1,4 +1,4 @@
-"""Latencies of links: cycles from a router to the in-port of its neighbour, alike along an axis."""
+"""Link latency: the cycles from a router to the in-port of its neighbour, equal along an axis."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from ..errors import InputError
 
 __all__ = ["MOST_CYCLES", "Latency", "parse_latency"]
 
-#: The most cycles of a link.
+#: The largest latency of a link in cycles.
 MOST_CYCLES = 64
 
-#: Cycles of all links, of those of each axis in turn, or of those of some axes, 1 for the others;
-#: or the same as text: ``2``, ``0:1,1:4``.
+#: Latency in cycles in any form that users may pass: one number for all links, one for each axis in
+#: turn, or a mapping from axes to cycles, with 1 for the other axes. Text also works: ``0:1,1:4``.
 Latency: TypeAlias = int | str | Sequence[int] | Mapping[int, int] | Mapping[str, int]
 
 
 def parse_latency(latency: Latency, axes: int, name: str) -> int | tuple[int, ...]:
-    """Cycles of links as `Topology.link_latency` has them: a number where all are alike.
+    """Return a latency in the form of `Topology.link_latency`.
+
+    This is one number if all links are equal, else one number for each axis.
 
     Parameters
     ----------
     axes : int
-        Of the topology, 0 where it has none.
+        Number of axes of the topology, 0 if it has none.
     name : str
-        Of the topology.
+        Name of the topology, for error messages.
 
     Raises
     ------
     InputError
-        If the latency is none, or by axes that the topology does not have.
+        If the latency is invalid, or names axes that the topology does not have.
 
     Examples
     --------
@@ -67,7 +69,7 @@ def parse_latency(latency: Latency, axes: int, name: str) -> int | tuple[int, ..
 
 
 def _read(text: str) -> int | dict[int, int]:
-    """A text as a number, or numbers by axes."""
+    """Parse text into one number of cycles, or a mapping from axes to cycles."""
     if re.fullmatch(r"[0-9]{1,9}", text):
         return int(text)
     entries = [
@@ -82,7 +84,7 @@ def _read(text: str) -> int | dict[int, int]:
 
 
 def _cycles(cycles: object, whole: Latency) -> int:
-    """The cycles of a link."""
+    """Return the cycles of one link, checked."""
     if isinstance(cycles, bool) or not isinstance(cycles, int | np.integer):
         raise _refused(whole)
     if not 1 <= cycles <= MOST_CYCLES:
@@ -98,7 +100,7 @@ def _refused(latency: object) -> InputError:
 
 
 def _shown(latency: object) -> str:
-    """A latency as a user would write it."""
+    """Return a latency as a user would write it."""
     if isinstance(latency, Mapping):
         return ",".join(f"{axis}:{cycles}" for axis, cycles in latency.items())
     return str(latency)

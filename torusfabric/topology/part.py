@@ -1,4 +1,4 @@
-"""Parts of another network, as meshes are: tori with axes that do not wrap."""
+"""Networks that are part of a larger one: the base class `Part`, and meshes."""
 
 from __future__ import annotations
 
@@ -18,27 +18,30 @@ from .torus import Torus
 
 __all__ = ["MOST_NODES", "Mesh", "Part"]
 
-#: The most nodes of a mesh, and of a network with faults: distances are found by searches.
+#: The most nodes of a mesh and of a network with faults. Their distances are found by searches.
 MOST_NODES = 2**16
 
 
 class Part(Graph):
     """Some of the nodes of a whole network, and some of the arcs between them.
 
-    Nodes are renumbered in order; ports are those of the whole.
+    The kept nodes are renumbered in order. Ports are the ports of the whole network.
 
     Attributes
     ----------
     whole : Topology
+        The network from which the part is taken.
     kept : ndarray of int, shape (nodes,)
-        The node of the whole that each node is.
+        The number in the whole network of each node.
     """
 
     whole: Topology
     kept: IntArray
 
     def _take(self, whole: Topology, kept: BoolArray, arcs: BoolArray) -> None:
-        """Fill the tables with the nodes that are kept, and arcs of the whole between them."""
+        """Fill the tables with the nodes and arcs of the whole network where `kept` and `arcs`
+        are True.
+        """
         self.whole, self.kept = whole, np.flatnonzero(kept)
         self.nodes, self.ports = len(self.kept), whole.ports
         self.port_names, self.opposite = whole.port_names, whole.opposite
@@ -70,14 +73,14 @@ class Mesh(FromEntry, Part):
     Parameters
     ----------
     sides : sequence of int
-        As of a `Torus`.
+        The side lengths, each at least 2.
     wraps : sequence of bool, optional
-        Whether each axis wraps; by default none does.
+        For each axis True if it wraps; by default no axis does.
 
     Raises
     ------
     InputError
-        If sides are not such, or all axes wrap.
+        If a side or a flag is invalid, or if all axes wrap.
 
     Examples
     --------

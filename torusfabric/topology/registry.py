@@ -1,6 +1,6 @@
-"""The classes of topologies that users can name.
+"""The registry of topology classes that users can name.
 
-Those of other packages enter by `register_topology`, or by an entry point of the group
+Another package adds a class by `register_topology`, or by an entry point of the group
 ``torusfabric.topologies`` that names a subclass of `Topology`.
 """
 
@@ -22,27 +22,29 @@ GROUP = "torusfabric.topologies"
 
 Family = TypeVar("Family", bound=type[Topology])
 
-#: The registered classes by their kind, in the order in which they are asked.
+#: The registered classes by their kind. `parse_topology` tries them in this order.
 FAMILIES: dict[str, type[Topology]] = {}
 
 
 @public
 def register_topology(family: Family) -> Family:
-    """Let users name the topologies of a class, on the command line and in schedule files.
+    """Register a class of topologies, so that users can name them in commands and schedule files.
 
     Parameters
     ----------
     family : subclass of Topology
+        The class, with all abstract members defined.
 
     Returns
     -------
     type
-        The class, so that this serves as a decorator.
+        The same class, so that the function can be used as a decorator.
 
     Raises
     ------
     InputError
-        If it is no such class, lacks something, or another class of this kind is registered.
+        If the class is no subclass of `Topology`, if it lacks a member, or if another class has the
+        same kind.
 
     Examples
     --------
@@ -68,12 +70,12 @@ def register_topology(family: Family) -> Family:
 
 @cache
 def _read_entry_points() -> None:
-    """Register what entry points name, once."""
+    """Register the classes that entry points name, once."""
     read_entry_points(GROUP, "a class of topologies", register_topology)
 
 
 def _families() -> Iterator[type[Topology]]:
-    """All classes; packages are searched for more only if none of those before serves."""
+    """Yield all classes. Entry points are searched only if no registered class fits."""
     yield from (known := tuple(FAMILIES.values()))
     _read_entry_points()
     yield from (family for family in FAMILIES.values() if family not in known)
@@ -81,14 +83,14 @@ def _families() -> Iterator[type[Topology]]:
 
 @public
 def parse_topology(text: Topology | str) -> Topology:
-    """The topology a user names.
+    """Return the topology that a user names.
 
     Parameters
     ----------
     text : Topology or str
         ``8x8``, ``7x7x7``, a single number for a ring, ``8x4~4`` for a twisted torus,
-        ``arrowhead:3``, ``circulant:16:1,4``, ``complete:6``, ``cube:4``, or what a registered
-        class makes of it. A topology is returned as it is.
+        ``arrowhead:3``, ``circulant:16:1,4``, ``complete:6``, ``cube:4``, or any other form that a
+        registered class parses. A topology is returned unchanged.
 
     Raises
     ------
@@ -116,7 +118,10 @@ def parse_topology(text: Topology | str) -> Topology:
 def _read_by(
     family: type[Topology], read: Callable[[Any], Topology | None], given: object
 ) -> Topology | None:
-    """What a class makes of a text or an entry, whatever it raises."""
+    """Return the topology that a class reads from text or from an entry.
+
+    Any error of the class becomes an `InputError`.
+    """
     try:
         return read(given)
     except TorusfabricError:
@@ -128,19 +133,19 @@ def _read_by(
 
 
 def _meant(text: str) -> str:
-    """What a user may have meant by a text that names no topology, to end a message with."""
+    """Return a suggestion for text that names no topology, to be appended to the message."""
     if re.fullmatch(r"-?[0-9]+(\s*(x|X|by|,|\*|×)\s*-?[0-9]+)+", text):
         sides = "x".join(re.findall(r"[0-9]+", text))
         return f" (did you mean {sides}?)"
     kind = re.sub(r"[^a-z].*", "", text.lower())
     if kind in FAMILIES:
-        return ""  # the name is right, and the message shows what follows it
+        return ""  # the kind is right, and the message already shows the form of its arguments
     forms = {name: family.notation for name, family in FAMILIES.items() if name != "torus"}
     return hint(kind, forms)
 
 
 def topology_from_json(entry: object) -> Topology:
-    """The topology of a schedule file's ``topology`` entry.
+    """Return the topology of the ``topology`` entry of a schedule file.
 
     Raises
     ------
@@ -167,7 +172,7 @@ def topology_from_json(entry: object) -> Topology:
 
 
 def _check_keys(family: type[Topology], topology: Topology, entry: dict[str, Any]) -> None:
-    """Refuse an entry that says more than its class reads."""
+    """Refuse an entry with a key that its class does not read."""
     known = {*re.findall(r'"(\w+)":', family.entry), *topology.to_json()}
     for key in entry:
         if key not in known:

@@ -1,9 +1,9 @@
-"""What every topology is: a strongly connected directed graph with named ports, as numpy tables.
+"""The base class of all networks: strongly connected directed graphs with named ports, as tables.
 
 A node is an integer. A message that leaves node ``v`` by port ``p`` arrives at node
-``neighbours[v, p]`` by its in-port ``opposite[p]``. Where no link is, ``linked[v, p]`` is False,
-and the neighbour is the node itself. Topologies of which more is known, their translations, are
-`CayleyGraph`.
+``neighbours[v, p]``, at its in-port ``opposite[p]``. A port may have no link: then ``linked[v, p]``
+is False, and ``neighbours[v, p]`` is ``v`` itself. The subclass `CayleyGraph` adds translations for
+networks that look the same from every node.
 """
 
 import re
@@ -27,13 +27,13 @@ from .latency import Latency, parse_latency
 __all__ = ["BoolArray", "FromEntry", "IntArray", "IntLike", "Topology", "at_most_nodes",
            "cached_array", "freeze_arrays", "hops_from"]  # fmt: skip
 
-#: Node numbers, ports, offsets, blocks and the like.
+#: An array of node numbers, ports, offsets, blocks and the like.
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 
-#: What is taken elementwise: an integer, or an array or a list of integers.
+#: An argument of a function that works elementwise: an integer, or an array or list of integers.
 IntLike: TypeAlias = int | np.integer[Any] | Sequence[int] | IntArray
 
-#: Flags.
+#: An array of flags.
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 
@@ -41,7 +41,7 @@ Cached = TypeVar("Cached")
 
 
 class cached_array(cached_property[Cached]):
-    """A cached property that is an array, or a tuple with arrays: they cannot be written.
+    """A cached property whose value is a read-only array, or a tuple of read-only arrays.
 
     Examples
     --------
@@ -62,19 +62,22 @@ class cached_array(cached_property[Cached]):
 
 
 def freeze_arrays(values: Iterable[Any]) -> None:
-    """Let no array among some values be written, since others rely on what is in it."""
+    """Make all arrays among some values read-only, because several objects share them."""
     for value in values:
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
 
 
-#: Kind of the network that is being read, and the most nodes of a topology within it.
+#: The limit set by `at_most_nodes`: the subject of its error message, and the most nodes allowed.
 _most_nodes: ContextVar[tuple[str, int]] = ContextVar("_most_nodes", default=("Network", 2**31 - 1))
 
 
 @contextmanager
 def at_most_nodes(what: str, most: int) -> Iterator[None]:
-    """Refuse larger topologies that are made in the body, before they are validated."""
+    """Refuse larger topologies in the body of the ``with`` statement.
+
+    The check comes before validation, which takes long for a large topology.
+    """
     token = _most_nodes.set((what, most))
     try:
         yield
@@ -83,7 +86,7 @@ def at_most_nodes(what: str, most: int) -> Iterator[None]:
 
 
 class _Validated(ABCMeta):
-    """What makes topologies, and has each of them validated as soon as it is made."""
+    """Metaclass of topologies: validates each topology when it is made, and freezes its arrays."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         topology = super().__call__(*args, **kwargs)
@@ -99,33 +102,34 @@ class _Validated(ABCMeta):
 class Topology(metaclass=_Validated):
     """A strongly connected directed graph with named ports, perhaps with parallel arcs.
 
-    A class of topologies defines the members that are abstract here, and the attributes. Users name
-    its topologies once it is registered with `register_topology`.
+    A subclass defines the abstract members and the attributes below. Users can name its topologies
+    once the class is registered with `register_topology`.
 
     Attributes
     ----------
     kind : str
         The name of the class in a schedule file.
     notation : str
-        How users write its topologies, for error messages, e.g. ``arrowhead:ORDER``.
+        The form in which users write its topologies, for error messages, e.g. ``arrowhead:ORDER``.
     entry : str
-        How a schedule file writes them, for error messages.
+        The form in which a schedule file writes them, for error messages.
     name : str
-        What the user writes, e.g. ``8x8``.
+        The name as a user writes it, e.g. ``8x8``.
     nodes : int
-        Number of nodes, N.
+        Number N of nodes.
     ports : int
-        Number of ports of a node, counting parallel links; the most that any node has.
+        Number of ports of each node; parallel links count separately. If nodes differ, the largest
+        number.
     port_names : tuple of str
         The name of each port.
     opposite : ndarray of int, shape (ports,)
-        The in-port of the neighbour by which a message leaving on a port arrives; different for all
-        ports.
+        The in-port of the neighbour at which a message that leaves by each port arrives. All
+        entries are different.
     dimensions : int
-        Number of axes along which the topology can be cut into groups; 0 where it has none.
+        Number of axes along which the topology can be cut into groups; 0 if it has no axes.
     link_latency : int or tuple of int
-        Cycles from a router to the in-port of its neighbour: of all links, or of those of each axis
-        where they differ. 1 is the register of the out-port alone.
+        Cycles from a router to the in-port of its neighbour. One number for all links, or one for
+        each axis. Latency 1 is the out-port register alone.
 
     Examples
     --------
@@ -152,48 +156,55 @@ class Topology(metaclass=_Validated):
     @classmethod
     @abstractmethod
     def parse(cls, text: str) -> Self | None:
-        """The topology that a user names, or None if the text names none of this class."""
+        """Return the topology that a user names, or None if the text has another form."""
 
     @classmethod
     @abstractmethod
     def from_json(cls, entry: dict[str, Any]) -> Self | None:
-        """The topology of an entry of a schedule file, or None if the entry has another form."""
+        """Return the topology of a schedule-file entry, or None if the entry has another form."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The topology as an entry of a schedule file; its ``kind`` is that of the class."""
+        """Return the topology as an entry of a schedule file; ``kind`` is that of the class."""
 
     @property
     @abstractmethod
     def neighbours(self) -> IntArray:
-        """Neighbour table: an int32 array of shape (nodes, ports); the node itself for no link."""
+        """The neighbour table, an int32 array of shape (nodes, ports).
+
+        Where a port has no link, the neighbour is the node itself.
+        """
 
     @abstractmethod
     def node_name(self, node: int) -> str:
-        """The name of a node for people, e.g. ``(1,2)``."""
+        """Return the name of a node for people, e.g. ``(1,2)``."""
 
     @abstractmethod
     def validate(self) -> None:
-        """Refuse a topology that is not what it must be; called when it is made.
+        """Check the topology; called whenever a topology is made.
 
         Raises
         ------
         InputError
-            Names the first member that is wrong.
+            If a member is wrong. The message names the first such member.
         """
 
     @property
     @abstractmethod
     def grid(self) -> tuple[tuple[int, ...], IntArray]:
-        """The sides of a grid, and where in it each node is drawn; no sides where there is none."""
+        """The sides of the grid in which the topology is drawn, and the grid coordinates of each
+        node.
+
+        Without a grid, there are no sides.
+        """
 
     def on_links(self, latency: Latency) -> Self:
-        """The same topology with links of so many cycles: of all, or by axis.
+        """Return the same topology with another link latency.
 
         Raises
         ------
         InputError
-            If the latency is none, or by axes that the topology does not have.
+            If the latency is invalid, or names axes that the topology does not have.
 
         Examples
         --------
@@ -209,28 +220,28 @@ class Topology(metaclass=_Validated):
 
     @cached_array
     def cycles_of_port(self) -> IntArray:
-        """The cycles of the link behind each port, an int array of shape (ports,)."""
+        """The link latency at each port in cycles, an int array of shape (ports,)."""
         if isinstance(self.link_latency, int):
             return np.full(self.ports, self.link_latency)
         return np.repeat(self.link_latency, 2)
 
     @property
     def cycles_of_arc(self) -> IntArray:
-        """The cycles of the link behind each port of each node, shape (nodes, ports)."""
+        """The link latency at each port of each node in cycles, shape (nodes, ports)."""
         return np.broadcast_to(self.cycles_of_port, (self.nodes, self.ports))
 
     @property
     def one_latency(self) -> int | None:
-        """The cycles of all links; None where they differ."""
+        """The common latency of all links in cycles; None if links differ."""
         return self.link_latency if isinstance(self.link_latency, int) else None
 
     @property
     def longest_link(self) -> int:
-        """The cycles of the slowest link."""
+        """The latency of the slowest link in cycles."""
         return int(self.cycles_of_port.max(initial=1))
 
     def cycles_from(self, node: int) -> IntArray:
-        """The cycles that a word takes at the least from a node to each, shape (nodes,)."""
+        """Return the cycles of the fastest path from a node to each node, shape (nodes,)."""
         if not 0 <= node < self.nodes:
             raise InputError(f"Node of {self} must be from 0 to {self.nodes - 1}, not {node}")
         cycles = np.full(self.nodes, self.nodes * self.longest_link)
@@ -243,26 +254,26 @@ class Topology(metaclass=_Validated):
 
     @cached_property
     def diameter_cycles(self) -> int:
-        """The cycles that a word takes at the least between the two nodes farthest apart."""
+        """The largest number of cycles that a fastest path between two nodes takes."""
         if self.one_latency is not None:
             return self.diameter * self.one_latency
         return max(int(self.cycles_from(node).max()) for node in range(self.nodes))
 
     @property
     def latency_text(self) -> str:
-        """The latency of links as a user writes it: ``2``, ``0:1,1:4``."""
+        """The link latency as a user writes it: ``2``, or by axis ``0:1,1:4``."""
         if isinstance(self.link_latency, int):
             return str(self.link_latency)
         return ",".join(f"{axis}:{cycles}" for axis, cycles in enumerate(self.link_latency))
 
     @property
     def title(self) -> str:
-        """The name, with the latency of links where that is more than a cycle."""
+        """The name, followed by the link latency if that is not 1."""
         links = f" on links of {self.latency_text} cycles"
         return self.name + (links if self.link_latency != 1 else "")
 
     def to_entry(self) -> dict[str, Any]:
-        """As `to_json`, with the latency of links where that is more than a cycle."""
+        """Return the entry of `to_json`, with the link latency if that is not 1."""
         entry = self.to_json()
         if self.link_latency == 1:
             return entry
@@ -271,32 +282,39 @@ class Topology(metaclass=_Validated):
 
     @cached_array
     def linked(self) -> BoolArray:
-        """Whether a link leaves by a port, shape (nodes, ports)."""
+        """True where a node has a link at a port, shape (nodes, ports)."""
         return np.ones((self.nodes, self.ports), bool)
 
     @property
     def upstream(self) -> tuple[IntArray, IntArray]:
-        """The node and the out-port from which messages come by each in-port, (nodes, ports) each.
+        """The node and the out-port that feed each in-port, two arrays of shape (nodes, ports).
 
-        Where none come, it is an out-port without a link, a different one for each in-port.
+        An in-port without a link gets an out-port without a link, a different one for each such
+        in-port.
         """
         opposite = np.broadcast_to(self.opposite, (self.nodes, self.ports))
         return self.neighbours, opposite
 
     def feeding(self, entry: IntArray) -> tuple[IntArray, IntArray]:
-        """The node and the out-port from which messages come by in-ports of each node (a row)."""
+        """Return the node and the out-port that feed some in-ports of each node.
+
+        Row v of `entry` lists in-ports of node v.
+        """
         node, port = self.upstream
         here = np.arange(self.nodes).reshape(-1, *[1] * (entry.ndim - 1))
         return node[here, entry], port[here, entry]
 
     @property
     def backwards(self) -> "Topology":
-        """The topology with all arcs the other way: its out-ports are in-ports here."""
+        """The topology with all arcs reversed: its out-ports are the in-ports here.
+
+        A topology in which every link has an arc each way is its own reverse.
+        """
         return self
 
     @cached_array
     def all_distances(self) -> IntArray:
-        """Hops from each node (a row) to each other: an int32 array of shape (nodes, nodes)."""
+        """Hops from each node (row) to each node (column), an int32 array."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import dijkstra
 
@@ -307,15 +325,15 @@ class Topology(metaclass=_Validated):
 
     @cached_property
     def diameter(self) -> int:
-        """The largest distance between two nodes."""
+        """The largest distance between two nodes, in hops."""
         return int(self.all_distances.max())
 
     def distance(self, a: IntLike, b: IntLike) -> IntArray:
-        """Distance from node ``a`` to node ``b``, elementwise."""
+        """Return the hops from node ``a`` to node ``b``, elementwise."""
         return self.all_distances[a, b]
 
     def port(self, name: str | int) -> int:
-        """The number of a port, given its name or number.
+        """Return the number of a port, given its name or its number.
 
         Raises
         ------
@@ -329,7 +347,7 @@ class Topology(metaclass=_Validated):
         raise no_such("Port", name, self.port_names)
 
     def arc(self, link: object) -> tuple[int, int]:
-        """The arc that a user names: ``9:+0``, or a node and a port's name or number.
+        """Return the arc (node, port) that a user names: ``9:+0``, or a pair of a node and a port.
 
         Raises
         ------
@@ -348,13 +366,13 @@ class Topology(metaclass=_Validated):
         return int(node), self.port(port)
 
     def arc_name(self, node: int, port: int) -> str:
-        """An arc for people, e.g. ``node 9 (1,1) port +0``."""
+        """Return the name of an arc for people, e.g. ``node 9 (1,1) port +0``."""
         if not 0 <= port < self.ports:
             raise InputError(f"Port of {self} must be from 0 to {self.ports - 1}, not {port}")
         return f"node {node} {self.node_name(node)} port {self.port_names[port]}"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # An array that comes out of a pickle can be written.
+        # Pickle restores arrays as writeable.
         self.__dict__.update(state)
         freeze_arrays(state.values())
 
@@ -374,19 +392,25 @@ class Topology(metaclass=_Validated):
 
 
 class FromEntry(Topology):
-    """A topology whose arguments are the values of its entry in a schedule file, and attributes.
+    """A topology whose attributes and constructor arguments are the values of its schedule-file
+    entry.
+
+    `parse`, `from_json` and `to_json` then follow from `pattern` and `entry`.
 
     Attributes
     ----------
     pattern : str
-        A regular expression of what users write, with a group of digits for each argument.
+        A regular expression for the form in which users write a topology, with a group of digits
+        for each argument.
     """
 
     pattern: ClassVar[str]
 
     @classmethod
     def _arguments(cls) -> list[tuple[str, str]]:
-        """The keys of such an entry but its kind, each with a bracket if it is of a list."""
+        """Return the keys of an entry except its kind, each with ``"["`` if it is a list, else
+        ``""``.
+        """
         return re.findall(r'"(\w+)": (\[?)\.\.', cls.entry)
 
     @classmethod
@@ -414,7 +438,7 @@ class FromEntry(Topology):
 
 
 def hops_from(neighbours: IntArray, root: int = 0) -> IntArray:
-    """Hops from a node to every node of a neighbour table, -1 where there is no way."""
+    """Return the hops from a node to every node of a neighbour table, -1 where there is no path."""
     hops = np.full(len(neighbours), -1, np.int32)
     reached, count = np.full(1, root, np.int64), 0
     while reached.size:

@@ -1,4 +1,4 @@
-"""The torus."""
+"""The torus, the network for which most algorithms of this package are made."""
 
 import math
 from collections.abc import Iterable
@@ -23,17 +23,23 @@ MAX_NODES = 2**31 - 1
 
 @public_class
 class Torus(FromEntry, CayleyGraph):
-    """A torus of any number of sides.
+    """A torus with any number of sides.
 
-    Nodes are numbered row-major, the last coordinate fastest. Ports are ``+0 -0 +1 -1 ..``: sign
-    and axis. An axis of length 2 has two parallel links, which differ by port.
+    Nodes are numbered row-major, the last coordinate fastest. Ports are ``+0 -0 +1 -1 ..``: a
+    direction and an axis. The nodes of the torus 3x4, and the ports of node 5::
+
+        0  1  2  3               -0
+        4  5  6  7            -1  5  +1
+        8  9 10 11               +0
+
+    An axis of length 2 has two parallel links between its two nodes, which differ by port.
 
     Parameters
     ----------
     *sides : int
         The side lengths, each at least 2; or one sequence of them.
     link_latency : int, str, sequence of int or mapping of int to int
-        Cycles of all links, or of those of each axis: ``4``, ``(1, 4)``, ``{1: 4}``, ``"1:4"``.
+        Cycles of all links, or of the links of each axis: ``4``, ``(1, 4)``, ``{1: 4}``, ``"1:4"``.
 
     Raises
     ------
@@ -74,7 +80,7 @@ class Torus(FromEntry, CayleyGraph):
 
     @override
     def validate(self) -> None:
-        if type(self) is not Torus:  # the torus itself is proved by the tests, of any size
+        if type(self) is not Torus:  # tests prove this class; a subclass is validated
             from .validate import validate
 
             validate(self, lambda: Torus(self.sides))
@@ -85,7 +91,7 @@ class Torus(FromEntry, CayleyGraph):
         return self.sides
 
     def _split(self, nodes: IntLike) -> tuple[IntArray, ...]:
-        """The coordinates of nodes, an array for each axis."""
+        """Return the coordinates of nodes, an array for each axis."""
         try:
             return np.unravel_index(nodes, self.sides)
         except (TypeError, ValueError):
@@ -98,7 +104,7 @@ class Torus(FromEntry, CayleyGraph):
         return np.stack(self._split(nodes))
 
     def node(self, coordinates: Iterable[IntLike]) -> IntArray:
-        """Node numbers at coordinates, an entry for each axis, taken modulo the sides."""
+        """Return node numbers at coordinates, one entry for each axis, taken modulo its side."""
         each, axes = tuple(coordinates), self.dimensions
         if len(each) != axes:
             raise InputError(f"Coordinates of {self} must be {axes}, one an axis, not {len(each)}")
@@ -139,7 +145,7 @@ class Torus(FromEntry, CayleyGraph):
 
 
 def _sides(given: tuple[int | Iterable[int], ...]) -> tuple[int, ...]:
-    """Side lengths that are given one by one, or all in one sequence."""
+    """Return side lengths that are passed one by one, or all in one sequence."""
     first = given[0] if len(given) == 1 else given
     sides = entries_of(first)
     valid = [side for side in sides if type(side) is int and side >= 2]

@@ -1,8 +1,9 @@
-"""Twisted tori: tori whose wrap-around links lead to another row.
+"""Twisted tori: tori whose wrap-around links lead to a shifted row.
 
-A torus with sides 8 and 4 is Z^2 in which 8 steps along axis 0, or 4 along axis 1, lead back. In a
-twisted torus some of these ways round an axis end so many steps away along the next axis. It has
-the links of the plain torus, and often a smaller diameter: 8x4~4 has 4, 8x4 has 6.
+In the plain torus 8x4, 8 steps along axis 0 lead back to the start, and so do 4 steps along axis 1.
+In a twisted torus, going once round an axis ends some steps away along the next axis: in 8x4~4,
+once round axis 1 ends 4 steps away along axis 0. A twisted torus has as many links as the plain
+torus and often a smaller diameter: 8x4~4 has diameter 4, 8x4 has 6.
 """
 
 import math
@@ -20,28 +21,29 @@ from .topology import FromEntry, IntArray, IntLike, cached_array
 
 __all__ = ["TwistedTorus"]
 
-#: The most nodes: distances are found by a search.
+#: The most nodes. Distances are found by a search.
 MOST_NODES = 2**22
 
 
 @public_class
 class TwistedTorus(FromEntry, CayleyGraph):
-    """A torus in which the way round an axis ends some steps away along the next axis.
+    """A torus in which going once round an axis ends some steps away along the next axis.
 
-    Nodes and ports are those of the plain torus. The axis that follows the last is axis 0.
+    Nodes and ports are numbered as in the plain torus. Axis 0 follows the last axis.
 
     Parameters
     ----------
     sides : sequence of int
-        The side lengths, each at least 2, of at least two axes.
+        The side lengths, each at least 2, for at least two axes.
     twists : sequence of int
-        By how many steps the wrap of each axis moves the next axis; less than the side of that. At
-        least one is 0, and at least one is not.
+        For each axis, the steps along the next axis by which its wrap-around is shifted: at least
+        0, and less than the side of the next axis. At least one twist is 0, and at least one is
+        not.
 
     Raises
     ------
     InputError
-        If sides or twists are not such.
+        If sides or twists are invalid.
 
     Examples
     --------
@@ -108,7 +110,9 @@ class TwistedTorus(FromEntry, CayleyGraph):
 
     @cached_array
     def _cyclic(self) -> tuple[tuple[int, ...], IntArray]:
-        """The orders of cyclic groups, and the matrix that takes steps to parts in them."""
+        """The orders of the cyclic groups, and the matrix from steps to coordinates in these
+        groups.
+        """
         count = len(self.sides)
         ways_round = np.diag(self.sides)
         for axis, twist in enumerate(self.twists):
@@ -135,9 +139,10 @@ class TwistedTorus(FromEntry, CayleyGraph):
         return self._node((axes * np.tile([1, -1], len(self.sides))[:, None]).T)
 
     def _node(self, steps: IntArray) -> IntArray:
-        """The nodes that are so many steps along each axis from node 0, a column each."""
+        """Return the nodes reached from node 0 by steps along each axis, one for each column."""
         steps, count = steps.copy(), len(self.sides)
-        first = self.twists.index(0) + 1  # no way round leads back into it
+        # Begin behind an axis without twist, so that no wrap changes an axis already reduced.
+        first = self.twists.index(0) + 1
         for axis in (k % count for k in range(first, first + count)):
             rounds, steps[axis] = np.divmod(steps[axis], self.sides[axis])
             steps[(axis + 1) % count] += rounds * self.twists[axis]
@@ -150,10 +155,11 @@ class TwistedTorus(FromEntry, CayleyGraph):
 
 
 def _diagonal(relations: IntArray) -> tuple[tuple[int, ...], IntArray]:
-    """The Smith normal form without its order: orders of cyclic groups, and the columns.
+    """Return the orders of the cyclic groups of Z^n modulo `relations`, and the map into them.
 
-    Rows are added to rows, and columns to columns, until the matrix is diagonal. The group of
-    steps modulo the rows is then the product of cyclic groups, and `steps @ columns` are its parts.
+    Row and column operations make the matrix diagonal (a Smith normal form, except that orders need
+    not divide each other). Z^n modulo the rows is then the product of cyclic groups of the orders
+    on the diagonal, and ``steps @ columns`` are the coordinates in these groups.
     """
     left, columns = relations.astype(object), np.eye(len(relations), dtype=int).astype(object)
     for corner in range(len(left)):
@@ -161,7 +167,7 @@ def _diagonal(relations: IntArray) -> tuple[tuple[int, ...], IntArray]:
             rest = left[corner:, corner:]
             row, column = min(
                 zip(*np.nonzero(rest), strict=True), key=lambda at: abs(rest[at])
-            )  # the relations are independent: some entry is not 0
+            )  # some entry is not 0, because the relations are independent
             left[[corner, corner + row]] = left[[corner + row, corner]]
             for each in (left, columns):
                 each[:, [corner, corner + column]] = each[:, [corner + column, corner]]

@@ -1,10 +1,14 @@
-"""Proof that a topology is what it says: a Cayley graph of a finite abelian group.
+"""Proof that a topology is a Cayley graph of a finite abelian group, as its class claims.
 
-A class of topologies may be anybody's, and all rooms above rely on what it says of its nodes. What
-is compared is compared whole, without a sample: `coordinates` is one to one onto the product of
-cyclic groups whose orders are `moduli`, which makes the nodes an abelian group; addition is that of
-the group, for all pairs; ports lead where they say and back; all nodes are reached; distances are
-those of a search; and a file and a name say the same topology again.
+Other packages may define classes of topologies, and planners rely on their claims. Each claim is
+checked completely, without sampling:
+
+- `coordinates` maps the nodes one to one onto the product of cyclic groups with orders `moduli`.
+  This makes the nodes an abelian group.
+- `add` and `subtract` agree with that group for all pairs of nodes.
+- Ports lead to the sum of node and generator, and `opposite` ports lead back.
+- All nodes are reached, and `distances` are those of a search.
+- The entry of a schedule file and the name are read back as the same topology.
 """
 
 import json
@@ -23,38 +27,41 @@ from .torus import Torus
 
 __all__ = ["MOST_PAIRED", "validate"]
 
-#: Nodes of the largest topology whose own way of adding is compared, for all pairs of nodes.
+#: The most nodes of a topology whose class may define `add` or `subtract`: all pairs are compared.
 MOST_PAIRED = 4096
 
-#: Characters of a name in a message.
+#: The most characters of a name in a message.
 LONGEST_NAME = 80
 
-#: Pairs that are compared at once.
+#: Pairs of nodes compared in one numpy operation.
 PAIRS = 2**18
 
-#: Nodes of the largest topology, whose numbers fit the 32 bits of all tables; and the most arcs,
-#: whose check takes some ten seconds.
+#: The most nodes, so that their numbers fit the 32 bits of tables; and the most arcs, whose check
+#: takes some ten seconds.
 MOST_NODES, MOST_ARCS = 2**31 - 1, 2**24
 
-#: What has been proved, by class and as it is written in a schedule file.
+#: Topologies already proved, as pairs of class and entry of a schedule file.
 _proved: set[tuple[type[CayleyGraph], str]] = set()
 
-#: Whether topologies are being made to compare with one that is not proved yet.
+#: True while `_check_round_trips` reads a topology back. Validating the copy would never end.
 _comparing: ContextVar[bool] = ContextVar("_comparing", default=False)
 
 
 def validate(topology: CayleyGraph, like: Callable[[], CayleyGraph] | None = None) -> None:
-    """Refuse a topology that is not what it must be; each value is looked at once.
+    """Check every claim of a topology's class; each topology is checked only once.
 
     Parameters
     ----------
     like : function of () -> CayleyGraph, optional
-        The topology of a class of ours that algorithms take this one for, being of a subclass.
+        Function that makes the same topology from a class of this package. Needed if the class of
+        `topology` is a subclass of it, because algorithms then take the topology for one of that
+        class.
 
     Raises
     ------
     InputError
-        Names the first member that is wrong, what it must be and what it is.
+        If a claim is false. The message names the first wrong member, its right value and its
+        value.
 
     Examples
     --------
@@ -79,7 +86,7 @@ def validate(topology: CayleyGraph, like: Callable[[], CayleyGraph] | None = Non
 
 
 def _refuse(topology: CayleyGraph, what: str, must: str, found: object) -> NoReturn:
-    """Raise the error of a member that is wrong."""
+    """Raise the error about a wrong member."""
     name = getattr(topology, "name", None) or type(topology).__name__
     text, name = " ".join(str(found).split()), str(name)
     name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
@@ -87,7 +94,7 @@ def _refuse(topology: CayleyGraph, what: str, must: str, found: object) -> NoRet
 
 
 def _read(topology: CayleyGraph, what: str, must: str, read: Callable[[], Any]) -> Any:
-    """What a member of a class that is not ours gives, whatever it raises."""
+    """Return a member of a foreign class; any exception becomes an `InputError`."""
     try:
         return read()
     except Exception as error:
@@ -97,7 +104,7 @@ def _read(topology: CayleyGraph, what: str, must: str, read: Callable[[], Any]) 
 def _table(
     topology: CayleyGraph, what: str, read: Callable[[], Any], shape: tuple[int, ...], below: int
 ) -> IntArray:
-    """An array of numbers from 0, as it must be."""
+    """Return an array of a foreign class, checked: integers of `shape` from 0 to `below` - 1."""
     must = f"integers of shape {shape} from 0 to {below - 1}"
     found = np.asarray(_read(topology, what, must, read))
     if found.shape != shape:
@@ -110,7 +117,7 @@ def _table(
 
 
 def _entry(topology: CayleyGraph) -> str:
-    """The topology as text of a schedule file."""
+    """Return the topology as text of a schedule file."""
     must = f'a dictionary that JSON can write, of the kind "{topology.kind}"'
 
     entry = _read(topology, "Entry", must, topology.to_json)
@@ -121,7 +128,7 @@ def _entry(topology: CayleyGraph) -> str:
 
 
 def _check_numbers(topology: CayleyGraph) -> None:
-    """Its size, the names of its ports, and that it has not too many arcs."""
+    """Check the number of nodes, ports and arcs, and the names of ports."""
     for what, read, least in (
         ("Nodes", lambda: topology.nodes, 1),
         ("Ports", lambda: topology.ports, 0),
@@ -146,7 +153,7 @@ def _check_numbers(topology: CayleyGraph) -> None:
 
 
 def _check_group(topology: CayleyGraph) -> None:
-    """Coordinates are one to one onto a product of cyclic groups, and node 0 is neutral."""
+    """Check that coordinates are one to one onto the product of cyclic groups, and 0 for node 0."""
     must = f"orders of cyclic groups whose product is the {topology.nodes} nodes"
     moduli = _read(topology, "Moduli", must, lambda: tuple(topology.moduli))
     whole = all(isinstance(n, int | np.integer) and n >= 1 for n in moduli)
@@ -174,7 +181,7 @@ def _check_group(topology: CayleyGraph) -> None:
 
 
 def _check_generators(topology: CayleyGraph) -> IntArray:
-    """The neighbours of node 0, and that the port that leads back does."""
+    """Return the neighbours of node 0, after checking that the opposite of each port leads back."""
     ports = topology.ports
     must = (ports,), topology.nodes
     generators = _table(topology, "Generators", lambda: topology.generators, *must)
@@ -191,7 +198,7 @@ def _check_generators(topology: CayleyGraph) -> IntArray:
 
 
 def _check_sums(topology: CayleyGraph) -> None:
-    """Own ways to add and subtract are those of the group, for all pairs of nodes."""
+    """Check the class's own `add` and `subtract` against the group, for all pairs of nodes."""
     nodes = topology.nodes
     step = max(1, PAIRS // nodes)
     for name, ours, sign in (("add", CayleyGraph.add, 1), ("subtract", CayleyGraph.subtract, -1)):
@@ -211,7 +218,7 @@ def _check_sums(topology: CayleyGraph) -> None:
 def _compare_sums(
     topology: CayleyGraph, own: Callable[[IntLike, IntLike], Any], sign: int, a: IntLike, b: IntLike
 ) -> None:
-    """An own way to add, or to subtract, is that of coordinates for some nodes."""
+    """Check the class's own sum or difference against that of coordinates, for some nodes."""
     what = "Add" if sign > 0 else "Subtract"
     right = topology.sum_of_coordinates(a, b, sign=sign)
     found = _table(topology, what, lambda: own(a, b), right.shape, topology.nodes)
@@ -224,7 +231,9 @@ def _compare_sums(
 
 
 def _check_links(topology: CayleyGraph, generators: IntArray) -> None:
-    """Ports lead where generators say, all nodes are reached, and distances are counted right."""
+    """Check that ports lead to node plus generator, all nodes are reached, and distances are
+    right.
+    """
     nodes, ports = topology.nodes, topology.ports
     neighbours = _table(topology, "Neighbours", lambda: topology.neighbours, (nodes, ports), nodes)
     for port, generator in enumerate(generators):
@@ -249,7 +258,10 @@ def _check_links(topology: CayleyGraph, generators: IntArray) -> None:
 
 
 def _check_same(topology: CayleyGraph, plain: CayleyGraph) -> None:
-    """What is of a subclass of ours is the same network, whatever its nodes are called."""
+    """Check that a topology of a subclass is the same network as one of its base class `plain`.
+
+    Only the names of nodes may differ.
+    """
     nodes = np.arange(plain.nodes)
     tables: tuple[tuple[str, Callable[[CayleyGraph], Any]], ...] = (
         ("Names of ports", lambda network: network.port_names),
@@ -266,7 +278,7 @@ def _check_same(topology: CayleyGraph, plain: CayleyGraph) -> None:
 
 
 def _check_names(topology: CayleyGraph) -> None:
-    """What people and files call it, and its nodes."""
+    """Check the texts that users read: name, kind, forms, and the names of two nodes."""
     last = topology.nodes - 1
     for what, read in (
         ("Name", lambda: topology.name),
@@ -282,7 +294,7 @@ def _check_names(topology: CayleyGraph) -> None:
 
 
 def _check_round_trips(topology: CayleyGraph) -> None:
-    """What is read back from its entry, and from its name, is the same topology."""
+    """Check that the entry and the name of the topology are read back as the same topology."""
     entry = json.loads(_entry(topology))
     token = _comparing.set(True)
     try:

@@ -132,14 +132,15 @@ class Loading:
 
         return claims
 
-    def load(self, image: Image) -> Access[None]:
-        """Load an image into a fabric into which nothing is built in.
+    def load(self, image: Image | None = None) -> Access[None]:
+        """Load an image, by default that of the tables, into a fabric.
 
         Raises
         ------
         WorkFailed
             If the fabric refuses it.
         """
+        image = image or self.image
         words, settling = image.words, image.settling
         writes = [1] * len(words) + [0] * settling
         inputs = {"load_we": writes, "load_first": [1, 0], "load_data": words}

@@ -153,9 +153,10 @@ class _Rewriting:
         select, operand = np.full((2, *shape), IDLE)
         reads, stores = np.full((*shape, 3), IDLE), np.full(shape, IDLE)
         blocks = self._stored(stores)
-        late = stores.max(axis=(1, 2))
+        late, least = stores.max(axis=(1, 2)), loop.least
         if self._may_wait and {*np.unique(stores[stores > 0]).tolist()} - {self._links}:
-            self._pause = np.maximum(self._pause, late + 1)
+            # No longer, or all would have arrived before the last row of a run is over.
+            self._pause, least = np.where(late > 0, late + 1, self._pause), 1
         streams = loop.order is Order.FLIT or bool((late >= self._pause).any())
         at, words = self._store(stores, blocks, streams=streams)
         self._choose({Action.SELECT: select, Action.OPERAND: operand}, reads)
@@ -187,15 +188,19 @@ class _Rewriting:
             loop,
             pause=self._pause,
             blocks=self._blocks,
+            least=least,
             fields=tuple(fields),
             sources=canonical_sources(ports),
             departure=begins[loop.departure],
             pitch=(1,) * ports + (program.schedule.chunks,),
         )
         own = self._nodes * self._part_size + 2 * self._beat * program.schedule.chunks
+        form = self._form(new_loop)
+        if form.timing.drain < 1:
+            _refuse("whose last words arrive when its rows are over", program.schedule.algorithm)
         return replace(
             program,
-            forms=(self._form(new_loop),),
+            forms=(form,),
             memories=memories_of(range(ports), 1),
             depth=np.tile([words] * ports + [own], (self._nodes, 1)),
             variant_of=np.arange(self._nodes),

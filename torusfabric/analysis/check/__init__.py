@@ -1,12 +1,18 @@
-"""Proof of a schedule, written without a look at any algorithm.
+"""Proof that a schedule is correct, independent of the algorithms that planned it.
 
-A schedule is correct if in every round every arc (in half duplex: every link) carries at most one
-message, no node sends or receives more messages than it has ports to use, every block is held by
-its sender before the round in which it is sent, and in the end every node holds all that the
-collective must deliver to it. In reductions every contribution must be counted exactly once.
+A schedule is correct if the following holds in every round:
 
-Nothing is taken on trust and nothing is sampled: where a schedule is written in a form that obeys
-some rules by construction (a `Pattern`, a `Table`), the other rules are checked for all of it.
+- Every arc carries at most one message; in half duplex, every link does.
+- No node sends, or receives, more messages than the ports that it may use.
+- The sender of a block holds it before the round.
+
+At the end every node must hold all data that the collective delivers to it, and in a reduction
+every contribution must be counted exactly once.
+
+All rules are checked completely, without sampling. Some forms of schedules (`Pattern`, `Table`)
+obey some rules by construction; then only the other rules are checked. Each form has its own fast
+proof (`patterns`, `symmetric`). `follow` checks any schedule block by block, and is the reference
+for the fast proofs.
 """
 
 from collections.abc import Sequence
@@ -47,23 +53,24 @@ def check(
     operators: Operator | str | Sequence[Operator | str] = (),
     progress: Progress | None = None,
 ) -> Traffic:
-    """Check a schedule.
+    """Check a schedule completely.
 
     Parameters
     ----------
     schedule : Schedule or path
-        Of any form; or its file.
+        A schedule in any form, or the path of its file.
     operators : Operator, str, or sequence of them
-        Those by which a reduction combines words. If all are idempotent, such as ``max``, a
-        contribution may be in a sum twice where nodes keep their sums.
+        The operators by which a reduction may combine words. If all are idempotent, such as
+        ``max``, a contribution may be in a kept sum twice.
     progress : function of (done, total), optional
 
     Raises
     ------
     InputError
-        If there is no such file or it is not a valid schedule file; names the place.
+        If the file does not exist or is no valid schedule file. The message names the location.
     ScheduleError
-        At the first fault: names the round, counted from 1, the node, the port and the block.
+        At the first fault. The message names the round, counted from 1, the node, the port and the
+        block.
 
     Examples
     --------
@@ -95,16 +102,16 @@ def check(
 
 
 def check_rounds(schedule: Schedule, *, progress: Progress | None = None) -> Traffic:
-    """Check a schedule by following every block of every round, whatever its form.
+    """Check a schedule of any form by following every block through every round.
 
-    The verdict is that of `check`; parameters and errors are the same.
+    It accepts and refuses the same schedules as `check`, with the same errors, and is slower.
     """
     _inspect(schedule)
     return follow_rounds(schedule, progress)
 
 
 def _inspect(schedule: Schedule) -> None:
-    """Check what can be seen without following blocks."""
+    """Check the rules that do not depend on the blocks that nodes hold."""
     inspect_schedule(schedule)
     match schedule:
         case Lifted():

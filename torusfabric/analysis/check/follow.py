@@ -1,11 +1,12 @@
-"""The follower: every block, or every contribution to a sum, through every round of a schedule.
+"""The follower: checks any schedule by following every block, or every contribution to a sum.
 
-Nothing is assumed of the schedule, so that this is the reference for the fast paths. A pass over
-the rounds follows a *window*, as much as memory allows: some blocks, or the sums of some keys.
+It assumes nothing about the schedule, so it is the reference for the fast proofs. If the state of
+all blocks does not fit in memory, the follower makes several passes over the rounds. Each pass
+follows a *window*, which is some of the blocks, or the sums of some keys:
 
-- `BlockWindow`: blocks are copied. A node has a bit for each, 64 to a word.
+- `BlockWindow`: blocks are copied. Each node has one bit for each block, 64 to a word.
 - `SumWindow`: partial sums move, complete sums are copied.
-- `KeptWindow`: nodes keep their sums, add what arrives, and send copies.
+- `KeptWindow`: nodes keep their sums, add words that arrive, and send copies.
 """
 
 from collections.abc import Callable
@@ -19,31 +20,41 @@ from numpy.typing import NDArray
 
 from ...collective import Blocks
 from ...errors import InputError, ScheduleError
-from ...schedule import Everything, Grouped, KeptSums, Listed, Rounds, Schedule, Transfers
+from ...schedule import (
+    Everything,
+    Grouped,
+    KeptSums,
+    Lifted,
+    Listed,
+    Rounds,
+    Schedule,
+    Transfers,
+)
 from ...topology import IntArray, IntLike
 from .rules import fault, inspect_round, ranks, unfinished
 
 __all__ = ["Held", "Progress", "Traffic", "Words", "follow_rounds", "popcount", "set_bits"]
 
-#: Called now and then with how much is done, and of how much.
+#: Callback for progress, with the work done and the total work.
 Progress: TypeAlias = Callable[[int, int], object]
 
-#: Bits of blocks.
+#: Sets of blocks as bits.
 Words: TypeAlias = NDArray[np.uint64]
 
-#: Bytes of bits that a pass may keep.
+#: The most bytes of state of one pass over blocks.
 BLOCK_BUDGET = 2**28
 
-#: Keys times nodes that a pass may follow.
+#: The largest product of keys and nodes of one pass over sums.
 SUM_BUDGET = 2**24
 
-#: Bytes that the contributions to kept sums of one chunk may take.
+#: The most bytes for the contributions to kept sums of one chunk.
 KEPT_BUDGET = 2**31
 
-#: Passes beyond which the first that finds a fault is the last: a small file may ask for millions.
+#: With more passes than this, the follower stops after the first pass that finds a fault, because
+#: a small file may need millions of passes.
 MANY = 8
 
-#: Words of state that are moved at a time: small enough for a cache.
+#: Words of state moved in one numpy operation, so that they fit in a cache.
 CHUNK = 2**17
 
 
@@ -54,18 +65,19 @@ class Traffic:
     Parameters
     ----------
     transfers : int
-        Number of transfers of all rounds together.
+        Number of transfers in all rounds.
     arcs_used : int
-        Number of uses of an arc of all rounds together: the sum of the lengths of all paths.
+        Number of uses of arcs in all rounds, which is the sum of the lengths of all paths.
     longest : int
         Hops of the longest path.
     duplicates : int
-        How many times a node received a block that it held already, or received twice at once.
+        Number of times that a node received a block that it already held, or received twice in a
+        round.
     round_hops : tuple of int
-        Hops of the longest path of each round, 0 where a round is empty.
+        Hops of the longest path of each round, 0 for an empty round.
     round_blocks : tuple of int
-        Blocks of the longest message of each round. A partial sum counts as one block, however
-        many contributions are in it.
+        Blocks of the longest message of each round. A partial sum counts as one block, regardless
+        of its number of contributions.
     """
 
     rounds: int
@@ -78,7 +90,9 @@ class Traffic:
 
     @classmethod
     def of_steps(cls, transfers: int, moving: tuple[int, ...], *, duplicates: int = 0) -> "Traffic":
-        """Return that of steps with a block an arc; `moving` has 1 for each, or 0 for an idle one.
+        """Return the traffic of a schedule that moves one block on each arc in use.
+
+        `moving` has 1 for each step in which blocks move, and 0 for each idle step.
 
         Examples
         --------
@@ -95,20 +109,20 @@ def follow_rounds(
     *,
     twice: bool = False,
 ) -> Traffic:
-    """Check the transfers of a schedule of any form, round by round.
+    """Check the transfers of a schedule in any form, round by round.
 
     Parameters
     ----------
     twice : bool
-        True if a contribution may be in a kept sum more than once, as by ``max``.
+        True if a contribution may be in a kept sum more than once, as for ``max``.
 
     Raises
     ------
     InputError
-        If there are too many nodes that keep sums.
+        If nodes keep sums and there are too many nodes.
     ScheduleError
-        At the first fault; if there are more than `MANY` passes, at the first of those that the
-        pass which finds one has followed.
+        At the first fault. With more than `MANY` passes, at the first fault of the first pass that
+        finds one.
     """
     nodes, blocks, kept = schedule.topology.nodes, schedule.blocks, schedule.keeps_sums
     hops: list[int] = []
@@ -147,7 +161,7 @@ def follow_rounds(
         except Stopped:
             pass
         if len(passes) > MANY and (found.sending or found.missing):
-            found.sizes.clear()  # what no pass has found yet may come
+            found.sizes.clear()  # sizes are incomplete, since later passes would add to them
             break
     found.conclude()
     if broken is not None:
@@ -164,7 +178,7 @@ def follow_rounds(
 
 
 class Stopped(Exception):
-    """A pass has come to a fault."""
+    """Raised to end a pass at its first fault."""
 
 
 class Findings:
@@ -173,11 +187,12 @@ class Findings:
     Attributes
     ----------
     sizes : dict of int to (Transfers, ndarray of int)
-        The transfers of each round that do not list their blocks, with the blocks of each.
+        The transfers of each round whose payload does not list blocks, with the number of blocks of
+        each transfer.
     longest : list of int
         Blocks of the longest message of each round.
     received, fresh : int
-        Blocks received, and those of them that their receiver did not hold.
+        Blocks received, and the received blocks that their receiver did not hold before.
     """
 
     def __init__(self, schedule: Schedule) -> None:
@@ -189,13 +204,13 @@ class Findings:
         self.received = self.fresh = 0
 
     def last(self, limit: int) -> int:
-        """Return the last round that matters: a fault in a later one cannot be the first."""
+        """Return the number of rounds to execute: a fault in a later round cannot be the first."""
         return limit if self.sending is None else min(limit, self.sending[0])
 
     def stop(
         self, number: int, transfers: Transfers, transfer: int, block: int | None, text: str
     ) -> NoReturn:
-        """Note the fault of a transfer, and end the pass."""
+        """Store the fault of a transfer, and end the pass."""
         node, port = transfers.source[transfer], transfers.hops[transfer, 0]
         at = -1 if block is None else int(block)
         found = (number, int(transfer), at, int(node), int(port), text)
@@ -203,17 +218,17 @@ class Findings:
         raise Stopped
 
     def lacks(self, node: int, block: int, text: str = "ends without {block}") -> None:
-        """Note that a node lacks a block at the end."""
+        """Store that a node lacks a block at the end."""
         found = (int(node), int(block), text)
         self.missing = found if self.missing is None else min(self.missing, found)
 
     def add_sizes(self, number: int, transfers: Transfers, sizes: IntArray) -> None:
-        """Add the blocks of each transfer of a round that one pass counts."""
+        """Add the numbers of blocks that one pass counts in each transfer of a round."""
         known = self.sizes.get(number)
         self.sizes[number] = (transfers, sizes if known is None else known[1] + sizes)
 
     def conclude(self) -> None:
-        """Raise the first fault of all, or add up."""
+        """Raise the first fault of all passes, or complete the counts."""
         schedule = self.schedule
         for number, (transfers, sizes) in sorted(self.sizes.items()):
             empty = np.flatnonzero(sizes == 0)
@@ -243,15 +258,16 @@ def popcount(words: Words) -> IntArray:
 
 
 def set_bits(state: Words, column: IntArray, position: IntLike) -> None:
-    """Set bits at positions in a state of shape (words, positions)."""
+    """Set bits in a state of shape (words, positions): bit `column` at each `position`."""
     bit = np.uint64(1) << (column & 63).astype(np.uint64)
     np.bitwise_or.at(state.reshape(-1), (column >> 6) * state.shape[1] + position, bit)
 
 
 class Held:
-    """The nodes that hold some blocks, a bit each: at first those that have to send them.
+    """The nodes that hold some blocks, as bits; at first, only the origins of the blocks.
 
-    ``words[k // 64, node]`` has bit ``k % 64`` set where the node holds the k-th of the blocks.
+    Let k be the index of a block in `ids`. Bit ``k % 64`` of ``words[k // 64, node]`` is 1 if the
+    node holds the block.
     """
 
     def __init__(self, blocks: Blocks, ids: IntArray) -> None:
@@ -261,18 +277,20 @@ class Held:
         set_bits(self.words, np.tile(np.arange(len(ids)), blocks.groups.count), nodes)
 
     def lacking(self, column: IntArray, node: IntArray) -> IntArray:
-        """Return the places at which a node lacks a block, given by its place among the blocks."""
+        """Return the indices of pairs (column, node) where the node lacks block ``ids[column]``."""
         words = self.words[column >> 6, node]
         found: IntArray = np.flatnonzero(words >> (column & 63).astype(np.uint64) & 1 == 0)
         return found
 
     def came(self) -> int:
-        """Count the blocks that nodes hold and did not hold at first."""
+        """Return the number of blocks that nodes hold and did not hold at first."""
         start = self.blocks.groups.count * len(self.ids)
         return int(popcount(self.words).sum(dtype=np.int64)) - start
 
     def missing(self) -> tuple[int, int] | None:
-        """Return the lowest node that lacks any that it must hold, and the lowest of these."""
+        """Return the lowest node that lacks a block at the end, and its lowest missing block, or
+        None.
+        """
         node: IntArray
         ids: IntArray
         if self.blocks.collective.to_all:
@@ -288,7 +306,7 @@ class Held:
 
 
 class BlockWindow(Held):
-    """The state of all nodes for blocks ``64 * first`` up to ``64 * last``."""
+    """The state of all nodes for the blocks from ``64 * first`` to ``64 * last - 1``."""
 
     def __init__(self, schedule: Schedule, first: int, last: int, found: Findings) -> None:
         self.schedule, self.first, self.found = schedule, 64 * first, found
@@ -296,7 +314,7 @@ class BlockWindow(Held):
         super().__init__(schedule.blocks, np.arange(64 * first, end))
 
     def move(self, number: int, transfers: Transfers) -> None:
-        """Carry out one round."""
+        """Execute one round."""
         target = transfers.walk(self.schedule.topology)[:, -1]
         if not isinstance(transfers.payload, Listed):
             self.found.add_sizes(number, transfers, self._copy_held(transfers, target))
@@ -316,7 +334,9 @@ class BlockWindow(Held):
         set_bits(self.words, ids - self.first, target[owner])
 
     def _copy_held(self, transfers: Transfers, target: IntArray) -> IntArray:
-        """Carry all that the senders hold, or the blocks of a group, and count them."""
+        """Copy the blocks, or blocks of a group, that senders hold; return the number for each
+        transfer.
+        """
         masks = None
         if isinstance(transfers.payload, Grouped):
             wanted, group = np.unique(transfers.payload.wanted, return_inverse=True)
@@ -345,21 +365,28 @@ class BlockWindow(Held):
         return sizes
 
     def finish(self) -> None:
-        """Check that every node holds what it must, and count what it came to hold."""
+        """Check that every node holds the required blocks, and count the blocks that it
+        received.
+        """
         self.found.fresh += self.came()
         if missing := self.missing():
             self.found.lacks(*missing)
 
 
 class SumWindow:
-    """The sums of keys ``first`` up to ``last`` at all nodes; a node keeps at most one of a key.
+    """The sums of keys ``first`` to ``last - 1`` at all nodes, if partial sums move.
 
-    The *key* of a contribution (origin, chunk) or (origin, destination, chunk) is its name without
-    the origin. A *cell* is (key - first) * nodes + node. ``count[cell]`` has the number of
-    contributions to the sum that the node keeps. ``where[cell]`` is the cell at which the
-    contribution of the node is: since a partial sum moves, it is part of one partial sum at most.
-    Once a sum is complete, ``where`` stays at the cell where it became so. In several groups each
-    has sums of its own, which are complete with a contribution of each of its nodes.
+    The *key* of a contribution (origin, chunk) or (origin, destination, chunk) is its block number
+    without the origin. A node keeps at most one partial sum of each key. A *cell* stands for one
+    key at one node; its number is (key - first) * nodes + node.
+
+    - ``count[cell]`` is the number of contributions to the sum at this cell.
+    - ``where[cell]`` is the cell that has the contribution of this cell's node. Partial sums move,
+      so a contribution is part of one partial sum at most. After a sum is complete, ``where`` stays
+      at the cell where it was completed.
+
+    Each group of nodes has its own sums. A sum is complete if it has a contribution of each node of
+    the group.
     """
 
     def __init__(self, schedule: Schedule, first: int, last: int, found: Findings) -> None:
@@ -379,7 +406,7 @@ class SumWindow:
         return int(self.groups.position[origin]) * self.keys + self.first + key
 
     def move(self, number: int, transfers: Transfers) -> None:
-        """Carry out one round."""
+        """Execute one round."""
         owner, key = self._carried(number, transfers)
         source = key * self.nodes + transfers.source[owner]
         target = key * self.nodes + transfers.walk(self.schedule.topology)[owner, -1]
@@ -397,7 +424,7 @@ class SumWindow:
         np.add.at(self.count, target, carried)
         over = np.flatnonzero(self.count[target] > self.full)
         if over.size:
-            # No partial sum is left of a key whose sum is complete, so two complete ones have met.
+            # A complete sum leaves no partial sum of its key, so two complete sums have met here.
             arriving = np.flatnonzero(target == target[over[0]])
             total = self.count[target[over[0]]] - np.cumsum(carried[arriving][::-1])[::-1]
             first = arriving[np.argmax(total + carried[arriving] > self.full)]
@@ -409,7 +436,7 @@ class SumWindow:
         self.found.fresh += len(owner)
 
     def _carried(self, number: int, transfers: Transfers) -> tuple[IntArray, IntArray]:
-        """Return the sums that the transfers of a round carry: pairs of transfer and key."""
+        """Return the sums that the transfers of a round carry: arrays of transfers and of keys."""
         source, payload = transfers.source, transfers.payload
         if isinstance(payload, Listed):
             owner = np.repeat(np.arange(len(transfers)), np.diff(payload.indptr))
@@ -444,7 +471,7 @@ class SumWindow:
     def _listed(
         self, number: int, transfers: Transfers, owner: IntArray, ids: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """Return the sums of which the transfers list exactly all contributions."""
+        """Return the sums of which transfers list all contributions; a part of a sum is a fault."""
         key, position = ids % self.keys - self.first, ids // self.keys
         mine = (key >= 0) & (key < self.last - self.first)
         owner, key, ids = owner[mine], key[mine], ids[mine]
@@ -455,7 +482,7 @@ class SumWindow:
         if lacking.size:
             wrong = lacking[0]
             text = "sends {block} before it holds it"
-            if there[wrong] == self.where[cell[wrong]]:  # in one sum with the node's own
+            if there[wrong] == self.where[cell[wrong]]:  # moved with the node's own
                 text = "sends {block}, whose partial sum it has sent on: that moved, and is no copy"
             self.found.stop(number, transfers, owner[wrong], ids[wrong], text)
         pair, start, index, many = np.unique(
@@ -474,7 +501,7 @@ class SumWindow:
         return pair // (self.last - self.first), pair % (self.last - self.first)
 
     def finish(self) -> None:
-        """Note the first complete sum that a node must hold and does not."""
+        """Store the first complete sum that a node must hold and does not."""
         keys, members = np.arange(self.first, self.last), self.groups.members
         required = self.schedule.blocks.postcondition(keys)
         nodes = np.sort(members.ravel())
@@ -493,12 +520,14 @@ class SumWindow:
 
 
 class KeptWindow:
-    """The sums of one chunk where nodes keep them.
+    """The sums of one chunk, if nodes keep their sums.
 
-    ``total[node, k]`` says how often the contribution of node k is in the sum of a node: 2 stands
-    for any number above 1. ``arrived[node, port]`` is the word that has come last by an
-    in-port, if ``came[node, port]``. A word that arrives is added to the sum. A word that has all
-    contributions of the sum replaces it, unless the schedule is a table, whose nodes only add.
+    - ``total[node, k]`` is the number of times that the sum of `node` has the contribution of node
+      k; 2 stands for any larger number, too.
+    - ``arrived[node, port]`` is the word that arrived last by an in-port, if ``came[node, port]``.
+
+    A word that arrives is added to the sum. In `Rounds`, lifted or not, a word that has all
+    contributions of the sum replaces it. In a table, nodes only add.
     """
 
     def __init__(
@@ -511,13 +540,15 @@ class KeptWindow:
         twice: bool,
     ) -> None:
         self.schedule, self.chunk, self.found, self.twice = schedule, chunk, found, twice
+        kernel = schedule.part if isinstance(schedule, Lifted) else schedule
+        self.replaces = isinstance(kernel, Rounds)
         nodes, ports = schedule.topology.nodes, schedule.topology.ports
         self.total = np.eye(nodes, dtype=np.uint8)
         self.arrived = np.zeros((nodes, ports, nodes), np.uint8)
         self.came = np.zeros((nodes, ports), bool)
 
     def move(self, number: int, transfers: Transfers) -> None:
-        """Carry out a round: all words leave before any arrives."""
+        """Execute one round: all words leave before any word arrives."""
         topology, payload = self.schedule.topology, transfers.payload
         assert isinstance(payload, KeptSums)
         mine = np.flatnonzero(payload.chunk == self.chunk)
@@ -530,7 +561,7 @@ class KeptWindow:
             self.found.stop(number, transfers, mine[lost[0]], None, text)
         words = np.where(passed[:, None] >= 0, self.arrived[source, passed], self.total[source])
         target = transfers.walk(topology)[mine, -1]
-        # Of words that arrive at a node in a round, those that replace the sum come first.
+        # Of the words that arrive at a node in a round, the words that replace the sum come first.
         added = ((words == 0) & (self.total[target] > 0)).any(axis=1)
         order = np.lexsort(((words > 0).sum(axis=1), added))
         turn = np.empty(len(order), int)
@@ -539,7 +570,7 @@ class KeptWindow:
             now = np.flatnonzero(turn == layer)
             held = self.total[target[now]]
             total = held + words[now]
-            if isinstance(self.schedule, Rounds):
+            if self.replaces:
                 whole = ((words[now] > 0) | (held == 0)).all(axis=1)
                 total[whole] = words[now[whole]]
             k, origin = np.nonzero(total > 1)
@@ -552,12 +583,12 @@ class KeptWindow:
         self.came[target, topology.opposite[last]] = True
 
     def _block(self, origin: int) -> int:
-        """Return the number of the contribution of a node."""
+        """Return the block number of the contribution of a node."""
         blocks = self.schedule.blocks
         return int(blocks.encode(blocks.groups.position[origin], self.chunk))
 
     def finish(self) -> None:
-        """Check that all sums are complete that are delivered."""
+        """Check that all sums that are delivered are complete."""
         root = self.schedule.collective.root
         for group in self.schedule.blocks.groups.members:
             receivers = group if root is None else group[[root]]

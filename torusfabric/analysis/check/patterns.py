@@ -1,18 +1,18 @@
-"""Fast path of patterns: a `Pattern` by doubling, a `SumPattern` by its shape.
+"""Fast proof for patterns: of a `Pattern` by doubling, of a `SumPattern` by its shape.
 
-What an out-arc carries at step t is what the out-arc that feeds it carried at step t - 1. Every
-arc is fed by at most one other, its *feeder*, so that at step t an arc carries the block that the
-arc t - 1 feeders back injected in step 1, if there is such an arc and it injected one. The set of
-blocks that passed an arc a in steps 1..t, S(t, a), thus obeys
+Every arc of a `Pattern` is fed by at most one arc, its *feeder*. At step t, an arc carries the
+block that its feeder carried at step t - 1. So it carries the block that the arc t - 1 feeders back
+injected in step 1, if that arc exists and injected a block. Let S(t, a) be the set of blocks that
+passed arc a in steps 1..t. Then
 
     S(t + u, a) = S(t, a) | S(u, feeder^t(a)),
 
-and log2(steps) doublings give it for all steps, exactly, for every arc and every block. An arc only
-carries what the node at its tail received in the step before, or its own message in step 1: so
-every block is held before it is sent.
+and log2(steps) doublings compute S for all steps, exactly, for every arc and every block. The
+sender of a block always holds it: an arc only carries blocks that its tail received in the step
+before, or in step 1 blocks of the tail's own message.
 
-If the out-ports of a `SumPattern` that carry a chunk form one directed cycle through all nodes,
-every sum passes every node once before it comes to its owner, and gets each contribution once.
+In a `SumPattern`, the out-ports that carry a chunk must form one directed cycle through all nodes.
+Then every sum passes every node once before it reaches its owner, and gets each contribution once.
 """
 
 from functools import cached_property
@@ -27,15 +27,15 @@ from .rules import check_arcs, fault, ranks, unfinished
 __all__ = ["check_pattern", "check_sum_pattern", "inspect_pattern", "inspect_sum_pattern",
            "pattern_is_static", "pattern_traffic"]  # fmt: skip
 
-#: Arcs with different feeders are followed in at most about this many groups.
+#: The approximate number of groups of arcs that `_Feeders.groups` makes.
 GROUPS = 16
 
-#: Words of state that are moved at a time: small enough for a cache.
+#: Words of state moved in one numpy operation, so that they fit in a cache.
 CHUNK = 2**16
 
 
 def inspect_pattern(schedule: Pattern) -> None:
-    """Check that the tables of a pattern have the right shape and name ports and chunks."""
+    """Check that the arrays of a pattern have the right shape, and name valid ports and chunks."""
     if schedule.collective.personal:
         kind = schedule.collective.kind
         raise fault(schedule, None, f"a pattern cannot address the blocks of {kind}")
@@ -43,7 +43,7 @@ def inspect_pattern(schedule: Pattern) -> None:
 
 
 def _inspect_entries(schedule: Pattern | SumPattern, chunks: int, number: int | None) -> None:
-    """Check the tables of a pattern: their shape, links at ports in use, and ports and chunks."""
+    """Check the arrays of a pattern: shape, links at ports in use, ports and chunks."""
     shape = schedule.topology.nodes, schedule.topology.ports
     if np.shape(schedule.feed) != shape or np.shape(schedule.inject) != shape:
         raise fault(schedule, None, f"the tables of a pattern must have shape {shape}")
@@ -59,9 +59,9 @@ def _inspect_entries(schedule: Pattern | SumPattern, chunks: int, number: int | 
 
 
 def pattern_is_static(schedule: Pattern) -> bool:
-    """Return True if all arcs and ports that any step uses fit into one step.
+    """Return True if using all arcs of all steps at once would obey the limits on ports and links.
 
-    Not if there is no step at all.
+    Then no step needs to be checked on its own. The result is False for a pattern without steps.
     """
     if schedule.steps < 1:
         return False
@@ -79,9 +79,9 @@ def pattern_traffic(schedule: Pattern) -> tuple[int, int]:
     Returns
     -------
     transfers : int
-        Blocks carried over an arc in all steps together.
+        Number of blocks carried over an arc, in all steps.
     busy : int
-        Number of steps until nothing moves any more.
+        Number of steps until no block moves any more.
     """
     feeder = _Feeders(schedule).feeder
     injects = np.append(schedule.inject.reshape(-1) >= 0, False)
@@ -103,13 +103,12 @@ def pattern_traffic(schedule: Pattern) -> tuple[int, int]:
 
 
 def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Traffic:
-    """Check a pattern that never uses more ports or links than it may.
+    """Check a pattern for which `pattern_is_static` returns True.
 
     Parameters
     ----------
     schedule : Pattern
-        With tables that `inspect_pattern` accepts, of one step or more and for which
-        `pattern_is_static` holds.
+        A pattern that `inspect_pattern` accepts, with at least one step.
 
     Raises
     ------
@@ -156,13 +155,13 @@ class _Feeders:
 
     @cached_property
     def block_at(self) -> IntArray:
-        """The blocks in the order in which they are followed: those of one chunk together."""
+        """The order in which blocks are followed: blocks of the same chunk are adjacent."""
         ids = np.arange(self.schedule.blocks.count)
         return np.argsort(self.schedule.blocks.chunk(ids), kind="stable")
 
     @cached_property
     def injected(self) -> tuple[IntArray, IntArray]:
-        """The arcs that inject, and what: block numbers."""
+        """The arcs that inject a block in step 1, and the block numbers."""
         nodes, ports = np.nonzero(self.schedule.inject >= 0)
         chunks = self.schedule.inject[nodes, ports]
         return nodes * self.schedule.topology.ports + ports, self.schedule.blocks.encode(
@@ -170,15 +169,16 @@ class _Feeders:
         )
 
     def _chains(self) -> IntArray:
-        """A number for each arc, the same for all that the same arc or cycle feeds in the end.
+        """Return a number for each arc, equal for arcs that lead back to the same arc or cycle.
 
-        Jumps back double until all have arrived there, as in `check_pattern`; a search of a graph
-        library would do, but its import takes longer than the check of a small pattern.
+        Jumps to feeders double in length until all arcs have arrived, as in `check_pattern`. Why: a
+        search by a graph library would do the same, but importing the library takes longer than
+        checking a small pattern.
         """
         back = np.where(self.feeder[:-1] < self.arcs, self.feeder[:-1], np.arange(self.arcs))
         feeder, lowest = back, np.arange(self.arcs)
         while True:
-            # The lowest arc among the last 2, 4, 8 .. feeders and the arc.
+            # Now `lowest` has the lowest of the arc and its nearest 1, 3, 7 .. feeders.
             lowest, back = np.minimum(lowest, lowest[back]), back[back]
             last = lowest[back]
             if (last == last[feeder]).all():
@@ -186,7 +186,7 @@ class _Feeders:
                 return number[last]
 
     def groups(self) -> "list[_Group]":
-        """The arcs in groups within which all feeding happens, and in which something moves."""
+        """Return groups of arcs that do not feed each other, and in which blocks move."""
         label = self._chains()
         moving = np.zeros(label.max() + 1, bool)
         moving[label[self.injected[0]]] = True
@@ -200,14 +200,14 @@ class _Feeders:
 
 
 class _Group:
-    """Some arcs with all their feeders, and how far to jump back at each doubling."""
+    """Some arcs with all their feeders, and the jumps for each doubling."""
 
     def __init__(self, feeders: _Feeders, arcs: IntArray) -> None:
         topology = feeders.schedule.topology
         local = np.full(feeders.arcs + 1, len(arcs))
         local[arcs] = np.arange(len(arcs))
         self.size = len(arcs)
-        # Feeders at distances 1, 2, 4 .. and last so far that all steps are covered.
+        # Feeders at distances 1, 2, 4 .., and a last jump so that all steps are covered.
         jump, length = np.append(local[feeders.feeder[arcs]], len(arcs)), 1
         self.jumps: list[IntArray] = []
         while 2 * length <= feeders.schedule.steps:
@@ -231,7 +231,9 @@ class _Group:
         self.column, self.arc = column[ids[mine]], local[injecting[mine]]
 
     def deliver(self, held: Words, first: int, last: int) -> None:
-        """Give the nodes all that passes these arcs in all steps, of some words of blocks."""
+        """Add to `held` the blocks that pass these arcs, for words `first` to `last - 1` of the
+        blocks.
+        """
         low, high = np.searchsorted(self.column, [64 * first, 64 * last])
         if low == high:
             return
@@ -252,7 +254,7 @@ def check_sum_pattern(schedule: SumPattern) -> Traffic:
 
 
 def inspect_sum_pattern(schedule: SumPattern) -> None:
-    """Check a pattern of sums.
+    """Check a pattern of sums completely.
 
     Raises
     ------
@@ -270,11 +272,11 @@ def inspect_sum_pattern(schedule: SumPattern) -> None:
         )
     _inspect_entries(schedule, schedule.sums_of_owner - schedule.turns + 1, 1)
     if topology.nodes > 1:
-        # In every step, all that are ever used are busy.
+        # Every step uses the same arcs, so one step is enough for the check of arcs and ports.
         source, port = np.nonzero(schedule.inject >= 0)
         check_arcs(schedule, 1, Transfers.hop(source, port, ALL))
         _inspect_cycles(schedule)
-        # Every out-port in use passes on what arrives of its own chunk, by a single in-port.
+        # Every out-port in use must be fed by the in-port at which its own chunk arrives.
         feed, inject, nodes = schedule.feed, schedule.inject, np.arange(topology.nodes)[:, None]
         fed = np.where(feed >= 0, inject[topology.upstream][nodes, feed], -1)
         bad = np.argwhere(fed != inject)
@@ -286,7 +288,7 @@ def inspect_sum_pattern(schedule: SumPattern) -> None:
 
 
 def _inspect_cycles(schedule: SumPattern) -> None:
-    """Check that each chunk has one cycle through all nodes."""
+    """Check that the out-ports of each chunk form one cycle through all nodes."""
     topology, inject = schedule.topology, schedule.inject
     nodes = np.arange(topology.nodes)
     covered = np.zeros(schedule.sums_of_owner, int)
@@ -315,7 +317,7 @@ def _inspect_cycles(schedule: SumPattern) -> None:
 
 
 def _block(schedule: SumPattern, node: int, chunk: int, owner: int | None = None) -> int:
-    """The number of a contribution of a node; by default to the sum of the next node."""
+    """Return the block of a node's contribution to the sum of `owner`, by default the next node."""
     owner = (node + 1) % schedule.topology.nodes if owner is None else owner
     if not schedule.collective.personal:
         chunk += owner * schedule.sums_of_owner

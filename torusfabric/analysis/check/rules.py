@@ -1,4 +1,4 @@
-"""The rules that hold whichever blocks the nodes hold, and the wording of faults."""
+"""The rules that do not depend on the blocks that nodes hold, and the messages about faults."""
 
 from collections.abc import Iterator
 from typing import SupportsInt
@@ -22,18 +22,19 @@ def fault(
     block: SupportsInt | None = None,
     when: str | None = None,
 ) -> ScheduleError:
-    """A `ScheduleError` that names round, node, port and block.
+    """Return a `ScheduleError` that names round, node, port and block.
 
     Parameters
     ----------
     number : int or None
-        The round, counted from 1; None for what is in no round.
+        The round, counted from 1; None for a fault outside of rounds.
     text : str
-        What is wrong: follows the location; ``{block}`` stands for the block.
+        The description of the fault, which follows the location in the message. ``{block}`` is
+        replaced by the name of the block.
     port : int, optional
-        The out-port or in-port.
+        The out-port or in-port at the fault.
     when : str, optional
-        When it is, by default the round.
+        The beginning of the message, by default the round.
     """
     topology = schedule.topology
     at = None if node is None else int(node)
@@ -54,14 +55,14 @@ def fault(
 def unfinished(
     schedule: Schedule, node: SupportsInt, block: SupportsInt, text: str = "ends without {block}"
 ) -> ScheduleError:
-    """The fault of a node that does not have a block after the last round."""
+    """Return the fault of a node that lacks a block after the last round."""
     count = schedule.round_count
     when = f"After {count} {schedule.switching.unit}{'s' * (count != 1)}:"
     return fault(schedule, None, text, node=node, block=block, when=when)
 
 
 def inspect_schedule(schedule: Schedule) -> None:
-    """Check what a schedule says of itself: links, ports, chunks and root."""
+    """Check the numbers of ports and chunks, and the root."""
     groups = schedule.collective.groups(schedule.topology)
     degree, nodes = len(groups.ports), groups.size
     if not 1 <= schedule.ports <= degree:
@@ -82,7 +83,7 @@ def inspect_round(
     Parameters
     ----------
     kept : bool
-        True if the schedule is one of sums that nodes keep.
+        True if nodes keep their sums in this schedule.
 
     Returns
     -------
@@ -108,7 +109,7 @@ def inspect_round(
 
 
 def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
-    """Check the senders, and that each path is a run of ports, long enough and not too long."""
+    """Check the senders, and that each path is a sequence of valid ports of allowed length."""
     topology, source, hops = schedule.topology, transfers.source, transfers.hops
     if np.ndim(source) != 1 or np.ndim(hops) != 2 or len(source) != len(hops):
         raise fault(schedule, number, "senders and paths must be arrays of equal length")
@@ -141,7 +142,7 @@ def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
 def _payload_faults(
     schedule: Schedule, number: int, transfers: Transfers, *, kept: bool
 ) -> Iterator[tuple[BoolArray, str]]:
-    """Yield each rule of a payload as the transfers that break it and the text of that fault."""
+    """Yield pairs (wrong, text): a mask of the transfers that break a rule, and the fault."""
     payload, count, collective = transfers.payload, schedule.blocks.count, schedule.collective
     senders = (len(transfers),)
     if kept and not isinstance(payload, KeptSums) and senders[0]:
@@ -168,7 +169,7 @@ def _payload_faults(
 
 
 def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
-    """Check that arcs are used once, and that no node sends or receives too many messages."""
+    """Check that no arc is used twice, and that no node sends or receives too many messages."""
     topology, hops = schedule.topology, transfers.hops
     nodes = transfers.walk(topology)
     row, column = np.nonzero(hops >= 0)
@@ -198,7 +199,7 @@ def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
 
 
 def _overfull(values: IntArray, limit: int, size: int) -> int | None:
-    """Position of the first value that occurs more than ``limit`` times up to there, or None."""
+    """Return the first index at which a value occurs for the (`limit` + 1)-th time, or None."""
     if len(values) * 16 > size:
         most = np.bincount(values).max(initial=0)
     else:
@@ -209,7 +210,7 @@ def _overfull(values: IntArray, limit: int, size: int) -> int | None:
 
 
 def ranks(values: IntArray) -> IntArray:
-    """Count the equal values before each: an array such as 0 0 1 0 2 for 5 7 5 8 5."""
+    """Return for each value the number of equal values before it: 0 0 1 0 2 for 5 7 5 8 5."""
     order = np.argsort(values, kind="stable")
     ordered = np.asarray(values)[order]
     new = np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]

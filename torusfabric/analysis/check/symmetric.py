@@ -1,9 +1,13 @@
-"""Fast path of symmetric schedules: tables, and quotients, in which nodes of a label do the same.
+"""Fast proof for symmetric schedules: tables, and quotient schedules.
 
-A schedule that stays the same when it is translated by a node of label 0 is right if the blocks of
-one origin of each label arrive, and if arcs and ports are free at one node of each label. In a
-`Table` all nodes have one label. Each function here returns the traffic of a schedule that is
-right, and None for any other, whose fault the follower names.
+In a quotient schedule, nodes with the same label behave alike.
+
+Translating such a schedule by a node with label 0 leaves it unchanged. It is therefore enough to
+follow the blocks of one origin for each label, and to check arcs and ports at one node for each
+label. In a `Table` all nodes have the same label.
+
+Each function named prove_.. returns the traffic of a correct schedule, and None for a wrong one.
+The caller then runs the follower, which names the fault.
 """
 
 import math
@@ -22,7 +26,7 @@ __all__ = ["inspect_quotient", "inspect_table", "prove_quotient", "prove_sum_tab
 
 
 def inspect_table(schedule: Table) -> None:
-    """Check that the entries of a table have the right shape and name blocks that exist."""
+    """Check that the arrays of a table have the right shape, and name valid blocks."""
     topology = schedule.topology
     personal = schedule.collective.personal and not schedule.collective.reducing
     shape = (len(schedule.offset), topology.ports)
@@ -46,19 +50,19 @@ def inspect_table(schedule: Table) -> None:
 
 
 def table_traffic(schedule: Table | SumTable) -> tuple[int, tuple[int, ...]]:
-    """Count the transfers of all steps of a table; and for each step 1, or 0 if it is idle."""
+    """Return the number of transfers of a table, and for each step 1, or 0 if it is idle."""
     used = _used(schedule)
     return int(used.sum()) * schedule.topology.nodes, tuple(used.any(axis=1).astype(int).tolist())
 
 
 def _used(schedule: Table | SumTable) -> BoolArray:
-    """Return which ports are in use in each step."""
+    """Return an array of shape (steps, ports), True for ports in use."""
     used: BoolArray = (schedule.offset if isinstance(schedule, Table) else schedule.chunk) >= 0
     return used
 
 
 def _is_contended(schedule: Table | SumTable) -> bool:
-    """Return True if a step uses both ways of a link in half duplex, or too many ports."""
+    """Return True if a step uses both directions of a link in half duplex, or too many ports."""
     used = _used(schedule)
     both = schedule.duplex == Duplex.HALF and bool(
         (used & used[:, schedule.topology.opposite]).any()
@@ -67,10 +71,11 @@ def _is_contended(schedule: Table | SumTable) -> bool:
 
 
 def prove_table(schedule: Table) -> Traffic | None:
-    """Check a table for an all-gather or a total exchange by one origin.
+    """Check a table for an all-gather or a total exchange, by the blocks of origin 0.
 
-    Block (0, chunk) is at offset d when it has been delivered there, or if d is 0. So each delivery
-    must follow an earlier one at the offset a hop before (Fragopoulou and Akl, Lemma 5).
+    A block of origin 0 is at offset d after it was delivered there; at offset 0 it is from the
+    start. Each delivery at an offset must therefore follow an earlier delivery one hop before
+    (Fragopoulou and Akl, Lemma 5).
     """
     topology, blocks, chunks = schedule.topology, schedule.blocks, schedule.chunks
     step, port = np.nonzero(schedule.offset >= 0)
@@ -79,7 +84,7 @@ def prove_table(schedule: Table) -> Traffic | None:
     destination: Any = 0 if schedule.destination is None else schedule.destination[step, port]
 
     def key(offset: IntArray, chunk: IntArray, destination: Any) -> IntArray:
-        """Return a number for a block of origin 0 at an offset."""
+        """Return a number that identifies a block of origin 0 at an offset."""
         place: IntArray = np.asarray(destination, np.int64) * topology.nodes + offset
         return place * chunks + chunk
 
@@ -103,11 +108,12 @@ def prove_table(schedule: Table) -> Traffic | None:
 
 
 def prove_sums_table(schedule: Table) -> Traffic | None:
-    """Check a table for a reduce-scatter or an all-reduce by the sums of owner 0.
+    """Check a table for a reduce-scatter or an all-reduce, by the sums of owner 0.
 
-    Only the number of contributions at each offset is followed: a partial sum moves, so that no
-    contribution is in two of them. A table sends all that has come together at the sender, which is
-    all that the sender keeps unless it has sent its own contribution before.
+    Only the number of contributions at each offset is followed. This is enough because partial sums
+    move, so no contribution is in two partial sums. A table sends everything that has been gathered
+    at the sender. This is all that the sender keeps, unless it has sent its own contribution
+    before.
     """
     topology, nodes = schedule.topology, schedule.topology.nodes
     count = np.ones((nodes, schedule.sums_of_owner), np.int64)
@@ -136,10 +142,10 @@ def prove_sums_table(schedule: Table) -> Traffic | None:
 
 
 def prove_sum_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
-    """Check a table of sums that nodes keep, by node 0 and the offsets of its contributions.
+    """Check a table of kept sums, by the sums of node 0 as sets of offsets.
 
-    The word that node 0 sends by a port is the one that it receives by the opposite port, from the
-    node behind, but for the offsets.
+    By symmetry, the word that node 0 sends by a port is, translated by the generator of the port,
+    the word that it receives by the opposite in-port.
     """
     topology, every = schedule.topology, np.arange(schedule.topology.nodes)
     named = (schedule.passed >= -1) & (schedule.passed < topology.ports)
@@ -164,7 +170,7 @@ def prove_sum_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
 
 
 def inspect_quotient(schedule: Quotient) -> None:
-    """Check that labels are a homomorphism onto the integers modulo m, and that sends use them."""
+    """Check that labels are a homomorphism onto the integers modulo m, and the form of sends."""
     modulus, weights, sides = schedule.modulus, schedule.weights, schedule.topology.sides
     collective = schedule.collective
     if not (collective.from_each and collective.to_all):
@@ -198,7 +204,10 @@ def inspect_quotient(schedule: Quotient) -> None:
 
 
 def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> Traffic | None:
-    """Check a quotient schedule by one origin of each label, 64 at a time, on the whole torus."""
+    """Check a quotient schedule by the blocks of one origin for each label, on the whole torus.
+
+    64 origins are followed at a time, one bit each.
+    """
     topology, modulus = schedule.topology, schedule.modulus
     steps = schedule.quotient_rounds
     if any(_is_contended_round(schedule, step.sends) for step in steps):
@@ -221,7 +230,8 @@ def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> Traf
                     words &= np.bitwise_or.reduce(np.where(asked, bits, np.uint64(0)), axis=1)[
                         :, None
                     ]
-                # The nodes of a label hold, of one origin, as many as one of them of its label.
+                # Counting one origin's blocks at all nodes of a label gives the same number as
+                # counting the blocks of all origins of its label at one node.
                 size += popcount(words).sum(axis=1, dtype=np.int64)
                 moving = np.flatnonzero(words)
                 moved.append(
@@ -252,7 +262,7 @@ def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> Traf
 
 
 def _is_contended_round(schedule: Quotient, sends: tuple[Send, ...]) -> bool:
-    """Return True if an arc carries two messages, or a node sends or receives too many."""
+    """Return True if an arc carries two messages, or a node sends or receives too many messages."""
     used = np.zeros((schedule.modulus, schedule.topology.ports), int)
     load = np.zeros((2, schedule.modulus), int)
     for send in sends:
@@ -268,7 +278,7 @@ def _is_contended_round(schedule: Quotient, sends: tuple[Send, ...]) -> bool:
 
 
 def _displaced(schedule: Quotient, send: Send, nodes: IntArray) -> IntArray:
-    """Return where a send arrives from nodes; in 32 bits, since there may be many of them."""
+    """Return the nodes at which a send from `nodes` arrives, in 32 bits to save memory."""
     sides, shift = schedule.topology.sides, send.displacement(schedule.topology)
     there, stride = np.zeros_like(nodes), 1
     for side, by in zip(reversed(sides), shift[::-1].tolist(), strict=True):

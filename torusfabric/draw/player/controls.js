@@ -1,4 +1,4 @@
-// What the reader does: play, step, scrub, choose colours, follow a node or a block.
+// Controls of the reader: play, step, scrub, choose colours, follow a node or a block.
 let place = 0, playing = false, before = 0, hovered = -1, chosen = -1;
 
 function draw() {
@@ -17,7 +17,7 @@ function tip(node) {
   const tip = $("tip");
   if (node < 0) { tip.style.display = "none"; return; }
   const ids = [...held[node]].sort((a, b) => b[1] - a[1]);
-  // Of a node that is followed no more than can stay without being in the way.
+  // A followed node keeps its tip, so the tip must be short.
   const most = hovered < 0 ? Number(data.whole > 0) : canvas.clientHeight < 360 ? 4 : 12;
   const lines = data.whole ? sumLines(node, ids).map(text => [text]) : ids.map(([id, when]) =>
     [`${name(id)} `, element("span", when ? `${unit} ${when}` : "its own")]);
@@ -39,7 +39,8 @@ function tip(node) {
   tip.style.top = `${above ? 6 : Math.max(6, Math.min(y - h / 2, canvas.clientHeight - h - 6))}px`;
 }
 
-// What is in each sum at a node, the fullest first, and where partial sums meet while one moves.
+// Return the lines of a tip: sums that are being added at the node, then all sums at the node, the
+// most complete first.
 function sumLines(node, ids) {
   const under = place > Math.floor(place) ? meetings(Math.floor(place)) : [];
   const meets = under.filter(m => m.node === node).map(m =>
@@ -52,7 +53,7 @@ function go(to) { place = Math.max(0, Math.min(last, to)); draw(); }
 function pause() { playing = false; }
 function frame(time) {
   if (!playing) return;
-  // A frame may be of a time before the key that started it.
+  // The time of the first frame may be before performance.now() in play().
   const passed = Math.max(0, Math.min(time - before, 100));
   place += passed / 1000 * 2 ** Number($("speed").value);
   before = time;
@@ -67,7 +68,7 @@ function play() {
   requestAnimationFrame(frame);
 }
 
-// The blocks of a node come first as a whole, then one by one.
+// Choose the followed node and block: the list offers all blocks of the node, then each block.
 const blocksOf = node => blocks.map((_, id) => id).filter(id => origin(id) === node);
 function option(list, value, text) { list.add(new Option(text, value)); }
 function choose(node, block = "") {
@@ -123,8 +124,8 @@ canvas.onpointerleave = () => { hovered = -1; draw(); };
 canvas.onclick = event => { const found = nodeAt(event); choose(found === chosen ? -1 : found); };
 addEventListener("resize", () => { fit(); draw(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-// A place, a colour, a node to follow, the links and a stage may be given in the address:
-// #2.5,origin,7,use or #,,,,4
+// The fragment of the address sets the initial state: round, colour, followed node, links, stage.
+// Examples: #2.5,origin,7,use and #,,,,4.
 const [wanted, colour, node, links, first] = location.hash.slice(1).split(",");
 function select(list, value) { if ([...list.options].some(each => each.value === value)) list.value = value; }
 select($("colour"), colour); select($("links"), links); select($("follow"), node);

@@ -1,4 +1,4 @@
-// Painting a moment: the network, what moves, and what the nodes hold.
+// The picture of a moment: the network, moving transfers, and the contents of the nodes.
 const canvas = $("canvas"), pen = canvas.getContext("2d"), box = data.box;
 const ASIDE = 0.085, HEAT = ["#f3d9a4", "#e8862e", "#b3202a"];
 let scale = 1, left = 0, top_ = 0;
@@ -14,7 +14,7 @@ function ramp(colours, share) {
 }
 const progress = share => ramp(["#f7f9fc", "#7eb6de", "#114e8c"], share);
 const age = share => ramp(["#d9480f", "#f0b35a", "#e6e9ee"], share);
-// The colour of a node, and whether words on it must be bright.
+// Return the colour of a node, and true if text on it must be bright.
 function fill(node) {
   const by = $("colour").value;
   if (by === "origin") return newest[node] < 0 ? ["#ffffff", false] : [hue(origin(newest[node])), true];
@@ -35,7 +35,7 @@ function fit() {
   top_ = (h - scale * (box[0][1] + box[1][1])) / 2;
 }
 const at = ([x, y]) => [left + scale * x, top_ + scale * y];
-// A point on the right of a link: what travels one way does not cover what comes back.
+// Return a point to the right of a link, so that transfers in both directions are visible.
 function beside(node, port, far, aside) {
   const [x, y] = steps[node % steps.length][port], size = Math.hypot(x, y) || 1;
   return at([nodes[node][0] + x * far - y / size * aside, nodes[node][1] + y * far + x / size * aside]);
@@ -99,7 +99,7 @@ function paintTrail(round) {
   pen.strokeStyle = themed("--trail"); pen.lineWidth = Math.max(2, 0.08 * scale);
   followed.moves.slice(0, round).flat().forEach(way);
 }
-// What stands in a node: blocks, or how many contributions are in its fullest sum, of all.
+// Return the text in a node: the number of blocks, or the share of its most complete sum.
 function fullness(node) {
   if (!data.whole) return held[node].size;
   return `${Math.max(0, ...sums(held[node].keys()).map(sum => sum.ids.length))}/${data.whole}`;

@@ -1,7 +1,12 @@
-// What every node holds, and what every arc has carried, after a number of rounds.
+// Replay of the trace: the blocks at each node and the use of each arc after a number of rounds.
+// All scripts use these names: held[node] maps each block at a node to the round of its arrival (0:
+// its own), newest[node] is the last block that arrived, came[node] the round of this arrival (-1:
+// none), used[node * degree + port] the number of transfers over an arc, and shown the number of
+// rounds that have been replayed.
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = id => document.getElementById(id);
-// An element with a text: names come from files of strangers, and never become markup.
+// Make an element with a text. Why textContent: names come from files of strangers, and must not
+// become markup.
 function element(tag, text) {
   const made = document.createElement(tag);
   made.textContent = text;
@@ -41,7 +46,7 @@ function name(id) {
   return names[from] + (to < 0 ? "" : ` for ${names[to]}`) + (data.chunks > 1 ? `, chunk ${chunk}` : "");
 }
 
-// Of contributions: each sum that they are parts of, by its owner and chunk, and how many are in it.
+// Group the contributions of a reduction by their sums. A sum has a destination and a chunk.
 function sums(ids) {
   const found = new Map();
   for (const id of ids) {
@@ -54,8 +59,8 @@ function sums(ids) {
 const summed = ids => `${ids.length} of ${data.whole} summed`;
 const sumName = ({ to, chunk }) => "sum" + (to < 0 ? "" : ` for ${names[to]}`)
   + (data.chunks > 1 ? `, chunk ${chunk}` : "");
-// Where partial sums come together in a round: the node, the sum, and how many are in it before and
-// after; what comes to a node that has it whole already, or is whole when it comes, meets nothing.
+// Return the nodes at which partial sums are added in a round, with the sum, the number of its
+// contributions before, and its contributions after. A complete sum that arrives is not added.
 function meetings(round) {
   const arriving = new Map(), found = [];
   for (const [node, ports, ids] of data.whole ? rounds[round] : []) {
@@ -75,7 +80,7 @@ function meetings(round) {
   return found;
 }
 
-// What is followed: some blocks, and the transfers that carry one of them, round by round.
+// The blocks that the reader follows, and for each round the transfers that carry one of them.
 let followed = null;
 function follow(ids) {
   followed = ids && { ids: new Set(ids), moves: rounds.map(moves =>

@@ -1,10 +1,10 @@
-// The stages of one word, cycle by cycle: where it is, and the code that makes that.
+// The followed flit, cycle by cycle: a list of its hardware stages with their source code.
 const stages = data.stages;
 let stage = -1;
 
 const placeOf = ([, , , , , file, number]) => `${file}:${number}`;
 const roundsBefore = cycle => cycles.filter(end => end <= cycle).length;
-// The code of a stage with the numbers of its lines.
+// Return the source code of a stage with line numbers.
 function listing(of) {
   const first = of[6], lines = data.code[placeOf(of)].trimEnd().split("\n");
   const wide = String(first + lines.length).length;
@@ -17,7 +17,7 @@ function entry(of, k) {
   item.append(button);
   return item;
 }
-// Show a stage, and what the network holds in its cycle.
+// Select a stage, and show the network in the cycle of this stage.
 function showStage(k) {
   if (!stages.length) return;
   stage = Math.max(0, Math.min(stages.length - 1, k));
@@ -28,15 +28,15 @@ function showStage(k) {
     if (number !== stage) return;
     button.setAttribute("aria-current", "step");
     item.append(listing(stages[stage]));
-    // Only the list is moved: a page in which this one stands keeps its place.
+    // Scroll only the list: scrollIntoView would also scroll a page that embeds this one.
     const list = $("word"), above = item.offsetTop - $("from").parentElement.offsetHeight;
     const below = item.offsetTop + item.offsetHeight - list.clientHeight;
     list.scrollTop = Math.min(above, Math.max(list.scrollTop, below));
   });
   go(roundsBefore(stages[stage][0]));
 }
-// The links on which the word has been, below the nodes, and the node at which it is, above them;
-// nothing while the picture shows another moment.
+// paintWay paints the links that the flit has used, below the nodes; paintStage marks its node or
+// link, above the nodes. Both paint only while the picture shows the cycle of the stage.
 const isShown = () => stage >= 0 && place === roundsBefore(stages[stage][0]);
 function paintWay() {
   if (!isShown()) return;

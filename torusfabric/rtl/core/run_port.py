@@ -11,9 +11,10 @@ that a program has no choice of are left out. With several forms, ``last`` is sa
 in which the run begins to count, at least a cycle after its start.
 
 Outputs: ``idle``; ``ending``, high in the cycle before the last one of a run; ``ends``, high `lead`
-cycles before the last one; ``busy``; ``done``, high from the end of a run to the start of the next;
-``cycles``, the clock edges from the start to done; ``round``, the row under way, from 0 in each
-form; ``last_entry`` and ``last_root``, those of the run under way, or of the last one.
+cycles before the last one, but with a `room` no earlier than the last slot of the run; ``busy``;
+``done``, high from the end of a run to the start of the next; ``cycles``, the clock edges from the
+start to done; ``round``, the row under way, from 0 in each form; ``last_entry`` and ``last_root``,
+those of the run under way, or of the last one.
 """
 
 from __future__ import annotations

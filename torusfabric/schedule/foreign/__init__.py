@@ -1,5 +1,6 @@
-"""Schedules in the formats of other systems: read as plain values, and written.
+"""Schedules in file formats of other systems: reading (MSCCL XML) and writing (MSCCL XML, CSV).
 
-What such a file means, and whether it is right, is the work of `dataflow`; when and along which
-links its messages then move is found in `torusfabric.algorithms.foreign`.
+`msccl` parses a file to plain values. `dataflow` executes its steps to find the data that each
+message carries, and checks the result. `torusfabric.algorithms.foreign` then chooses rounds and
+links for the messages. `export` writes schedules.
 """

@@ -1,18 +1,21 @@
-"""What the messages of an MSCCL file carry: its steps carried out, in any order that they allow.
+"""The data that each message of an MSCCL file carries, found by executing the file.
 
-The result no longer knows of buffers. It says which values each step sends, and which steps must be
-done before; when they are done, and along which links, is left open.
+Steps are executed in any valid order.
 
-Sums go as a fabric moves them: a partial sum leaves its node as a whole, or all nodes keep theirs.
-In a GPU a partial sum may stay where it was sent from, and lie beside another one of the same
-chunk. A node has one partial sum of each chunk: what it received is added at once, and what it
-sends is gone. A file fits if no contribution ever leaves a rank twice; then it only takes some more
-waiting, for a sum that a rank sends later must not arrive before an earlier one has left.
+The result, a `Dataflow`, no longer refers to buffers. It lists the values that each step sends and
+the steps that must come before. It leaves open when a step is executed, and along which links its
+message travels.
 
-In other files a rank goes on with what it has sent: two ranks swap their sums, or a contribution
-leaves a rank again. There every node keeps its sum and sends copies. What arrives is added, or
-replaces the sum if it has all of its contributions. `algorithms.foreign.kept_sums` finds an order
-in which that is possible, or refuses the file.
+Reductions differ between GPUs and fabrics. A GPU may keep a partial sum that it has sent, beside
+another partial sum of the same chunk. A node of a fabric either moves its sums or keeps them:
+
+- *Moved sums:* a node has one partial sum of each chunk. A sum that arrives is added at once, and a
+  sum that is sent is gone. A file fits if no contribution leaves a rank twice. Then only some
+  waiting is added: a sum that a rank sends later must not arrive before an earlier one has left.
+- *Kept sums:* every node keeps its sum and sends copies. A word that arrives is added, or replaces
+  the sum if it has all contributions of the sum. This is for files in which two ranks swap their
+  sums, or a contribution leaves a rank again. `algorithms.foreign.kept_sums` finds a possible
+  order, or refuses the file.
 """
 
 import re
@@ -32,7 +35,10 @@ __all__ = ["Dataflow", "Message", "read_dataflow"]
 
 @dataclass
 class _Sum:
-    """What happens to one sum at one rank: steps with the contributions that come and go."""
+    """The departures and arrivals of one sum at one rank, as pairs (step, contributions).
+
+    `left` has all contributions that have departed.
+    """
 
     left: int = 0
     departures: list[tuple[int, int]] = field(default_factory=list)
@@ -42,29 +48,32 @@ class _Sum:
 def order_sums(
     graph: StepGraph, order: list[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> tuple[list[int], bool]:
-    """Let partial sums move if that brings the file's results; else nodes keep them.
+    """Return an order of all steps, and whether nodes keep their sums.
+
+    Sums are moved if that gives the results of the file, else they are kept.
 
     Parameters
     ----------
     graph : StepGraph
-        Gets the order that moving sums takes.
+        The graph of the steps. The waiting that moved sums need is added to it.
     order : list of int
-        All steps in an order in which they can be done.
+        All steps in a valid order.
     sent : sequence of tuple of Value
-        What each step sends.
+        The values that each step sends.
 
     Returns
     -------
     order : list of int
-        All steps in an order in which they can be done so.
+        All steps in an order that suits moved sums, or kept sums.
     kept : bool
-        Whether nodes keep their sums.
+        True if nodes keep their sums.
 
     Raises
     ------
     InputError
-        If sums cannot move where each node has sums of its own: a contribution leaves a rank twice,
-        a rank sends a partial sum without its own, or sums would have to wait for each other.
+        If sums cannot move in a reduce-scatter, where kept sums are impossible: a contribution
+        leaves a rank twice, a rank sends a partial sum without its own contribution, or sums would
+        have to wait for each other.
     """
     if not buffers.collective.personal and _copies(graph, order, sent, buffers):
         return order, True
@@ -90,7 +99,9 @@ def order_sums(
 def _let_leave_first(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> None:
-    """Let partial sums leave before others of the same chunk arrive."""
+    """Add waiting to the graph, so that partial sums leave a rank before others of the same
+    chunk arrive.
+    """
     sums: dict[tuple[int, int], _Sum] = {}
     for index in order:
         block, _ = graph.steps[index]
@@ -100,7 +111,8 @@ def _let_leave_first(
             _depart(graph, buffers, sums.setdefault((block.gpu, key), _Sum()), index, (key, ranks))
             sums.setdefault((block.send, key), _Sum()).arrivals.append((index, ranks))
     for found in sums.values():
-        # A sum arrives behind the departure before the one with which it leaves.
+        # A sum that arrives leaves again with some departure. The departure before that one must
+        # come first, else the sum would leave too early.
         for arrival, ranks in found.arrivals:
             before = -1
             for departure, those in found.departures:
@@ -114,7 +126,7 @@ def _let_leave_first(
 def _check_moving(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> None:
-    """Refuse sums that a rank has only if it keeps what it has sent."""
+    """Refuse a file whose result needs sums that are still there after they were sent."""
     held: dict[tuple[int, int], int] = {}
     for index in order:
         block, _ = graph.steps[index]
@@ -140,7 +152,7 @@ def _check_moving(
 def _copies(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> bool:
-    """Whether a contribution leaves a rank twice in partial sums."""
+    """Return True if a contribution leaves a rank twice in partial sums."""
     left: dict[tuple[int, int], int] = {}
     for index in order:
         for key, ranks in sent[index]:
@@ -153,7 +165,7 @@ def _copies(
 
 
 def _depart(graph: StepGraph, buffers: Buffers, at: _Sum, index: int, value: Value) -> None:
-    """Enter that a partial sum leaves."""
+    """Enter the departure of a partial sum, after checking that it can be moved."""
     key, ranks = value
     rank = graph.steps[index][0].gpu
     name = buffers.name(key)
@@ -174,24 +186,25 @@ def _depart(graph: StepGraph, buffers: Buffers, at: _Sum, index: int, value: Val
     at.departures.append((index, ranks))
 
 
-#: Names of collectives that are not ours, in the letters that are left without dashes.
+#: The collectives by their names without dashes, for names of other systems such as all_gather.
 NAMES = {kind.replace("-", ""): kind for kind in COLLECTIVES}
 
 
 @dataclass(frozen=True)
 class Message:
-    """What a step sends.
+    """The message that a step sends.
 
     Parameters
     ----------
     source, target : int
-        Ranks.
+        The ranks of sender and receiver.
     values : tuple of (key, contributions)
-        One for each chunk.
+        One value for each chunk: the key of a block or sum, and the contributions to it.
     round : int
-        The first round in which it may go, counted from 0.
+        The first round in which the message may be sent, counted from 0.
     together : bool
-        Whether the file says in which round it goes, along with all others of that round.
+        True if the file gives the round of the message; all messages of that round are then sent
+        together.
     """
 
     source: int
@@ -204,18 +217,18 @@ class Message:
 
 @dataclass(frozen=True, eq=False)
 class Dataflow:
-    """The messages of a file, and the order among its steps.
+    """The messages of an MSCCL file, and the order of its steps.
 
     Parameters
     ----------
     buffers : Buffers
-        They know the collective, and what keys of values stand for.
+        The buffers of the ranks, with the collective and the meaning of keys.
     order : list of int
-        All steps, each behind those that it waits for.
+        All steps, each after the steps that it waits for.
     messages : list of (Message or None)
-        What each step sends.
+        The message of each step, None for a step that sends nothing.
     kept : bool
-        Whether nodes keep their sums, and send copies.
+        True if nodes keep their sums and send copies.
     """
 
     file: MscclFile
@@ -226,7 +239,9 @@ class Dataflow:
     kept: bool
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:
-        """Every pair of ranks of which one sends to the other, with the first step that does."""
+        """Yield each pair of ranks (source, target) with a message, and the first step that
+        sends one.
+        """
         seen: set[tuple[int, int]] = set()
         for index, message in enumerate(self.messages):
             if message and (message.source, message.target) not in seen:
@@ -235,19 +250,19 @@ class Dataflow:
 
 
 def read_dataflow(path: AnyPath, root: int | None = None) -> Dataflow:
-    """Read an MSCCL file and carry out its steps.
+    """Read an MSCCL file and execute its steps.
 
     Parameters
     ----------
     root : int, optional
-        The rank that broadcasts, scatters, gathers or reduces, if the file does not say and it does
-        not follow from the file.
+        The root of the collective, if it is neither in the file nor follows from the file.
 
     Raises
     ------
     InputError
-        If the file is not right: a deadlock, a send without a receipt, a read of what nothing was
-        written to, a block that does not come; names GPU, thread block and step.
+        If the file has a fault: a deadlock, a send without a receive, a read of a chunk that was
+        never written, or a block that is not delivered. The message names GPU, thread block and
+        step.
     """
     raw = read_bytes(path, "MSCCL file")
     try:
@@ -257,7 +272,7 @@ def read_dataflow(path: AnyPath, root: int | None = None) -> Dataflow:
 
 
 def _dataflow(file: MscclFile, root: int | None) -> Dataflow:
-    """Carry out the steps of a file."""
+    """Execute the steps of a parsed file."""
     graph = step_graph(file)
     collective = _collective(file, root)
     buffers = Buffers(collective, file.gpus, _chunks(file, collective), file.in_place)
@@ -278,7 +293,7 @@ def _dataflow(file: MscclFile, root: int | None) -> Dataflow:
 
 
 def _collective(file: MscclFile, root: int | None) -> Collective:
-    """The collective of a file; its root is a rank."""
+    """Return the collective of a file; its root is a rank."""
     letters = "".join(char for char in file.collective.lower() if char.isalpha())
     collective = parse_collective(NAMES.get(letters, file.collective))
     if not collective.rooted:
@@ -287,7 +302,8 @@ def _collective(file: MscclFile, root: int | None) -> Collective:
         text = file.facts["root"]
         root = int(text) if re.fullmatch(r"[0-9]{1,18}", text) else -1
     if root is None:
-        # The only rank that receives nothing, or of a reduction or gather sends nothing.
+        # The root is the only rank that receives nothing; in a reduce or gather, the only rank that
+        # sends nothing.
         types, what = (SENDING, "sends") if collective.to_root else (RECEIVING, "receives")
         busy = {block.gpu for block in file.blocks for step in block.steps if step.type in types}
         idle = sorted(set(range(file.gpus)) - busy)
@@ -302,7 +318,11 @@ def _collective(file: MscclFile, root: int | None) -> Collective:
 
 
 def _chunks(file: MscclFile, collective: Collective) -> int:
-    """Chunks of a message: of the larger of input and output, a part for each rank if several."""
+    """Return the chunks of a message.
+
+    The file gives the chunks of the larger of input and output. That buffer has a message for each
+    rank, or a single one.
+    """
     parts = file.gpus if collective.personal or collective.from_each else 1
     if file.chunks % parts:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Schedules in the formats of other systems."""
+"""Writers of schedules in the formats of other systems, by name."""
 
 import csv
 from collections.abc import Callable
@@ -20,11 +20,11 @@ from .msccl_writer import write_msccl
 
 __all__ = ["BEGINNINGS", "FORMATS", "export_schedule"]
 
-#: The columns. A block is written origin:chunk or, where it has a destination of its own,
+#: The columns of a CSV file. A block is written origin:chunk or, if it has a destination,
 #: origin:destination:chunk.
 HEADS = ("step", "source", "port", "destination", "block")
 
-#: How every file of a format begins.
+#: The first characters of every file of a format.
 BEGINNINGS = {"msccl": "<algo ", "csv": "step,source,port,"}
 
 
@@ -41,20 +41,20 @@ def export_schedule(
     Parameters
     ----------
     schedule : Schedule or path
-        A checked schedule, by store-and-forward; or its file.
+        A checked schedule with store-and-forward switching, or the path of its file.
     path : str or Path
-        Compressed if it ends in ``.gz``.
+        Path of the new file; a name that ends in ``.gz`` makes a compressed file.
     format : {"msccl", "csv"}
-        MSCCL XML, which MSCCL, RCCL and ASTRA-sim's converter read; or a row for each block that a
-        link carries in a step.
+        ``msccl`` writes MSCCL XML, which MSCCL, RCCL and the converter of ASTRA-sim read. ``csv``
+        writes one row for each block that a link carries in a step.
     force : bool
-        Whether a file that is not of this format is replaced.
+        True to overwrite an existing file that is not of this format.
 
     Raises
     ------
     InputError
-        If the format cannot say it, there is another file and may not be replaced, or the file
-        cannot be written.
+        If the format cannot express the schedule, if the path has a file of another type and
+        `force` is False, or if the file cannot be written.
 
     Examples
     --------
@@ -76,7 +76,10 @@ def export_schedule(
 
 
 def _write_csv(schedule: Schedule, path: AnyPath) -> None:
-    """Write a row for each block that a link carries in a step; a sum has one a contribution."""
+    """Write one row for each block that a link carries in a step.
+
+    A sum has one row for each contribution.
+    """
     if schedule.switching != Switching.STORE_AND_FORWARD:
         raise InputError(f"Schedule must be by store-and-forward for csv, not {schedule.switching}")
     with writing_text(path) as file:
@@ -96,5 +99,5 @@ def _write_csv(schedule: Schedule, path: AnyPath) -> None:
                     writer.writerow((number, sources[k], port, targets[k], name))
 
 
-#: Who writes each format.
+#: The writer of each format.
 FORMATS: dict[str, Callable[[Schedule, Any], None]] = {"msccl": write_msccl, "csv": _write_csv}

@@ -1,7 +1,7 @@
-"""Where blocks and sums lie in the buffers of GPUs that carry out a schedule.
+"""The locations of blocks and sums in buffers of GPUs, for the MSCCL writer.
 
-Input and output are one memory but in an all-to-all. What a node only forwards lies in its scratch
-buffer, so that no input is overwritten but by what is delivered there.
+Input and output are one memory, except in an all-to-all. Blocks that a node only forwards lie in
+its scratch buffer, so that an input is overwritten only by delivered data.
 """
 
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ __all__ = ["Homes"]
 
 
 class Homes:
-    """The locations of blocks and sums at all nodes, as a schedule is carried out.
+    """The locations of blocks and sums at all nodes, while a schedule is executed round by round.
 
-    A sum is known by the number of node 0's contribution to it.
+    A sum is identified by the block number of the contribution of node 0.
     """
 
     def __init__(self, schedule: Schedule) -> None:
@@ -31,14 +31,17 @@ class Homes:
         self.slots: list[dict[int, int]] = [{} for _ in range(self.nodes)]
 
     def sizes(self) -> tuple[int, int, int]:
-        """Chunks of an input, an output and a scratch buffer, the same at all nodes."""
+        """Return the chunks of an input, an output and a scratch buffer, the same at all nodes."""
         message, all_messages = self.chunks, self.chunks * self.nodes
         source = all_messages if self.collective.personal else message
         target = all_messages if self.collective.from_each else message
         return source, target, self.scratch
 
     def units(self, ids: IntArray) -> Iterator[tuple[int, bool]]:
-        """What a transfer carries: blocks, or sums, and whether each is complete."""
+        """Yield the blocks or sums that a transfer carries, as pairs (number, complete).
+
+        `complete` is True for a block and for a sum with all contributions.
+        """
         if not self.collective.reducing:
             yield from ((int(block), True) for block in ids)
             return
@@ -46,7 +49,7 @@ class Homes:
         yield from zip(keys.tolist(), (counts == self.nodes).tolist(), strict=True)
 
     def is_new(self, node: int, block: int) -> bool:
-        """Whether a block that arrives comes for the first time; sums are always new."""
+        """Return True if a block arrives at a node for the first time; always True for a sum."""
         if self.collective.reducing:
             return True
         new = node != int(self.blocks.origin(block)) and (node, block) not in self.received
@@ -54,7 +57,10 @@ class Homes:
         return new
 
     def leave(self, node: int, block: int, *, complete: bool) -> Location:
-        """Where a block or sum lies that leaves; of a partial sum nothing stays."""
+        """Return the location from which a node sends a block or sum.
+
+        A partial sum is then gone from the node.
+        """
         if not self.collective.reducing:
             return self._block(node, block)
         location = self.partial.get((node, block), ("i", block))
@@ -64,7 +70,9 @@ class Homes:
         return location
 
     def arrive(self, node: int, block: int, *, complete: bool) -> tuple[Location, Location | None]:
-        """Where a block or sum is put that arrives, and where the sum lies that it is added to."""
+        """Return the location of an arriving block or sum, and of the sum to which it is added,
+        or None.
+        """
         if not self.collective.reducing:
             return self._block(node, block), None
         before = self.partial.get((node, block), ("i", block))
@@ -73,7 +81,9 @@ class Homes:
         return after, None if complete else before
 
     def kept(self) -> Iterator[tuple[int, tuple[Location, Location]]]:
-        """What nodes have for themselves, where it must be copied: from where to where."""
+        """Yield (node, (source, target)) for the blocks that a node of an all-to-all copies to
+        its output.
+        """
         if self.in_place:
             return
         for node in range(self.nodes):
@@ -82,7 +92,7 @@ class Homes:
                 yield node, (("i", offset), ("o", offset))
 
     def _sum(self, node: int, block: int) -> Location:
-        """Where a node adds up a sum."""
+        """Return the location where a node accumulates a sum."""
         collective = self.collective
         mine = collective.to_all or node == (
             int(self.blocks.destination(block)) if collective.personal else collective.root
@@ -90,7 +100,7 @@ class Homes:
         return self._at("i" if mine else "s", block)
 
     def _block(self, node: int, block: int) -> Location:
-        """Where a block lies at a node."""
+        """Return the location of a block at a node."""
         collective = self.collective
         origin, chunk = int(self.blocks.origin(block)), int(self.blocks.chunk(block))
         if not collective.personal:
@@ -109,7 +119,7 @@ class Homes:
         return self._at("s", slots.setdefault(block, len(slots)))
 
     def _at(self, buffer: str, offset: int) -> Location:
-        """A location; the scratch buffer is as large as it must be."""
+        """Return a location, and enlarge the scratch buffer if needed."""
         if buffer == "s":
             self.scratch = max(self.scratch, offset + 1)
         return buffer, offset

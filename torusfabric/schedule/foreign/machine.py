@@ -1,9 +1,9 @@
-"""The buffers of all GPUs while the steps of an MSCCL file are carried out, one after another.
+"""A simulator of GPUs that execute the steps of an MSCCL file, one step after another.
 
-A GPU has an input, an output and a scratch buffer, ``i``, ``o`` and ``s``. A *value* is what one
-chunk of a buffer holds: a pair of a *key*, which says what block it is (of a reduction: which sum),
-and of the set of ranks that have contributed to it, as the bits of a number; 0 where nothing is
-summed.
+A GPU has an input, an output and a scratch buffer, ``i``, ``o`` and ``s``. Each chunk of a buffer
+holds a *value*, a pair (key, ranks). The *key* identifies the block, or in a reduction the sum.
+`ranks` is the set of ranks that have contributed to a sum, as the bits of a number; 0 outside of
+reductions.
 """
 
 from collections.abc import Iterator
@@ -19,29 +19,29 @@ from .steps import StepGraph
 
 __all__ = ["Buffers", "Location", "MOST_CHUNKS", "Machine", "Value"]
 
-#: A buffer and an offset.
+#: A location in the memory of a GPU: a buffer and an offset in chunks.
 Location = tuple[str, int]
 
-#: A key and the ranks that contributed.
+#: A key, and the contributing ranks as bits.
 Value = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Buffers:
-    """The buffers of all ranks.
+    """The sizes and the initial and final contents of the buffers of all ranks.
 
-    Key ``(origin * ranks + destination) * chunks + chunk`` stands for a block; of an origin or a
-    destination that the collective does not tell apart it has 0.
+    A block has the key ``(origin * ranks + destination) * chunks + chunk``. An origin or
+    destination that the collective does not distinguish is 0.
 
     Parameters
     ----------
     collective : Collective
-        Its root is a rank.
+        The collective; its root is a rank.
     chunks : int
-        Of a message.
+        Number of chunks of a message.
     in_place : bool
-        Whether input and output are one memory: the smaller lies in the larger, at the place of its
-        rank, if they differ in size.
+        True if input and output are one memory. If their sizes differ, the smaller one of rank r is
+        part r of the larger one.
 
     Examples
     --------
@@ -60,23 +60,26 @@ class Buffers:
 
     @property
     def full(self) -> int:
-        """The contributions of a complete sum; 0 where nothing is summed."""
+        """The contributions of a complete sum, as bits; 0 outside of reductions."""
         return (1 << self.ranks) - 1 if self.collective.reducing else 0
 
     def parts(self, buffer: str) -> int:
-        """How many messages an input or output buffer holds."""
+        """Return the number of messages in an input or output buffer."""
         several = self.collective.personal if buffer == "i" else self.collective.from_each
         return self.ranks if several else 1
 
     def size(self, buffer: str) -> int:
-        """Chunks that may be named in an input or output buffer."""
+        """Return the number of chunks that a step may address in an input or output buffer."""
         parts = self.parts(buffer)
         if self.in_place:
             parts = max(self.parts("i"), self.parts("o"))
         return parts * self.chunks
 
     def home(self, rank: int, location: Location) -> Location:
-        """The one name of a location that has two."""
+        """Return the canonical name of a location.
+
+        Memory that input and output share has two names.
+        """
         buffer, offset = location
         if not self.in_place or buffer == "s":
             return location
@@ -87,17 +90,17 @@ class Buffers:
         return larger, offset + (rank * self.chunks if apart else 0)
 
     def key(self, origin: int, destination: int, chunk: int) -> int:
-        """The key of a block."""
+        """Return the key of a block."""
         return (origin * self.ranks + destination) * self.chunks + chunk
 
     def split(self, key: IntLike) -> tuple[IntArray, IntArray, IntArray]:
-        """Origin, destination and chunk of keys, elementwise."""
+        """Return origin, destination and chunk of keys, elementwise."""
         rest, chunk = np.divmod(key, self.chunks)
         origin, destination = np.divmod(rest, self.ranks)
         return origin, destination, chunk
 
     def name(self, key: int) -> str:
-        """What a key stands for, for people."""
+        """Return text for people that describes the block or sum of a key."""
         origin, destination, chunk = self.split(key)
         words = [f"chunk {chunk}"]
         if not (self.collective.reducing or self.collective.single_origin):
@@ -107,9 +110,10 @@ class Buffers:
         return " ".join(words)
 
     def initial(self, rank: int) -> Iterator[tuple[Location, Value]]:
-        """What a rank holds before.
+        """Yield the locations and values that a rank holds at first.
 
-        Its own block counts as delivered to itself, whether the file copies it or not.
+        The block of a rank for itself counts as delivered from the start, since some files copy it
+        and others do not.
         """
         collective = self.collective
         if collective.single_origin and rank != collective.root:
@@ -126,7 +130,7 @@ class Buffers:
                     yield self.home(rank, ("o", at)), value
 
     def expected(self, rank: int) -> Iterator[tuple[Location, Value]]:
-        """What a rank must hold after."""
+        """Yield the locations and values that a rank must hold at the end."""
         collective = self.collective
         if collective.to_root and rank != collective.root:
             return
@@ -140,34 +144,35 @@ class Buffers:
                 yield self.home(rank, ("o", part * self.chunks + chunk)), value
 
 
-#: More chunks in all buffers together are not worth a try.
+#: The largest accepted number of chunks in all buffers together.
 MOST_CHUNKS = 2**24
 
 
 class Machine:
-    """The buffers of all GPUs while the steps of a file are carried out.
+    """The buffers of all GPUs while the steps of a file are executed.
 
     Parameters
     ----------
     graph : StepGraph
-        Is told of every step that reads what another one wrote.
+        The graph of the steps. An edge is added to it for every step that reads a value which
+        another step wrote.
 
     Attributes
     ----------
     sent : list of tuple of Value
-        What each step has sent.
+        The values that each step has sent.
     """
 
     def __init__(self, graph: StepGraph, buffers: Buffers, file: MscclFile) -> None:
         self.graph, self.buffers, self.scratch = graph, buffers, file.scratch
-        #: What a missing word may be due to.
+        #: A possible cause of a missing value, for messages.
         self._hint = "" if file.in_place else ' (input and output are one memory with inplace="1")'
         self.held = [dict(buffers.initial(rank)) for rank in range(buffers.ranks)]
         self.writer: list[dict[Location, int]] = [{} for _ in range(buffers.ranks)]
         self.sent: list[tuple[Value, ...]] = [()] * len(graph.steps)
 
     def carry_out(self, index: int) -> None:
-        """Do one step."""
+        """Execute one step."""
         block, step = self.graph.steps[index]
         if step.type == "nop":
             return
@@ -181,8 +186,8 @@ class Machine:
                 mine = self._read(index, step.source, "srcoff")
                 values = self._add(index, mine, self._read(index, step.target, "dstoff"))
             case _:
-                # Executors add what lies at the source. Some tools name there where the sender has
-                # it; then the sum that belongs to it is at the target.
+                # Executors add the value at `source`. Some tools write the sender's location there;
+                # then the operand is at `target`. The location with the right keys is chosen.
                 operand = step.source if step.source[1] >= 0 else step.target
                 for buffer, offset in (step.target, step.source):
                     places = range(offset, offset + step.chunks) if offset >= 0 else ()
@@ -197,7 +202,7 @@ class Machine:
             self._write(index, step, values)
 
     def _locations(self, index: int, start: Location, name: str) -> Iterator[Location]:
-        """The adjacent locations that a step names."""
+        """Yield the adjacent locations that a step names."""
         block, step = self.graph.steps[index]
         buffer, offset = start
         size = self.scratch[block.gpu] if buffer == "s" else self.buffers.size(buffer)
@@ -211,7 +216,9 @@ class Machine:
             yield self.buffers.home(block.gpu, (buffer, place))
 
     def _read(self, index: int, start: Location, name: str) -> tuple[Value, ...]:
-        """What lies somewhere; whoever wrote it comes before."""
+        """Return the values at some locations, and let the step wait for the steps that wrote
+        them.
+        """
         gpu = self.graph.steps[index][0].gpu
         held, writer, values = self.held[gpu], self.writer[gpu], []
         for location in self._locations(index, start, name):
@@ -228,18 +235,22 @@ class Machine:
         return tuple(values)
 
     def _write(self, index: int, step: MscclStep, values: tuple[Value, ...]) -> None:
-        """Put values somewhere."""
+        """Store values at the target of a step."""
         gpu = self.graph.steps[index][0].gpu
         for location, value in zip(self._locations(index, step.target, "dstoff"), values,
                                    strict=True):  # fmt: skip
-            if self.held[gpu].get(location) != value:  # else who wrote it first will do
+            # An unchanged value keeps its first writer: readers need to wait only for that.
+            if self.held[gpu].get(location) != value:
                 self.held[gpu][location] = value
                 self.writer[gpu][location] = index
 
     def _add(
         self, index: int, came: tuple[Value, ...], mine: tuple[Value, ...]
     ) -> tuple[Value, ...]:
-        """Sums of values, which must be of the same chunks and have no contribution twice."""
+        """Return the sums of pairs of values.
+
+        Both values must belong to the same sum, and have no contribution in common.
+        """
         sums = []
         for (key, ranks), (other, others) in zip(came, mine, strict=True):
             names = self.buffers.name(key), self.buffers.name(other)
@@ -261,12 +272,13 @@ class Machine:
         return tuple(sums)
 
     def check_end(self) -> None:
-        """Check that every rank holds what the collective delivers.
+        """Check that every rank holds the data that the collective delivers.
 
         Raises
         ------
         InputError
-            At the first that does not; names the last step that wrote there.
+            At the first rank that does not. The message names the last step that wrote the wrong
+            value.
         """
         for rank in range(self.buffers.ranks):
             for location, value in self.buffers.expected(rank):

@@ -1,7 +1,8 @@
-"""MSCCL XML as plain values: read safely, and checked for its form.
+"""Parser of MSCCL XML: reads a file safely into plain values, and checks its form.
 
-A file lists, for each GPU, thread blocks with their peers, and for each thread block its steps in
-order. Attributes that only some tools write may be missing. Nothing is known here of what steps do.
+A file lists the thread blocks of each GPU with their peers, and the steps of each thread block in
+order. Attributes that only some tools write may be missing. The meaning of steps is left to
+`machine`.
 """
 
 import re
@@ -14,21 +15,21 @@ from ...toolchain.reading import excerpt
 
 __all__ = ["RECEIVING", "SENDING", "MscclFile", "MscclStep", "ThreadBlock", "parse_msccl"]
 
-#: The types of steps that receive, those that send, and all.
+#: Step types that receive, step types that send, and all step types.
 RECEIVING = frozenset({"r", "rcs", "rrc", "rrs", "rrcs"})
 SENDING = frozenset({"s", "rcs", "rrs", "rrcs"})
 TYPES = ("nop", "s", "r", "rcs", "rrc", "rrs", "rrcs", "cpy", "re")
 
-#: What a step names to read from or write to: input, output and scratch.
+#: The buffers that a step reads or writes: input, output and scratch.
 BUFFERS = ("i", "o", "s")
 
-#: More GPUs, chunks that a step moves, or rounds are not worth a try.
+#: The largest accepted numbers of GPUs, of chunks that a step moves, and of rounds.
 MOST_GPUS, MOST_COUNT, MOST_ROUNDS = 2**16, 2**20, 2**18
 
-#: A number as in an attribute.
+#: A number in an attribute.
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
 
-#: What is left of a name.
+#: The most characters of a name; the rest is cut off.
 LONGEST_NAME = 100
 
 
@@ -38,15 +39,15 @@ class MscclStep(NamedTuple):
     Parameters
     ----------
     number : int
-        Its number in the thread block.
+        The number of the step in the thread block.
     source, target : tuple of (str, int)
-        Buffer and offset; an offset of -1 where there is none.
+        Buffer and offset; the offset is -1 if the step does not use the location.
     chunks : int
-        How many it moves, from and to adjacent offsets.
+        Number of chunks that it moves, from and to adjacent offsets.
     waits_for : tuple of (int, int) or None
-        The thread block of the same GPU, and its step, that must be done before.
+        A thread block of the same GPU and one of its steps, which must be executed before.
     round : int or None
-        The round before which it does not send, counted from 0; where a file says so.
+        The first round in which the step may send, counted from 0, if the file gives one.
     """
 
     number: int
@@ -59,7 +60,9 @@ class MscclStep(NamedTuple):
 
 
 class ThreadBlock(NamedTuple):
-    """A thread block: a peer to send to, one to receive from, -1 for none, and steps in order."""
+    """A thread block: a peer to send to, a peer to receive from (-1 for none), and steps in
+    order.
+    """
 
     gpu: int
     number: int
@@ -69,26 +72,26 @@ class ThreadBlock(NamedTuple):
     steps: list[MscclStep]
 
     def location(self, step: int | None = None) -> str:
-        """The thread block, or one of its steps by its number, for people."""
+        """Return text for people that names the thread block, or one of its steps."""
         place = f"gpu {self.gpu}, thread block {self.number}"
         return place if step is None else f"{place}, step {step}"
 
 
 class MscclFile(NamedTuple):
-    """What an MSCCL file says.
+    """The content of an MSCCL file.
 
     Parameters
     ----------
     collective : str
-        As written.
+        The name of the collective as written.
     in_place : bool
-        Whether input and output are one memory.
+        True if input and output are one memory.
     chunks : int
-        ``nchunksperloop``; where that is missing, of the largest input or output.
+        ``nchunksperloop``, or if that is missing the size of the largest input or output.
     scratch : tuple of (int or None)
         The chunks of each GPU's scratch buffer.
     facts : dict of str to str
-        What else stands in its first element, such as ``root``.
+        All attributes of the first element, such as ``root``.
     """
 
     name: str
@@ -102,7 +105,7 @@ class MscclFile(NamedTuple):
 
 
 def _parse(raw: bytes) -> Any:
-    """The outermost element; entities and document types are refused."""
+    """Return the outermost element of the XML; entities and document types are refused."""
     from xml.etree.ElementTree import ParseError
 
     with extras_named():
@@ -119,12 +122,12 @@ def _parse(raw: bytes) -> Any:
 
 
 def parse_msccl(raw: bytes) -> MscclFile:
-    """Return what the bytes of an MSCCL file say.
+    """Parse the bytes of an MSCCL file.
 
     Raises
     ------
     InputError
-        If they are not of that form; names GPU, thread block and step.
+        If the form is wrong. The message names GPU, thread block and step.
     """
     root = _parse(raw)
     if root.tag != "algo":
@@ -144,7 +147,7 @@ def parse_msccl(raw: bytes) -> MscclFile:
         raise InputError(f"Gpus must be those from 0 to {count - 1}, not {some or 'none'}")
     if "coll" not in facts:
         raise InputError("The algo must have the attribute coll, such as allgather")
-    # A schedule file has printable names only.
+    # The name becomes the algorithm name of a schedule, which must be printable.
     name = "".join(char for char in facts.get("name", "") if char.isascii() and char.isprintable())
     scratch = (_number(elements[k], "s_chunks", f"Gpu {k}", default=-1) for k in range(count))
     return MscclFile(
@@ -160,7 +163,9 @@ def parse_msccl(raw: bytes) -> MscclFile:
 
 
 def _chunks(root: Any, elements: Mapping[int, Any]) -> int:
-    """Chunks of the larger of input and output, which gpus say too."""
+    """Return the chunks of the larger of input and output, from the first element or else from
+    the GPUs.
+    """
     if "nchunksperloop" in root.attrib:
         return _number(root, "nchunksperloop", "The algo", least=1)
     names = ("i_chunks", "o_chunks")
@@ -175,7 +180,7 @@ def _chunks(root: Any, elements: Mapping[int, Any]) -> int:
 
 
 def _blocks(element: Any, gpu: int, gpus: int) -> Iterator[ThreadBlock]:
-    """The thread blocks of a GPU."""
+    """Yield the thread blocks of a GPU."""
     seen: set[int] = set()
     taken: dict[tuple[str, int, int], int] = {}
     for place, child in enumerate(element.iter("tb")):
@@ -208,7 +213,7 @@ def _blocks(element: Any, gpu: int, gpus: int) -> Iterator[ThreadBlock]:
 
 
 def _steps(element: Any, block: ThreadBlock) -> list[MscclStep]:
-    """The steps of a thread block, in their order."""
+    """Return the steps of a thread block, in their order."""
     steps: dict[int, MscclStep] = {}
     for place, child in enumerate(element):
         if child.tag != "step":
@@ -221,7 +226,7 @@ def _steps(element: Any, block: ThreadBlock) -> list[MscclStep]:
 
 
 def _step(element: Any, block: ThreadBlock, number: int) -> MscclStep:
-    """A step."""
+    """Return a step, parsed from its element."""
     where = f"Step of {block.location(number)}"
     type_ = element.get("type")
     if type_ not in TYPES:
@@ -259,7 +264,7 @@ def _step(element: Any, block: ThreadBlock, number: int) -> MscclStep:
 
 
 def _location(element: Any, side: str, where: str) -> tuple[str, int]:
-    """A buffer and an offset."""
+    """Return a buffer and an offset, parsed from two attributes."""
     buffer = element.get(f"{side}buf", "i")
     if buffer not in BUFFERS:
         what = where.replace("Step of", f"{side.capitalize()}buf of", 1)
@@ -270,7 +275,7 @@ def _location(element: Any, side: str, where: str) -> tuple[str, int]:
 def _number(
     element: Any, name: str, where: str, *, least: int = -1, default: int | None = None
 ) -> int:
-    """An attribute that is a number."""
+    """Return the number in an attribute."""
     text = element.get(name)
     if text is None:
         if default is None:

@@ -1,12 +1,14 @@
-"""Schedules as MSCCL XML.
+"""Writer of schedules as MSCCL XML.
 
-Each node has a thread block for each port by which it sends, and one for each by which it receives.
-Steps are of the types that every tool takes: ``s``, ``r``, ``rrc`` and ``nop``; in an all-to-all
-``cpy`` too, for what a node keeps. A block lies at the same offset wherever it comes, but in an
-all-to-all, whose blocks lie by destination at first and by origin at last.
+Each node gets one thread block for each port by which it sends, and one for each port by which it
+receives. Only step types that every tool accepts are used: ``s``, ``r``, ``rrc`` and ``nop``, and
+in an all-to-all ``cpy`` for the blocks that a node keeps. A block has the same offset at every
+node. The exception is an all-to-all, where blocks are ordered by destination at the start and by
+origin at the end.
 
-What MSCCL has no attributes for stands in ones that its tools skip: the round of each send, and the
-topology, ports and root. By these a file is read as the same schedule again.
+MSCCL has no attributes for the round of a send, and for topology, ports and root. They are written
+as additional attributes, which other tools skip. With them, reading the file gives the same
+schedule again.
 """
 
 from collections import defaultdict
@@ -28,10 +30,10 @@ from .msccl import MscclStep, ThreadBlock
 
 __all__ = ["write_msccl"]
 
-#: A step of a node: its thread block, and its number there.
+#: A step of a node: its thread block, and its number in the thread block.
 StepName = tuple[int, int]
 
-#: Where there is no location.
+#: Source and target of a step that uses no location.
 NOWHERE: tuple[Location, Location] = ("i", -1), ("o", -1)
 
 
@@ -41,12 +43,12 @@ def write_msccl(schedule: Schedule, path: AnyPath) -> None:
     Parameters
     ----------
     schedule : Schedule
-        By store-and-forward, of one group of all nodes.
+        A schedule with store-and-forward switching, in one group of all nodes.
 
     Raises
     ------
     InputError
-        If MSCCL cannot say it, or the file cannot be written.
+        If MSCCL cannot express the schedule, or the file cannot be written.
     """
     if schedule.switching != Switching.STORE_AND_FORWARD:
         raise InputError(
@@ -80,7 +82,7 @@ class _Program:
         self.blocks: list[dict[tuple[bool, int], ThreadBlock]] = [
             {} for _ in range(self.topology.nodes)
         ]
-        #: By node and location: the step that wrote it last, and those that have read it since.
+        #: By node and location: the step that wrote it last, and the steps that have read it since.
         self.writer: dict[tuple[int, Location], StepName] = {}
         self.readers: defaultdict[tuple[int, Location], list[StepName]] = defaultdict(list)
         neighbours = self.topology.neighbours
@@ -96,7 +98,7 @@ class _Program:
             self._add(node, (True, -1), "cpy", pair)
 
     def _add_round(self, number: int, transfers: Transfers) -> None:
-        """The steps of a round: all that leaves, then all that arrives."""
+        """Add the steps of a round: first all departures, then all arrivals."""
         targets = transfers.walk(self.topology)[:, -1].tolist()
         ports = transfers.hops[:, 0].tolist()
         moved = []
@@ -128,9 +130,10 @@ class _Program:
         anew: bool = True,
         round_: int | None = None,
     ) -> None:
-        """Add a step to the thread block of a node that sends, or receives, by a port.
+        """Add a step to the thread block for `way`, a pair (True to send, port).
 
-        What is not written ``anew`` changes nothing, and waits for nobody.
+        A receive that is not `anew` brings a block that is already there: it changes nothing, and
+        waits for no other step.
         """
         block = self._block(node, way, channel)
         reads = {"s": pair[:1], "cpy": pair[:1], "rrc": pair}.get(type_, ())
@@ -138,7 +141,8 @@ class _Program:
         awaited = [self.writer.get((node, location)) for location in reads]
         for location in writes:
             awaited += [self.writer.get((node, location)), *self.readers[node, location]]
-        # The last step of each other thread block; a nop waits for each but the last of these.
+        # A step can wait for one other step only. It must wait for the last awaited step of each
+        # other thread block, so a nop is inserted for each of them except one.
         last: dict[int, int] = {}
         for number, step in filter(None, awaited):
             if number != block.number:
@@ -155,7 +159,7 @@ class _Program:
             self.writer[node, location], self.readers[node, location] = name, []
 
     def _block(self, node: int, way: tuple[bool, int], channel: int) -> ThreadBlock:
-        """The thread block of a node that sends, or receives, by a port; -1 for none."""
+        """Return the thread block for `way`, a pair (True to send, port); port -1 is for copies."""
         found = self.blocks[node].get(way)
         if found is None:
             sends, port = way
@@ -172,7 +176,7 @@ class _Program:
         return found
 
     def text(self) -> Iterator[str]:
-        """The lines of the file."""
+        """Yield the lines of the file."""
         yield f"<algo{_attributes(self._head())}>\n"
         sizes = {
             f"{buffer}_chunks": size for buffer, size in zip("ios", self.homes.sizes(), strict=True)
@@ -190,7 +194,7 @@ class _Program:
         yield "</algo>\n"
 
     def _head(self) -> dict[str, object]:
-        """The attributes of the outermost element."""
+        """Return the attributes of the outermost element."""
         schedule = self.schedule
         collective = schedule.collective
         used = [block.channel for blocks in self.blocks for block in blocks.values()]
@@ -216,7 +220,7 @@ class _Program:
 
 
 def _line(step: MscclStep, *, is_awaited: bool) -> str:
-    """A step as in the file."""
+    """Return the line of a step."""
     depid, deps = step.waits_for or (-1, -1)
     attributes: dict[str, object] = {
         "s": step.number,
@@ -236,5 +240,5 @@ def _line(step: MscclStep, *, is_awaited: bool) -> str:
 
 
 def _attributes(values: dict[str, object]) -> str:
-    """Attributes as in a tag."""
+    """Return attributes as text of an XML tag."""
     return "".join(f" {name}={xml_attribute(str(value))}" for name, value in values.items())

@@ -1,8 +1,8 @@
-"""The steps of an MSCCL file as a graph: which step waits for which.
+"""The steps of an MSCCL file as a graph of waiting.
 
-A thread block does its steps in order. A step waits for the one that it names, and a receipt for
-the send that it meets: the k-th send to a peer on a channel meets the k-th receipt from there. A
-send waits for nobody to receive it.
+A thread block executes its steps in order. A step also waits for the step that it names. A receive
+waits for its send: the k-th send to a peer on a channel is matched with the k-th receive from that
+peer. A send does not wait until it is received.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from .msccl import RECEIVING, SENDING, MscclFile, MscclStep, ThreadBlock
 
 __all__ = ["StepGraph", "step_graph"]
 
-#: How many steps of a deadlock are named.
+#: The most steps of a deadlock that a message names.
 MOST_NAMED = 4
 
 
@@ -25,11 +25,12 @@ class StepGraph:
     Parameters
     ----------
     follows : list of list of int
-        The steps that wait for each: for its end, but not for its message to arrive.
+        For each step the steps that wait for its end. Receives that wait for its message are in
+        `received_by`.
     received_by : dict of int to int
-        The step that receives what a step sends.
+        From a step that sends to the step that receives its message.
     sent_by : dict of int to int
-        The step that sends what a step receives.
+        From a step that receives to the step that sends its message.
     """
 
     steps: list[tuple[ThreadBlock, MscclStep]]
@@ -38,23 +39,23 @@ class StepGraph:
     sent_by: dict[int, int] = field(default_factory=dict)
 
     def location(self, index: int) -> str:
-        """A step for people."""
+        """Return text for people that names a step."""
         block, step = self.steps[index]
         return block.location(step.number)
 
     def successors(self, index: int) -> Iterable[int]:
-        """The steps that wait for one in any way."""
+        """Yield all steps that wait for a step."""
         yield from self.follows[index]
         if index in self.received_by:
             yield self.received_by[index]
 
     def order(self) -> list[int]:
-        """All steps, each behind those that it waits for.
+        """Return all steps, each after the steps that it waits for.
 
         Raises
         ------
         InputError
-            If some wait for each other; names them.
+            If steps wait for each other in a circle. The message names them.
         """
         sorter: TopologicalSorter[int] = TopologicalSorter(
             dict.fromkeys(range(len(self.steps)), ())
@@ -76,12 +77,13 @@ class StepGraph:
 
 
 def step_graph(file: MscclFile) -> StepGraph:
-    """The graph of a file's steps.
+    """Return the graph of the steps of a file.
 
     Raises
     ------
     InputError
-        If a step waits for one that there is not, or a message has a sender or a receiver only.
+        If a step waits for a step that does not exist, or a send has no receive, or the other way
+        round.
     """
     steps = [(block, step) for block in file.blocks for step in block.steps]
     graph = StepGraph(steps, [[] for _ in steps])
@@ -107,7 +109,7 @@ def step_graph(file: MscclFile) -> StepGraph:
 
 
 def _match_messages(graph: StepGraph) -> None:
-    """Let the sends from a peer to another on a channel meet the receipts there."""
+    """Match the sends from a GPU to a peer on a channel with the receives there."""
     sends: dict[tuple[int, int, int], list[int]] = {}
     receipts: dict[tuple[int, int, int], list[int]] = {}
     for index, (block, step) in enumerate(graph.steps):

@@ -1,28 +1,26 @@
-"""Recognise the regularity of a schedule: whether it is a pattern or a table.
+"""Recognition of regular schedules: finds the form with the smallest hardware.
 
-A schedule that is read from a file lists transfers and says nothing of their regularity. Hardware
-depends on it: a `Pattern` needs little more than wires, a `Table` one program for all nodes.
-`recognise` reads the regularity off the transfers:
+A schedule file only lists transfers. Hardware depends on their regularity: a `Pattern` needs little
+more than wires, and a `Table` needs one program for all nodes. `recognise` finds these forms:
 
-- An all-gather in which each out-port always carries what the same in-port received in the step
-  before is a `Pattern`, and so is a broadcast down trees.
-- A reduce-scatter or an all-reduce in which all sums go around cycles through all nodes is a
-  `SumPattern`.
-- An all-gather, a total exchange, a reduce-scatter or an all-reduce that looks the same from every
-  node is a `Table`, or a `SumTable` where nodes keep their sums. What node 0 does is the candidate;
-  all other nodes must do the same.
+- `Pattern`: an all-gather in which each out-port always carries the block that the same in-port
+  received in the step before; also a broadcast along trees.
+- `SumPattern`: a reduce-scatter or an all-reduce in which all sums go round cycles through all
+  nodes.
+- `Table`, or `SumTable` if nodes keep their sums: an all-gather, a total exchange, a reduce-scatter
+  or an all-reduce that looks the same from every node. The table is read from node 0; then all
+  other nodes are compared with it.
+- `Lifted`: a collective in groups, if all groups do the same. The schedule of one group is then
+  recognised in turn.
 
-A collective in groups is `Lifted` from the schedule of one group, in its smallest form, if all
-groups do the same.
+Some schedules, such as an all-gather on a ring, are both a pattern and a table. They become a
+`Pattern`, which has smaller hardware and takes fewer cycles. An all-gather over circuits in which
+nodes send parts of the blocks that they hold gets `Grouped` payloads, so that each part occupies
+few address ranges of a memory.
 
-What is both, such as an all-gather on a ring, becomes a `Pattern`, which has the smaller hardware
-and takes fewer cycles. An all-gather over circuits whose nodes send parts of what they hold is
-arranged by `Grouped` payloads, so that such a part lies in few places of a memory.
-
-The result lists exactly the same transfers in each round, and its arrays are canonical: -1 wherever
-nothing is used, one choice where several in-ports would do, groups numbered by their first blocks.
-So the form in which a schedule was written does not matter: planned and read from a file it is the
-same.
+The result lists exactly the same transfers, and its arrays are canonical: -1 for everything unused,
+a fixed choice between equivalent in-ports, groups numbered by their first blocks. A planned
+schedule and the same schedule read from a file are therefore equal.
 """
 
 from collections.abc import Callable, Iterable
@@ -57,13 +55,13 @@ Form = TypeVar("Form", bound=Schedule)
 
 
 def recognise(schedule: Schedule) -> Schedule:
-    """The form of a schedule that has the smallest hardware.
+    """Return a schedule in the form that has the smallest hardware.
 
     Returns
     -------
     Schedule
-        A `Pattern`, a `SumPattern` or a `Table`, perhaps `Lifted`, that lists the same transfers;
-        the schedule itself if it is in its smallest form already.
+        A `Pattern`, a `SumPattern` or a `Table`, perhaps `Lifted`, with the same transfers. The
+        schedule itself if it is already in its smallest form.
 
     Examples
     --------
@@ -93,7 +91,7 @@ def recognise(schedule: Schedule) -> Schedule:
         case Rounds():
             found = _from_rounds(schedule)
             if isinstance(found, Rounds) and found.collective.reducing:
-                # Of trees, and of hops of single sums, a program asks for their chunks only.
+                # For trees and for single hops, the compiler needs only the chunk of a transfer.
                 known = sum_trees(found) or single_hops(found)
                 return found if known else _with_listed_sums(found)
             return found
@@ -101,7 +99,7 @@ def recognise(schedule: Schedule) -> Schedule:
 
 
 def _from_rounds(schedule: Rounds) -> Schedule:
-    """The smallest form of rounds."""
+    """Return the smallest form of a schedule in rounds, for one group of nodes."""
     collective = schedule.collective
     if collective.rooted:
         broadcast = collective.single_origin and collective.to_all
@@ -111,15 +109,15 @@ def _from_rounds(schedule: Rounds) -> Schedule:
             pattern = pattern_of_steps(schedule, list(steps_of(schedule)))
         except Irregular:
             return schedule
-        return pattern if pattern.streams else schedule  # down trees
+        return pattern if pattern.streams else schedule  # only a broadcast along trees
     if schedule.switching == Switching.CIRCUIT:
         plain = not (collective.reducing or collective.personal)
         return grouped(schedule) if plain else schedule
     counts = np.array([len(transfers) for transfers in schedule.transfers])
     if counts.sum() < schedule.topology.nodes:
-        return schedule  # some node does nothing, so that there is nothing regular in it
+        return schedule  # some node sends nothing, so the schedule is not regular
     if collective.reducing and (counts % schedule.topology.nodes).any():
-        return schedule  # in tables, and around cycles, all nodes send the same number of sums
+        return schedule  # in the regular forms, all nodes send the same number of sums
     try:
         steps = list(steps_of(schedule))
     except Irregular:
@@ -129,7 +127,7 @@ def _from_rounds(schedule: Rounds) -> Schedule:
 
 
 def _first_of(schedule: Form, forms: Iterable[Callable[[Form], Schedule]]) -> Schedule:
-    """The first form that a schedule has; the schedule itself if it has none."""
+    """Return the first form that fits a schedule; the schedule itself if none fits."""
     for form in forms:
         try:
             return form(schedule)
@@ -139,9 +137,9 @@ def _first_of(schedule: Form, forms: Iterable[Callable[[Form], Schedule]]) -> Sc
 
 
 def _with_listed_sums(schedule: Rounds) -> Rounds:
-    """A reduction in rounds, with lists in place of "all that the sender holds".
+    """Return a reduction in which all transfers list their contributions.
 
-    A program adds up chunk by chunk, and asks which chunks a partial sum has.
+    Why: the compiler adds up chunk by chunk, and needs the chunks of each partial sum.
     """
     if all(isinstance(transfers.payload, Listed) for transfers in schedule.transfers):
         return schedule
@@ -153,12 +151,12 @@ def _with_listed_sums(schedule: Rounds) -> Rounds:
 
 
 def lifted_from_group(schedule: Rounds) -> Lifted | None:
-    """What the first group does, lifted to all groups; None if these do not all do the same.
+    """Return the schedule of the first group, lifted to all groups; None if other groups differ.
 
     Parameters
     ----------
     schedule : Rounds
-        Of a collective in groups.
+        The schedule of a collective in groups.
     """
     groups = schedule.blocks.groups
     if any((groups.port_in_group[t.hops[t.hops >= 0]] < 0).any() for t in schedule.transfers):
@@ -178,7 +176,7 @@ def lifted_from_group(schedule: Rounds) -> Lifted | None:
 
 
 def _contents(transfers: Transfers) -> set[tuple[int, ...]]:
-    """What the transfers of a round do, in any order: sender, path and blocks of each."""
+    """Return the set of (sender, path, blocks) of all transfers of a round."""
     paths = (tuple(port for port in hops if port >= 0) for hops in transfers.hops.tolist())
     blocks: list[list[int]] = [[]] * len(transfers)
     match transfers.payload:

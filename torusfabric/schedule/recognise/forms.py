@@ -1,9 +1,7 @@
-"""Steps as patterns and tables, of blocks and of sums, or `Irregular`.
+"""Conversion of a list of steps into a pattern or a table, for blocks and for sums.
 
-A pattern is what feeds each out-port, or cycles through all nodes along which every node adds its
-own contribution. A table is what node 0 does, if all nodes do the same.
-
-Of all-gathers over circuits in which nodes send parts of what they hold, the parts are groups.
+Each function raises `Irregular` if the steps do not have its form. `grouped` converts the payloads
+of an all-gather over circuits to groups.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +24,10 @@ __all__ = ["grouped", "pattern_of_steps", "sum_pattern_of_steps", "sum_table_of"
 
 
 def pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Pattern:
-    """Steps as a pattern; `Irregular` if they are none, which may be seen before the last step."""
+    """Return the steps as a pattern, or raise `Irregular`.
+
+    `steps` is read only as far as needed to see that it is no pattern.
+    """
     topology, blocks = schedule.topology, schedule.blocks
     shape = topology.nodes, topology.ports
     collective = schedule.collective
@@ -55,11 +56,11 @@ def pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Pattern
 
 
 def _feed(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.NDArray[np.int16]:
-    """The in-port that feeds each out-port.
+    """Return the in-port that feeds each out-port; raise `Irregular` if it changes.
 
-    Of several in-ports that would do it is the one straight ahead; else, as far as possible, one
-    that feeds no other out-port yet, the last of them. Given is what is on each out-port and each
-    in-port in each step, -1 for nothing; `Irregular` if what feeds an out-port changes.
+    `on_ports` yields for each step the block on each out-port and the block on each in-port, -1 for
+    none. Several in-ports may fit an out-port. Then the in-port straight ahead is chosen; else the
+    last one that feeds no other out-port; else the last one.
     """
     steps = iter(on_ports)
     sent, received = next(steps)
@@ -83,7 +84,7 @@ def _feed(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.NDArray[
 
 
 def without_unused_feeds(pattern: Pattern) -> Pattern:
-    """A pattern without the feeds by which nothing ever comes."""
+    """Return a pattern without feeds through which no block ever passes."""
     topology, feed = pattern.topology, pattern.feed
     fed, upstream = feed >= 0, topology.feeding(feed)
     full, used = pattern.inject >= 0, np.zeros(feed.shape, bool)
@@ -96,11 +97,11 @@ def without_unused_feeds(pattern: Pattern) -> Pattern:
 
 
 def sum_pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> SumPattern:
-    """Steps as a pattern of sums; `Irregular` if they are none."""
+    """Return the steps as a pattern of sums, or raise `Irregular`."""
     if not (schedule.collective.reducing and schedule.round_count):
         raise Irregular
     each = iter(steps)
-    # The first step tells most that are none, long before all contributions are listed.
+    # The first step rules out most schedules, long before all contributions are listed.
     first = next(each)
     pattern = _pattern_from(schedule, first)
     if not agree(pattern, chain([first], each)):
@@ -109,12 +110,14 @@ def sum_pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Sum
 
 
 def _pattern_from(schedule: Rounds | Table, first: Step) -> SumPattern:
-    """The only pattern of sums that begins with a step; `Irregular` if there is none."""
+    """Return the only pattern of sums that can begin with a step; raise `Irregular` if there is
+    none.
+    """
     topology, blocks, collective = schedule.topology, schedule.blocks, schedule.collective
     around = (topology.nodes - 1) * (1 + collective.to_all)
     turns, rest = divmod(schedule.round_count, around)
     if topology.nodes < 3 or rest:
-        raise Irregular  # two nodes just exchange words
+        raise Irregular  # two nodes only exchange words: no sum goes round a cycle
     if len(first.ids) != len(first.arc):
         raise Irregular
     inject = np.full((topology.nodes, topology.ports), -1)
@@ -131,17 +134,17 @@ def _pattern_from(schedule: Rounds | Table, first: Step) -> SumPattern:
 
 
 def table_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Table:
-    """Steps as a table, if all nodes do what node 0 does.
+    """Return the steps as a table, if all nodes do the same as node 0.
 
     Raises
     ------
     Irregular
-        If they do not.
+        If another node does something else.
     """
     topology, blocks, collective = schedule.topology, schedule.blocks, schedule.collective
     if not isinstance(topology, CayleyGraph):
         raise Irregular
-    # An all-reduce counts chunks within the share of the message that its owner completes.
+    # In an all-reduce, chunks are counted within the share that the owner completes.
     shared = collective.reducing and collective.to_all
     part = schedule.sums_of_owner if shared else schedule.chunks
     exchange = collective.personal and not collective.reducing
@@ -177,7 +180,10 @@ def table_of_steps(schedule: Rounds, steps: Sequence[Step]) -> Table:
 
 
 def _from_owners(table: Table) -> bool:
-    """Whether all complete sums spread from their owners; others are quicker as rounds."""
+    """Return True if all complete sums of an all-reduce spread from their owners.
+
+    Why: other all-reduces are faster as rounds.
+    """
     there = {(0, chunk) for chunk in range(table.chunk.max() + 1)}
     for offset, chunk in zip(
         table.offset[table.reducing :], table.chunk[table.reducing :], strict=True
@@ -191,12 +197,13 @@ def _from_owners(table: Table) -> bool:
 
 
 def sum_table_of(schedule: Rounds) -> SumTable:
-    """Rounds as a table, if all nodes do what node 0 does.
+    """Return rounds of kept sums as a table, if all nodes do the same as node 0.
 
     Raises
     ------
     Irregular
-        If they do not, the collective is no all-reduce, or nodes are not alike.
+        If another node does something else, if the collective is no all-reduce, or if the topology
+        is no Cayley graph.
     """
     topology = schedule.topology
     if schedule.collective.kind != "allreduce" or not isinstance(topology, CayleyGraph):
@@ -211,7 +218,7 @@ def sum_table_of(schedule: Rounds) -> SumTable:
         entries = np.full((3, topology.nodes, topology.ports), -1)
         entries[:, transfers.source, ports] = ports, payload.chunk, payload.passed
         alike = (entries == entries[:, :1]).all()
-        if not alike or (entries[0] >= 0).sum() != len(transfers):  # else an arc carries two words
+        if not alike or (entries[0] >= 0).sum() != len(transfers):  # an arc carries two words
             raise Irregular
         chunk[number], passed[number] = entries[1:, 0]
     table = SumTable(**schedule.head, chunk=chunk, passed=passed)
@@ -221,10 +228,13 @@ def sum_table_of(schedule: Rounds) -> SumTable:
 
 
 def _replaces_sums(table: SumTable) -> bool:
-    """True if every word fits the sum of its receiver, and one replaces it (see `kept_sums`).
+    """Return True if every word fits the sum of its receiver, and some word replaces a sum.
 
-    Nodes of a table only add. Words that do not fit are left to the check, which allows them for
-    some operators. Only the sums of node 0 are followed, since all nodes do the same.
+    See `kept_sums` for the rule.
+
+    Nodes of a table only add, so such a schedule stays in rounds. A word that does not fit is left
+    to the checker, which accepts it for idempotent operators. Only the sums of node 0 are followed,
+    since all nodes do the same.
     """
     topology = cayley(table.topology)
     nodes, replaced = np.arange(topology.nodes), False
@@ -235,7 +245,7 @@ def _replaces_sums(table: SumTable) -> bool:
         for port, (chunk, by) in enumerate(zip(chunks, passed, strict=True)):
             word = total[chunk] if by < 0 else came.get((by, chunk))
             if chunk >= 0 and word is not None:
-                # What node 0 sends, another node sends to node 0.
+                # Node 0 receives the same word that it sends, translated by the generator.
                 words.append((port, chunk, word[topology.add(nodes, topology.generators[port])]))
         before = total.copy()
         words.sort(key=lambda one: (bool((before[one[1]] & ~one[2]).any()), int(one[2].sum())))
@@ -250,12 +260,13 @@ def _replaces_sums(table: SumTable) -> bool:
     return replaced
 
 
-#: More nodes times blocks are not searched for groups; no hardware could be built of them.
+#: The most pairs of node and block for which groups are searched. Hardware could not be built for
+#: more.
 MOST_HELD = 2**26
 
 
 def grouped(schedule: Rounds) -> Rounds:
-    """A schedule whose lists are given as groups where that says the same."""
+    """Return a schedule with groups in place of lists of blocks, where both mean the same."""
     if not any(_splits(transfers) for transfers in schedule.transfers):
         return schedule
     topology, blocks = schedule.topology, schedule.blocks
@@ -271,7 +282,7 @@ def grouped(schedule: Rounds) -> Rounds:
 
 
 def _splits(transfers: Transfers) -> bool:
-    """Whether payloads may be parts of what the senders hold, of several blocks."""
+    """Return True if a payload may be a part of the blocks that its sender holds."""
     match transfers.payload:
         case Listed(indptr):
             return bool((np.diff(indptr) > 1).any())
@@ -281,11 +292,15 @@ def _splits(transfers: Transfers) -> bool:
 
 
 def _by_groups(transfers: Transfers, held: BoolArray) -> Transfers:
-    """A round with its lists given as groups, if each lists all that its sender holds of a group.
+    """Return a round with groups in place of its lists, or the round itself.
 
-    Blocks that stand in one list are of one group; those in no list form a group of their own.
+    Each list must be all blocks of a group that its sender holds.
+
+    Blocks that are in one list belong to one group, so groups are connected components. Blocks in
+    no list form a group of their own.
     """
-    # Here, since few schedules need it and its import takes longer than reading a small one.
+    # Imported here because few schedules need it, and the import takes longer than reading a small
+    # schedule.
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

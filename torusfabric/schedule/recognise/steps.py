@@ -1,4 +1,4 @@
-"""The steps of a schedule in canonical order, so that two of them can be compared."""
+"""Steps of a schedule in canonical order, so that two schedules can be compared step by step."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -18,13 +18,13 @@ Ints = npt.NDArray[np.integer]
 
 
 class Irregular(Exception):
-    """The schedule does not have the form that is tried."""
+    """Raised if a schedule does not have the form that is tried."""
 
 
 class Step(NamedTuple):
-    """What moves in a step: the arcs in use, ascending, and the blocks on each, ascending.
+    """The blocks that move in a step: arcs in ascending order, and the blocks on each.
 
-    Arc k, which is ``node * ports + port``, carries ``ids[indptr[k]:indptr[k + 1]]``.
+    Entry k is arc number ``node * ports + port``, and it carries ``ids[indptr[k]:indptr[k + 1]]``.
     """
 
     arc: Ints
@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
 
 def steps_of(schedule: Schedule) -> Iterator[Step]:
-    """The steps of a schedule in which every path is one hop."""
+    """Yield the steps of a schedule in which every path is one hop."""
     rounds, held_blocks = list(schedule.rounds()), None
     if any(len(t) and not isinstance(t.payload, Listed) for t in rounds):
         try:
@@ -46,7 +46,7 @@ def steps_of(schedule: Schedule) -> Iterator[Step]:
 
 
 def one_step(topology: Topology, transfers: Transfers) -> Step:
-    """A step from its transfers.
+    """Return the transfers of a round as a step.
 
     Raises
     ------
@@ -69,12 +69,12 @@ def one_step(topology: Topology, transfers: Transfers) -> Step:
     rank[order] = np.arange(len(order))
     ids = np.asarray(transfers.payload.ids, np.int64)
     span = int(ids.max(initial=0)) + 1
-    ids = np.sort(np.repeat(rank, sizes) * span + ids) % span  # quicker than by two keys
+    ids = np.sort(np.repeat(rank, sizes) * span + ids) % span  # faster than sorting by two keys
     return Step(arc, np.concatenate([[0], np.cumsum(sizes[order])]), ids)
 
 
 def agree(candidate: Schedule, steps: Iterable[Step]) -> bool:
-    """Whether a candidate lists the transfers of all steps, and no others."""
+    """Return True if a candidate lists exactly the transfers of all steps."""
     return all(
         (not len(transfers) and not len(step.arc))
         or all(map(np.array_equal, one_step(candidate.topology, transfers), step))

@@ -224,10 +224,10 @@ class CompiledBoards(HostPort):
         for board in range(len(self.sessions) if tables and tables.empty else 0):
             self.load_board(board)
 
-    def load_board(self, board: int, tables: Any = None) -> None:
-        """Load tables into a board, by default those of the fabric."""
+    def load_board(self, board: int, image: Any = None) -> None:
+        """Load an image into a board, by default that of the fabric."""
         self._board = board
-        carry_out((tables or self._fabric.tables).load(), self.play)
+        carry_out(self._fabric.tables.load(image), self.play)
 
     def play(self, edges: Edges) -> Passed:
         """Let edges of the board pass whose turn it is, while time passes for all."""

@@ -179,7 +179,7 @@ def host_runs(
     """
     port = HostPort(fabric, cells, progress=progress, runs=len(batches))
     if fabric.tables and fabric.tables.empty:
-        yield from fabric.tables.load(fabric.image)
+        yield from fabric.tables.load()
     runs = []
     for messages, job in zip(batches, jobs, strict=True):
         words = Words(fabric, messages, job, through_port=through_port)

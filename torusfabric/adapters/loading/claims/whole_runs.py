@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,16 @@ class RoomAccess(StreamAccess):
         """Return the numbers of the entries of forms."""
         found: IntArray = self._entries[forms]
         return found
+
+    def leads(self, runs: Sequence[Run]) -> IntArray:
+        """Return the cycles from `ends` to the last cycle, for each run.
+
+        The sequencer of a room knows the last slot of a run in that slot, not before. So `ends`
+        comes no earlier than the last slot.
+        """
+        forms = self.program.forms
+        drains = [forms[run.form(self.program)].timing.drain for run in runs]
+        return np.minimum(drains, self.lead)
 
     def sends(self, run: Run) -> BoolArray:
         """Return True for each node that sends anything."""

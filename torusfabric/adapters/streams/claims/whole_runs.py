@@ -105,6 +105,10 @@ class StreamAccess(Access):
         """Return the numbers by which the run port knows forms."""
         return np.array(forms)
 
+    def leads(self, runs: Sequence[Run]) -> IntArray:
+        """Return the cycles from `ends` to the last cycle, for each run."""
+        return np.full(len(runs), self.lead)
+
     def sends(self, run: Run) -> BoolArray:
         """Return True for each node that sends anything."""
         form = run.form(self.program)
@@ -336,7 +340,7 @@ class StreamRuns(MemoryRuns):
         """Check when the sequencer tells the control that a run ends."""
         if cycle < 0:
             return
-        lead = self.access.lead
+        lead = self.access.leads(runs)
         for signal, wanted in (
             # No run ends in its first cycle.
             ("ends", (cycle == cycles - 1 - lead) & (cycle > 0)),
