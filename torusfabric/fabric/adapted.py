@@ -1,6 +1,8 @@
-"""The adapters that there are: their options, and the one that choices ask for.
+"""Access to the adapters for commands and `FabricSpec`: their options, and the selected adapter.
 
-Nothing else reads the list of adapters.
+An *adapter* is a capability around the core, in a folder of `torusfabric.adapters`. A user selects
+an adapter by giving the option of its name. Only this module reads the list `ADAPTERS`, so that a
+new adapter is entered in one place.
 """
 
 from __future__ import annotations
@@ -17,13 +19,13 @@ __all__ = ["adapter_options", "chosen_adapter", "every_option", "read_system"]
 
 
 def adapter_options(command: str) -> Iterator[tuple[Adapter, list[Options]]]:
-    """Yield each adapter with the options that it adds to a command, which may be none."""
+    """Yield each adapter with the list, perhaps empty, of the options that it adds to a command."""
     for adapter in ADAPTERS:
         yield adapter, [options for options in adapter.options if command in options.commands]
 
 
 def every_option() -> dict[str, Option]:
-    """Return the options of all adapters, by their attributes."""
+    """Return the options of all adapters, keyed by attribute name (``link_latency``)."""
     found = dict[str, Option]()
     for adapter in ADAPTERS:
         for options in adapter.options:
@@ -32,17 +34,20 @@ def every_option() -> dict[str, Option]:
 
 
 def chosen_adapter(command: str, given: Collection[str]) -> Adapter | None:
-    """Return the adapter that choices ask for; None for the core alone.
+    """Return the adapter that the user's options select; None for a fabric without an adapter.
 
     Parameters
     ----------
+    command : str
+        Name of the command, such as ``"simulate"``: an adapter may exclude options of one command
+        only. Empty where there is no command.
     given : collection of str
-        The attributes of all options that are given.
+        Attribute names of all options that the user gave.
 
     Raises
     ------
     InputError
-        If two adapters are asked for, or an option has no meaning with the adapter.
+        If the options select two adapters, or an option has no meaning with the adapter.
 
     Examples
     --------
@@ -60,7 +65,15 @@ def chosen_adapter(command: str, given: Collection[str]) -> Adapter | None:
 
 
 def read_system(fabric: Any, manifest: Mapping[str, Any]) -> System | None:
-    """Return the system that a manifest describes, given its fabric; None for the core alone."""
+    """Return the system that a manifest describes; None for a fabric without an adapter.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric that was read from the same manifest.
+    manifest : mapping
+        Contents of ``manifest.json``. The name of the adapter is one of its keys.
+    """
     (adapter, *_) = [*(each for each in ADAPTERS if each.name in manifest), None]
     read = getattr(adapter.part("make"), "read_system", None) if adapter else None
     system: System | None = read(fabric, manifest) if read else None

@@ -1,9 +1,12 @@
-"""From a `FabricSpec` to checked choices of schedules, one for each mode.
+"""Choice of the schedules of a fabric, one for each mode, from the user's `FabricSpec`.
 
-A selection is TOPOLOGY COLLECTIVE with options, or ``--plan FILE`` in place of all of them. A
-collective is written ``COLLECTIVE[@AXES][:ALGORITHM][!FAULTS]``. Several that make one fabric are
-separated by commas, ``allgather,alltoall:necklace,allreduce@0``, and so are files. Each is a mode.
-A mode is named by its number, or by the word that selects it.
+`torusfabric.fabric.make` and the commands that show or check plans call this module.
+
+A *selection* is TOPOLOGY COLLECTIVE with options, or ``--plan FILE`` in place of both. A collective
+is written ``COLLECTIVE[@AXES][:ALGORITHM][!FAULTS]``. Collectives of one fabric are separated by
+commas, as in ``allgather,alltoall:necklace,allreduce@0``; schedule files are too. Each of these
+words becomes one *mode*. A user refers to a mode by its number, by the word that selected it, or by
+the name of its collective.
 """
 
 from __future__ import annotations
@@ -38,28 +41,32 @@ if TYPE_CHECKING:
 __all__ = ["Chosen", "PlanFor", "choose_mode", "choose_schedules", "each_selection", "operators_of",
            "parse_plan", "parse_selection"]  # fmt: skip
 
-#: More collectives in one fabric are not worth a try.
+#: Largest number of modes. Lists that are longer are refused before anything is planned.
 MOST_MODES = 1024
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A schedule, and how it was chosen.
+    """The schedule of one mode, and the selection from which the schedule was planned.
 
     Parameters
     ----------
+    schedule : Schedule
+        The only schedule of the mode, or the last of its forms.
     name : str
-        The file, or the collective.
+        Path of the schedule file, or name of the collective.
     selection : Selection, optional
-        What chooses it again, unless it is of a file.
+        The resolved selection: algorithm and options are decided, so planning it again gives the
+        same schedule. Where there are several forms, the selection of the user. None for a file.
     asked : Selection, optional
-        What was selected, which leaves open what was chosen.
+        The selection of the user, in which algorithm and options may be open. None for a file.
     root : {"any"} or None
         "any" if each run chooses the root.
     why : str
-        Why its algorithm was chosen; empty where it was named.
+        Reason for the choice of the algorithm; empty if the user named the algorithm.
     forms : tuple of Schedule
-        Where several serve, each for some lengths: all of them, the last of which is `schedule`.
+        The forms of the mode, each for some message lengths; empty if one schedule serves every
+        length.
     """
 
     schedule: Schedule
@@ -77,29 +84,31 @@ class Chosen:
 
     @property
     def wanted(self) -> Schedule | tuple[Schedule, ...]:
-        """What to compile."""
+        """The argument for `compile`: all forms, or the only schedule."""
         return self.forms or self.schedule
 
 
 class PlanFor(NamedTuple):
-    """The purpose of schedules, which decides how they are chosen.
+    """The purpose of the schedules, by which open algorithms and options are decided.
 
     Parameters
     ----------
     flits : int, optional
-        Flits of a message, for which algorithm and latency are chosen if they are left open.
+        Flits of a message. An algorithm or latency that the user left open is the best for this
+        length.
     any_length : bool
-        True if each run chooses a length of up to `flits`.
+        True if each run chooses a length of 1 to `flits` flits.
     with_forms : bool
         True if messages of different lengths may have different schedules.
     any_root : bool
         True if the root may be left open; the schedule is then for node 0.
     room : Room, optional
-        The limits of the existing fabric into which the schedules are to be loaded.
+        Limits of the existing fabric into which the schedules are to be loaded.
     planner : function of Selection -> Schedule, optional
-        Plans in place of `torusfabric.planning.planned.plan_anew`.
+        Planner to use in place of `torusfabric.planning.planned.plan_anew`.
     before : function of (Topology, Collective), optional
-        Refuses, before anything is planned, a purpose that the schedule could not serve.
+        Check that runs before a mode is planned, and raises `InputError` if the schedule could not
+        serve the purpose. For example, the hardware would be too large.
     """
 
     flits: int | None = None
@@ -112,13 +121,26 @@ class PlanFor(NamedTuple):
 
 
 def choose_schedules(spec: FabricSpec, purpose: PlanFor) -> tuple[Chosen, ...]:
-    """Plan every mode of a fabric, or read the schedule files; the schedules are not checked.
+    """Plan every mode of a fabric, or read its schedule files. The schedules are not checked here.
+
+    Parameters
+    ----------
+    spec : FabricSpec
+        The user's choices, with one or several collectives or files.
+    purpose : PlanFor
+        The purpose of the schedules. With several modes each run chooses its message length,
+        whatever ``purpose.any_length`` says.
+
+    Returns
+    -------
+    tuple of Chosen
+        One for each mode, by the number of the mode.
 
     Raises
     ------
     InputError
-        If a name is unknown, no algorithm fits, a file is not valid, files are for different
-        topologies, or memory does not suffice.
+        If a name is unknown, no algorithm fits, a file is invalid, modes have different
+        topologies, or the memory of the machine is too small.
     """
     each = each_selection(spec)
     if len(each) > 1:
@@ -129,15 +151,26 @@ def choose_schedules(spec: FabricSpec, purpose: PlanFor) -> tuple[Chosen, ...]:
 
 
 def choose_mode(spec: FabricSpec, mode: str | None, purpose: PlanFor) -> Chosen:
-    """As `choose_schedules`, for one mode, which is named if there are several.
+    """Plan one mode of a fabric, or read its schedule file. The schedule is not checked here.
+
+    Parameters
+    ----------
+    spec : FabricSpec
+        The user's choices, with one or several collectives or files.
+    mode : str or None
+        Number or name of the mode; None if the fabric has a single mode.
+    purpose : PlanFor
+        The purpose of the schedule.
 
     Raises
     ------
     InputError
-        If there are several modes and none is named, or there is none of that name.
+        If the fabric has several modes and `mode` is None, `mode` is unknown, or the mode cannot
+        be planned.
     """
     each = each_selection(spec)
-    # Of one that names neither a file nor a collective, choosing it says what to name.
+    # An incomplete `spec` names neither file nor collective. Then `_choose_schedule` raises the
+    # error that says so, which helps the user more than an error about the mode.
     complete = spec.plan is not None or spec.collective is not None
     number = 0
     if len(each) > 1 or (mode is not None and complete):
@@ -146,12 +179,15 @@ def choose_mode(spec: FabricSpec, mode: str | None, purpose: PlanFor) -> Chosen:
 
 
 def each_selection(spec: FabricSpec) -> list[FabricSpec]:
-    """Return the choices for each mode; the root goes to the collectives that have one.
+    """Split the choices of a fabric into one `FabricSpec` for each mode.
+
+    The root is kept for modes with a rooted collective, and removed from the others.
 
     Raises
     ------
     InputError
-        If there is an algorithm for all, or a root and no collective that has one.
+        If there are more than `MOST_MODES` modes, ``--algorithm`` is given for several modes, or
+        ``--root`` is given and no mode has a rooted collective.
     """
     name = "collective" if spec.plan is None else "plan"
     parts = split_names(spec.collective or "") if spec.plan is None else listed_files(spec.plan)
@@ -184,7 +220,7 @@ def each_selection(spec: FabricSpec) -> list[FabricSpec]:
 
 
 def _names(spec: FabricSpec) -> Iterator[str]:
-    """The names of a mode: the word that selects it, and the collective."""
+    """Yield the two names of a mode: the word that selected it, and the name of its collective."""
     if spec.plan is not None:
         yield spec.plan
         yield load(spec.plan).collective.name
@@ -194,10 +230,10 @@ def _names(spec: FabricSpec) -> Iterator[str]:
 
 
 def _mode_number(mode: str | None, names: list[list[str]]) -> int:
-    """The number of the mode of some name."""
+    """Return the number of the mode that a user calls `mode`, a number or one of its `names`."""
     if mode is not None and re.fullmatch(r"[0-9]{1,9}", mode) and int(mode) < len(names):
         return int(mode)
-    # A word that selects one is sure, the name of its collective only if no other has it.
+    # The selecting word takes precedence. The name of a collective serves if only one mode has it.
     for place in (0, 1):
         found = [number for number, name in enumerate(names) if name[place] == mode]
         if len(found) == 1:
@@ -231,7 +267,7 @@ def _choose_schedule(spec: FabricSpec, purpose: PlanFor) -> Chosen:
         if any_length and flits and (purpose.with_forms or spec.tables == "ram"):
             return _choose_forms(selection, flits, root, spec, purpose.room)
         if root:
-            from ..planning import plan_any_root  # here, since it imports what compiles
+            from ..planning import plan_any_root  # here, since it imports the compiler
 
             selection, schedule = plan_any_root(selection, flits=flits, any_length=any_length)
         else:
@@ -248,23 +284,25 @@ def _choose_forms(
     spec: FabricSpec,
     room: Room | None,
 ) -> Chosen:
-    """Choose the forms of a mode, for messages of up to so many flits.
+    """Choose the forms of a mode for messages of 1 to `flits` flits.
 
-    Where tables are loaded, the forms are by algorithms that can be loaded.
+    With ``--tables ram`` only algorithms are considered whose schedules fit loadable tables.
     """
     choice = FormChoice(spec.forms)
     if spec.tables == "ram":
-        from ..adapters.loading.choose import resolve_loadable  # it imports what compiles
+        # Imported here, since it imports the compiler.
+        from ..adapters.loading.choose import resolve_loadable
 
         operators = room.parsed_operators() if room else ()
         roots = selection.collective.groups(selection.topology).size if root else 1
         each = resolve_loadable(selection, flits, operators, room, roots=roots, forms=choice)
         several = len(each) > 1
     else:
-        from ..planning import resolve_forms  # here, since it imports what compiles
+        from ..planning import resolve_forms  # here, since it imports the compiler
 
         each = resolve_forms(selection, flits, root=root, forms=choice)
-        # Of a single schedule there may be several versions, too.
+        # A single schedule is passed as a form, too, unless the user fixed algorithm or forms: then
+        # `compile` chooses among the versions of the schedule, each quickest for some lengths.
         decided = choice in (FormChoice.SHORT, FormChoice.LONG)
         several = not (selection.algorithm or selection.costs or decided)
     schedules, last = tuple(map(plan_selection, each)), each[-1]
@@ -275,14 +313,20 @@ def _choose_forms(
 
 
 def parse_plan(spec: FabricSpec, *, any_root: bool = False, several: bool = False) -> str | None:
-    """Return the schedule file that was given, or None for a topology and a collective.
+    """Return the path of the schedule file, or None if topology and collective are given.
 
-    Where several are allowed they are joined by commas.
+    Parameters
+    ----------
+    any_root : bool
+        True if ``--root any`` may stand beside a file.
+    several : bool
+        True if the result may be several paths, separated by commas.
 
     Raises
     ------
     InputError
-        If there is neither a file nor a collective, there are several files, or a root.
+        If neither a file nor topology and collective are given, there are several files and
+        `several` is False, or ``--root`` stands beside a file.
     """
     path: str | None = spec.plan
     if path is None:
@@ -317,7 +361,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
             f"--algorithm must be left out for {spec.collective}, not {spec.algorithm}"
         )
     if root == "any":
-        # Node 0, for which a schedule for any root is planned.
+        # A schedule for any root is planned for node 0; other roots are translations of it.
         _check_open(parse_collective(named.collective))
         if not any_root:
             raise InputError("Root must be a node number for one schedule, not any")
@@ -346,7 +390,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
 
 
 def _beat(spec: FabricSpec, selection: Selection) -> int:
-    """The flits of a word of a port for which to plan, where these may be several."""
+    """Return the beat, in flits of a port word, for which to plan a mode."""
     most = spec.max_flits or spec.flits
     if most is None or spec.width % 8:
         return 1
@@ -354,12 +398,12 @@ def _beat(spec: FabricSpec, selection: Selection) -> int:
         return volume.beat(selection.topology, selection.collective, most)
     if spec.max_flits is None:
         return 1
-    # What is none is refused where the fabric is made.
+    # An invalid beat counts as 1 here. `Fabric` refuses it later, with a message.
     return spec.beat if isinstance(spec.beat, int) and 1 <= spec.beat <= most else 1
 
 
 def _check_open(collective: Collective) -> None:
-    """Refuse a collective whose root cannot be left open."""
+    """Check that each run may choose the root of a collective: it is rooted, and at node 0."""
     if not collective.rooted:
         raise InputError(
             f"Root any must be for a broadcast, scatter, gather or reduce, not {collective.kind}"
@@ -369,12 +413,13 @@ def _check_open(collective: Collective) -> None:
 
 
 def operators_of(spec: FabricSpec, collective: Collective) -> tuple[Operator, ...]:
-    """Return the operators that were asked for, or none for a collective without one.
+    """Return the operators of ``--op`` and ``--signed``; none for a collective without reduction.
 
     Raises
     ------
     InputError
-        If there is no such operator, or it is of no use.
+        If an operator is unknown, ``--signed`` is given for an operator other than min and max, or
+        either option is given for a collective that does not reduce.
     """
     if not collective.reducing:
         for name in ("op", "signed"):

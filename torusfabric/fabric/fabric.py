@@ -1,5 +1,10 @@
 # amaranth: UnusedElaboratable=no
-"""Fabrics as users make them: each choice is the business of one adapter."""
+"""`Fabric`, the class by which users build hardware: a program, and the choices of its ports.
+
+This module only dispatches. It selects the front for `top`, `bus` and `tables`, which builds the
+ports around the core; see `torusfabric.rtl.front`. The base class `torusfabric.rtl.fabric.Fabric`
+holds the netlist and all that engines, Verilog and proofs read.
+"""
 
 from __future__ import annotations
 
@@ -21,101 +26,114 @@ from ..toolchain.values import Choice, flag, natural, of_type, shown
 
 __all__ = ["Fabric", "Top"]
 
-#: Cycles of the longest timeout: a counter of 32 bits.
+#: Longest timeout in cycles, limited by a counter of 32 bits.
 MOST_TIMEOUT = 2**32 - 1
 
 
 class Top(Choice):
-    """The interface of a fabric."""
+    """The interface between a fabric and its user."""
 
     #: One memory-mapped port serves all nodes.
     HOST = "host"
-    #: Every node has ports of its own.
+    #: Every node has ports of its own, to its memories or for its words.
     CORE = "core"
-    #: Every node has a stream of what it sends, and one of what it receives.
+    #: Every node has one stream of words to send, and one of received words.
     STREAM = "stream"
 
 
 @public_class
 class Fabric(rtl.Fabric):
-    """The hardware of a program.
+    """The hardware of a program, as an Amaranth component.
 
-    It is a component: it can be a submodule of a design, be simulated in a testbench, and be
-    converted. Everything is in the domain ``sync``. Engines and the `verilog` room read the same
-    structure from `netlist`.
+    A fabric can be a submodule of a design, be simulated in a testbench, and be converted to
+    Verilog. All registers are in the domain ``sync``, except where `clocks` gives nodes clocks of
+    their own. Simulation engines and the Verilog emitter read the same structure from `netlist`.
 
     Parameters
     ----------
+    program : Program
+        The program that the nodes execute, as `compile` returns it.
     width : int
         Bits of a flit, 1 to 1024.
     top : {"host", "core", "stream"} or Top
-        Whether one memory-mapped port serves all nodes, or every node has ports of its own: to its
-        memories, or streams; see `torusfabric.adapters.streams`.
+        Ports of the fabric: ``host`` is one memory-mapped port for all nodes, ``core`` has ports at
+        each node, to its memories or for its words, and ``stream`` has one stream in each direction
+        at each node; see `torusfabric.adapters.streams`.
     prefix : str
-        What the names of all modules begin with in Verilog, up to 64 letters, digits and
-        underscores. Fabrics with different prefixes can be parts of one design.
+        Beginning of the names of all Verilog modules, up to 64 letters, digits and underscores.
+        Fabrics with different prefixes can be parts of one design.
     bus : {"wishbone", "axi-lite", "axi4"}, optional
-        What the host port stands behind; with streams, what shows how runs go and sends commands.
+        Bus through which a processor reaches the fabric. With the host top, memories and registers
+        are mapped on the bus; with the stream top, registers that show the state of runs and send
+        commands.
     clocks : {"one", "per-node"} or Clocks
-        Of the streams of nodes: that of the fabric, or each node one of its own; stream top only.
+        Clock of the node streams: the fabric clock, or an own clock for each node. Stream top only.
     beat : int or "auto"
-        Flits of a word of the streams of nodes, of the host port and the bus behind it, or of the
-        ports of a core with memories, a power of two. By default the least with which streams do
-        not limit the runs, else 1.
+        Flits of a port word, a power of two: of the node streams, of the host port and its bus, or
+        of the memory ports of a core. ``auto`` is the smallest beat with which streams do not limit
+        the runs, and 1 for other tops.
     timeout : int
-        Cycles after which a node is named, by `stalled_node`, that has not sent its message, or not
-        taken what it has received, while no run is under way; 0 for never. Stream top only.
+        Cycles, while no run is under way, after which `stalled_node` names a node that has not sent
+        its message or not taken its received words; 0 for never. Stream top only.
     tables : {"rom", "ram"}, Room or Image
-        Whether what nodes do is fixed, or loaded; then a room says what there is room for, by
-        default what the program needs, or an image what is there at first. Not of a core.
+        ``rom`` fixes the program in the hardware. Otherwise the program lies in memories that can
+        be loaded again: ``ram`` gives them the sizes that the program needs, a `Room` gives the
+        sizes, and an `Image` gives sizes and initial contents. Host and stream top only.
     empty : bool
-        Whether an image has to be loaded first; else the program is there at first.
+        True if loadable tables are empty after reset, so that an image has to be loaded first;
+        False if they hold the program.
 
     Attributes
     ----------
     interface : Interface
-        What the adapter in front of the core says of its ports.
+        Declarations of the ports, by the adapter in front of the core.
     answer : int
-        Cycles from a read at the inputs of a node to its word.
+        Cycles from a read address at the inputs of a node to the word.
     core : Core
+        The nodes and the sequencer, without the ports of the adapter.
     hold : int
-        Clock edges by which a run begins later if it is started with the edge after a write of the
-        host; one fewer for each edge between.
+        Clock edges by which the begin of a run is delayed if `start` follows one edge after a
+        write of the host; one fewer for each edge in between.
     operator_unit : OperatorUnit or None
-        What combines words, where anything can, whatever is loaded.
+        The unit that combines words; None if no node can combine words.
 
     Members
     -------
     start : In(1)
-        A pulse of one cycle starts a run; ignored while busy.
+        A pulse of one cycle starts a run; ignored while `busy` is high.
     busy, done : Out(1)
-        Busy from the edge after the start until done; done stays until the next start.
+        `busy` is high from the edge after the start until `done`; `done` is high until the next
+        start.
     cycles : Out(32)
-        Clock edges from the begin of the run to done. A run begins with its start; behind a host
-        port up to `hold` edges later, if words that were written just before are on their way.
+        Clock edges from the begin of the run to `done`. A run begins with its start. With the host
+        top it begins up to `hold` edges later if words that were written just before have not
+        reached the memories.
     host_we, host_node, host_addr, host_wdata : In
-        One write an edge into a node's memory; host top only.
+        Write of one word in each cycle into the memory of node `host_node`; host top only.
     host_rdata : Out(width)
         The word at `host_node`, `host_addr`, `read_latency` edges later; host top only.
     length : In
-        Flits of the messages of a run, sampled with `start`, where it is chosen anew for each.
+        Flits of the messages of a run, sampled with `start`; only if each run chooses its length.
     operation : In
-        The number of an operator, sampled with `start`, where there are several.
+        Number of the operator of a run, sampled with `start`; only if the program has several.
     error : Out(4)
-        Why the last start was not carried out, where `length`, `root` or `operation` is chosen: 2
-        for a root that is no node, 3 for a length that is 0 or too long, 4 for an operator that
-        there is not, 5 because a run was under way; else 0.
+        Reason for the refusal of the last start, 0 if it was accepted: 2 `root` is no node,
+        3 `length` is 0 or too long, 4 `operation` is no operator, 5 a run was under way. Only if
+        runs choose `length`, `root` or `operation`.
     round : Out
-        The row of the program that is under way, where `length` is chosen.
+        Row of the program that is being executed; only if each run chooses its length.
     root : In
-        The root, sampled with `start`, where any is possible; in groups, its position in each.
+        Root of a run, sampled with `start`; only if each run chooses its root. With groups, the
+        position of the root in its group.
     node : array of (send : In(stream), receive : Out(stream))
-        The streams of each node, in place of `start` and what is sampled with it; stream top only.
-        Payloads have `data`, `last`, and `destination` or `origin`. Of a core, the ports of each
-        node by their names without its number: `node[3].read_data` is `read_data_3`.
+        With the stream top, the two streams of each node; there is then no `start`. A payload has
+        `data`, `last`, and `destination` (send) or `origin` (receive), where these are needed.
+        With the core top, the ports of each node, named without its number: `node[3].read_data` is
+        `read_data_3`.
     command : In(stream)
+        Requests for runs; stream top only, if runs choose a mode, a root or an operator.
     status : Out(stream)
-        Streams of words, where runs choose a mode, a root or an operator; stream top only.
+        Reports of runs; beside `command`.
 
     Raises
     ------
@@ -159,7 +177,7 @@ class Fabric(rtl.Fabric):
             self.node = self._ports_of_nodes()
 
     def _front(self) -> Front:
-        """Return the front that the choices ask for."""
+        """Build the front that the choices select, and with it the core."""
         given, program = self._given, self._given_program
         top, tables = Top(given["top"]), given["tables"]
         width = require_width(given["width"], program.operators)
@@ -183,44 +201,54 @@ class Fabric(rtl.Fabric):
         return whole
 
     def __reduce__(self) -> tuple[Callable[..., Fabric], tuple[Program]]:
-        """A fabric is pickled as what it is made from, and made anew: hardware is functions."""
+        """Pickle the arguments, not the hardware, because the hardware contains local functions."""
         return partial(type(self), **self._given), (self._given_program,)
 
     @classmethod
     def holding(cls, image: Any, *, bus: str | None = None, empty: bool = False) -> Fabric:
-        """Return the fabric of an image; it holds the image or, if empty, waits for it."""
+        """Return the fabric for an image, whose tables hold the image or, if `empty`, nothing.
+
+        Parameters
+        ----------
+        image : Image
+            The image, whose room gives the sizes of the tables.
+        bus : {"wishbone", "axi-lite", "axi4"}, optional
+            Bus through which a processor reaches the fabric.
+        empty : bool
+            True if the tables are empty after reset, so that the image has to be loaded.
+        """
         top = Top.STREAM if image.room.streams else Top.HOST
         return cls(image.program, width=image.width, top=top, bus=bus, tables=image, empty=empty)
 
     @property
     def room(self) -> Any:
-        """The limits of images, where tables are loaded, else None."""
+        """The limits of images; None with ``tables="rom"``."""
         return self.tables and self.tables.room
 
     @cached_property
     def image(self) -> Any:
-        """The image that a fabric was made with, where tables are loaded.
+        """The image that a fabric with loadable tables was built with.
 
         Raises
         ------
         InputError
-            If they are not.
+            If the fabric was built with ``tables="rom"``.
         """
         if self.tables is None:
             raise InputError("Tables must be ram for an image, not rom")
         return self.tables.image
 
     def behind(self, ports: str | None) -> Fabric:
-        """Return a fabric that carries out the same behind another bus, or none."""
+        """Return a fabric with the same program, tables and top behind another bus, or none."""
         how: dict[str, Any] = {"tables": self.image, "empty": self.empty} if self.room else {}
         return type(self)(self.program, width=self.width, top=self.top, bus=ports, **how)
 
     def with_program(self, program: Program) -> Fabric:
-        """Return a fabric with the same choices that carries out another program."""
+        """Return a fabric with the same choices and fixed tables that executes another program."""
         return type(self)(program, **self._given | {"beat": self.beat, "tables": "rom"})
 
     def _ports_of_nodes(self) -> tuple[SimpleNamespace, ...]:
-        """The ports of each node of a core, by their names without its number."""
+        """Return the ports of each node of a core, named without the number of the node."""
         found: list[dict[str, Any]] = [{} for _ in range(self.nodes)]
         for port in (*self.netlist.inputs, *self.netlist.outputs):
             name, _, node = port.rpartition("_")
@@ -230,12 +258,12 @@ class Fabric(rtl.Fabric):
 
 
 def _check_top(program: Program, top: Top, *, bus: bool, clocks: Clocks, timeout: int) -> None:
-    """Check that a top is one for a program, and for what else is wanted.
+    """Check that a top serves a program, and the other choices of the user.
 
     Raises
     ------
     InputError
-        If it is not.
+        If the program or a choice needs another top.
     """
     kind = program.schedule.collective.kind
     of_host = {

@@ -1,4 +1,10 @@
-"""Images for fabrics whose tables are loaded, and what makes one serve again after a fault."""
+"""Images for fabrics with loadable tables, and repair of such a fabric after a link fault.
+
+An *image* is the contents of the tables: the programs of all modes. `image` makes one for given
+collectives. `repair` makes one that avoids broken links, and tests it in simulation. The commands
+``image`` and ``repair`` and the library call these functions; `torusfabric.adapters.loading` holds
+the format of images and the hardware that loads them.
+"""
 
 from __future__ import annotations
 
@@ -58,30 +64,37 @@ def image(
     mode: int | None = None,
     **options: Any,
 ) -> Image:
-    """What makes a fabric whose tables are loaded carry out collectives, one a mode.
+    """Make an image by which a fabric with loadable tables executes collectives, one in each mode.
 
     Parameters
     ----------
     fabric : Fabric, LoadedFabric, str or Path
-        With ``tables="ram"``, or the path of its manifest.
+        A fabric with ``tables="ram"``, or the path of its manifest.
     collectives : str, Schedule or sequence of them, or Program
-        Names are planned by the quickest algorithms that fit, and checked; so are schedules. Of a
-        program, all that its modes do. In place of a schedule there may be those of all forms, and
-        whether each run chooses the root.
+        The collective of each mode. A name is planned by the quickest algorithm that fits the
+        tables. A pair (schedules, any_root) gives the schedules of all forms of a mode, and True if
+        each run chooses the root. A program gives its modes. All schedules are checked.
     onto : Image, str or Path, optional
-        What the fabric holds: only some of its modes are filled, while the others may run.
+        The image that the fabric holds. The result then loads the new modes only, while runs may
+        use the others.
     mode : int, optional
-        With it, the first that is filled; by default the first behind all.
+        Number of the first mode that is filled, with `onto`; by default one more than the last mode
+        of `onto`.
     **options
-        Of names, as of `torusfabric.plan`: `algorithm`, `broken_links`, .. and `root`, which may be
-        ``any``.
+        Options for names, as of `torusfabric.plan`: `algorithm`, `broken_links`, .. and `root`,
+        which may be ``any``.
+
+    Returns
+    -------
+    Image
+        The image, with the words to load in `words`.
 
     Raises
     ------
     InputError
-        If something does not fit; it says what.
+        If a collective does not fit the tables; the message names the limit.
     ScheduleError
-        If a schedule is not right.
+        If a schedule does not pass its check.
 
     Examples
     --------
@@ -118,7 +131,7 @@ def image(
 def _wanted(
     room: Room, one: str | Schedule | Wanted, root: int | str | None = None, **options: Any
 ) -> Wanted:
-    """What is said of a mode; of a name the quickest schedules that fit."""
+    """Return (schedules, any_root) of a mode; a name is planned by the quickest that fit."""
     if not isinstance(one, str):
         return ((one,), False) if isinstance(one, Schedule) else one
     any_root = root == "any"
@@ -130,7 +143,7 @@ def _wanted(
 
 
 def _existing(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabric:
-    """A fabric, or that of a manifest."""
+    """Return the facts of a fabric that images need: room, width, and its built-in modes."""
     if isinstance(fabric, LoadedFabric):
         return fabric
     if not isinstance(fabric, rtl.Fabric):
@@ -143,24 +156,26 @@ def _existing(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabr
 
 
 def built_image(there: LoadedFabric, broken_links: Sequence[str] = ()) -> Image:
-    """The image of what a fabric is built with, around links that are broken."""
+    """Make an image with the modes that a fabric was built with, planned around broken links."""
     around = {"broken_links": [*broken_links]}
     return image(there, [_wanted(there.room, name, root, **around) for name, root in there.modes])
 
 
 class Repair(NamedTuple):
-    """What makes a fabric serve again after a fault.
+    """An image that avoids broken links, its cost, and the result of its test.
 
     Parameters
     ----------
+    image : Image
+        The image to load.
     seconds : float
-        To plan around the fault, to check, and to make the image.
+        Wall-clock seconds to plan around the fault, to check, and to make the image.
     load_cycles : int
-        To load it: a word a cycle.
+        Cycles to load the image, one word a cycle.
     check_cycles : int
-        Of the runs by which the fabric is tried, one a mode, of the longest messages.
+        Cycles of the test runs, one in each mode with the longest messages.
     report : SimulationReport
-        Of these runs.
+        Report of the test runs.
     """
 
     image: Image
@@ -177,26 +192,31 @@ def repair(
     broken_links: Sequence[str],
     engine: str = "auto",
 ) -> Repair:
-    """Plan what a fabric carries out around links that are broken, and try the image.
+    """Make an image that executes the built-in modes of a fabric around broken links, and test it.
 
-    The image is loaded through its port into a simulation of the fabric with these links cut, and
-    every mode runs.
+    For the test, a simulation of the fabric with the broken links cut loads the image through its
+    load port, and runs every mode once.
 
     Parameters
     ----------
     fabric : Fabric, str or Path
-        As of `image`.
+        A fabric with ``tables="ram"``, or the path of its manifest.
     broken_links : sequence of str
-        As of `torusfabric.plan`.
+        Broken links, each ``NODE:PORT`` as for `torusfabric.plan`.
     engine : str
-        As of `torusfabric.simulate`.
+        Simulation engine, as for `torusfabric.simulate`.
+
+    Returns
+    -------
+    Repair
+        The image, seconds and cycles, and the report of the test.
 
     Raises
     ------
     InputError
-        If nothing fits that goes around them.
+        If no schedule around the broken links fits the tables.
     WorkFailed
-        If a word is wrong.
+        If a simulated node receives a wrong word.
 
     Examples
     --------
@@ -225,7 +245,7 @@ def self_check(
 
 
 def without_links(fabric: rtl.Fabric, broken_links: Sequence[str]) -> rtl.Fabric:
-    """The same hardware with links over which nothing comes."""
+    """Return a copy of a fabric in which the links in `broken_links` carry constant zeros."""
     whole, width, netlist = fabric.program.topology, fabric.width, fabric.netlist
     faulty = select(whole, "allgather", broken_links=[*broken_links]).topology
     arcs = np.argwhere(whole.linked & ~faulty.linked).tolist()

@@ -1,4 +1,8 @@
-"""From a `FabricSpec` to a fabric: plan, check, compile, build, and complete it by an adapter."""
+"""Construction of a fabric from a `FabricSpec`: plan, check, compile, build, and apply an adapter.
+
+`make_fabric` builds the fabric on one chip, and `make` lets an adapter complete that fabric.
+`FabricSpec.make`, and through it all commands that need hardware, call these two.
+"""
 
 from __future__ import annotations
 
@@ -23,28 +27,31 @@ if TYPE_CHECKING:
 
 __all__ = ["Made", "make", "make_fabric"]
 
-#: The word that stands for a barrier among collectives.
+#: The word for a barrier in a list of collectives. A barrier needs no schedule, so it is removed
+#: from the list, and becomes a choice of the stream top.
 BARRIER = "barrier"
 
-#: Choices that a fabric says no more: they became part of the topology, or chose the algorithm.
+#: Choices that are left out of the decided ones, because the topology or the algorithm of a built
+#: fabric contains them.
 SPENT = ("broken_link", "broken_links", "broken_node", "objective", "costs")
 
 
 class Made(NamedTuple):
-    """A fabric, and the schedules that it carries out.
+    """A built fabric with the schedules that it executes.
 
     Parameters
     ----------
     fabric : Fabric
         The fabric on one chip.
     facts : dict
-        Facts of the checked schedule; of several, under ``modes``.
+        Facts of the checked schedule, such as its rounds; those of several modes are a list under
+        ``modes``.
     chosen : tuple of Chosen
-        The schedules, and how they were chosen.
+        Schedule and selection of each mode.
     spec : FabricSpec
         The choices of the user.
     system : System or None
-        The fabric with the adapter that was asked for.
+        The fabric, completed by an adapter; None if the user selected no adapter.
     """
 
     fabric: Any
@@ -54,9 +61,10 @@ class Made(NamedTuple):
     system: System | None = None
 
     def decided(self) -> dict[str, Any]:
-        """Return the values that were decided, by the names of choices; None leaves one out.
+        """Return the choices with everything decided that the user left open, keyed by name.
 
-        A `FabricSpec` with these makes the same fabric again, without choosing anything.
+        A `FabricSpec` with these values makes the same fabric again, and selects no algorithm.
+        A value of None takes a choice back to its default.
         """
         first, *others = self.chosen
         spec = self.spec
@@ -85,9 +93,10 @@ class Made(NamedTuple):
 
 
 def _in_full(one: Chosen, network: Topology) -> str:
-    """A collective with its algorithm, if it has one for all lengths, and its own broken links.
+    """Return the word that selects a mode: collective, algorithm if decided, broken links.
 
-    An algorithm that was chosen together with options, which others need not have, is left open.
+    The algorithm stays open if it was chosen together with options, because options on a command
+    line hold for all modes.
     """
     again, asked = one.selection, one.asked
     assert again is not None
@@ -99,17 +108,30 @@ def _in_full(one: Chosen, network: Topology) -> str:
 
 
 def make(spec: FabricSpec, adapter: Adapter) -> Made:
-    """Make the system that an adapter makes of a fabric.
+    """Make the fabric of a user's choices, and complete it by an adapter.
+
+    Parameters
+    ----------
+    spec : FabricSpec
+        The choices of the user.
+    adapter : Adapter
+        The adapter that the choices select. It may make the fabric several times with other
+        choices; the last fabric is returned.
+
+    Returns
+    -------
+    Made
+        The fabric, with the system of the adapter in `system`.
 
     Raises
     ------
     InputError
-        If something is unknown, does not fit, or cannot be built.
+        If a choice is unknown, does not fit the others, or cannot be built.
     """
     made: list[Made] = []
 
     def make_with(**changes: object) -> Any:
-        """Make the fabric with some other choices."""
+        """Make and record a fabric in which `changes` replace choices."""
         made.append(make_fabric(spec.replace(**changes)))
         return made[-1].fabric
 
@@ -118,17 +140,20 @@ def make(spec: FabricSpec, adapter: Adapter) -> Made:
 
 
 def make_fabric(spec: FabricSpec, *, runs: int = 0) -> Made:
-    """Make the fabric that is chosen, without an adapter.
+    """Make the fabric of a user's choices on one chip, without an adapter.
 
     Parameters
     ----------
+    spec : FabricSpec
+        The choices of the user.
     runs : int
-        Number of collectives that are simulated, if that is known; they need memory.
+        Number of runs that will be simulated, 0 if unknown. Each needs memory of the machine, which
+        is checked before a schedule is planned.
 
     Raises
     ------
     InputError
-        If something is unknown, does not fit, or cannot be built.
+        If a choice is unknown, does not fit the others, or cannot be built.
     """
     names = split_names(spec.collective or "")
     if BARRIER in names:
@@ -146,7 +171,8 @@ def make_fabric(spec: FabricSpec, *, runs: int = 0) -> Made:
         any_length=spec.max_flits is not None,
         with_forms=True,
         any_root=True,
-        # Each is refused before it is planned if its hardware would be too large.
+        # Checked before a mode is planned, because planning of a network that is too large to be
+        # built takes long.
         before=partial(require_hardware, flits=flits, runs=runs),
     )
     chosen = choose_schedules(spec, purpose)
@@ -168,7 +194,7 @@ def make_fabric(spec: FabricSpec, *, runs: int = 0) -> Made:
 
 
 def _check_tables(spec: FabricSpec) -> None:
-    """Refuse tables that cannot be loaded, or built."""
+    """Check that the choices for loadable tables are complete, and the tables can be built."""
     if spec.tables == "ram":
         from ..adapters.loading.room import require_room_size
 
@@ -178,7 +204,7 @@ def _check_tables(spec: FabricSpec) -> None:
 
 
 def _forms(mode: Mode) -> dict[str, Any]:
-    """Of a mode with several forms, which serves from how many flits on for the first time."""
+    """Return the facts about the forms of a mode, each with its least length; {} for one form."""
     if not mode.several:
         return {}
     schedules = {number: mode.at(number).schedule for number in mode.first_starts}
@@ -198,7 +224,7 @@ def _forms(mode: Mode) -> dict[str, Any]:
 def _compile_fabric(
     spec: FabricSpec, chosen: tuple[Chosen, ...], operators: tuple[Operator, ...]
 ) -> Fabric:
-    """Compile the schedules, and build the fabric."""
+    """Compile the schedules to a program, and build its fabric."""
     program = compile(
         [one.wanted for one in chosen]
         if len(chosen) > 1 or chosen[0].forms
@@ -217,7 +243,11 @@ def _compile_fabric(
 
 
 def _room_of(spec: FabricSpec, program: Program) -> Room:
-    """Return the limits of images for a fabric that is built with a program."""
+    """Return the limits of images for a fabric that is built with a program.
+
+    The limits admit the program itself. With ``--inputs COLLECTIVE,..`` out-ports can also select
+    the inputs that the programs of these collectives need, in `others`.
+    """
     from ..adapters.loading.fitting import choose_beat, loadable_form, loadable_modes
     from ..adapters.loading.room import room_for
 

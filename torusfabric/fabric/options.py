@@ -1,6 +1,9 @@
-"""The options that say which fabric a user wants: the same in every command, and in `FabricSpec`.
+"""The options by which a user describes a fabric, on the command line and in `FabricSpec`.
 
-Each function adds a group of them to a parser; `fabric_options` lists all of them.
+Every command takes the options from here, so that one name means one thing everywhere. The strings
+at the top are both declaration and help text: each line ``--name METAVAR: meaning`` is one option.
+`SETTINGS` gives an option its reader, values and default. A function ``add_*`` adds one group of
+options to a parser; `fabric_options` returns all of them.
 """
 
 import argparse
@@ -31,7 +34,7 @@ __all__ = ["FILE_OR_TOPOLOGY", "PLANNED", "RUN_OPTIONS", "TOPOLOGY", "add_bus_op
            "add_prefix_option", "add_ram_option", "add_run_options", "add_selection",
            "add_tables_options", "add_top_options", "fabric_options"]  # fmt: skip
 
-#: What TOPOLOGY is.
+#: Help text of TOPOLOGY.
 TOPOLOGY = (
     "side lengths of a torus (8x8, 7x7x7, twisted 8x4~4), mesh:4x6, 8|x8 (no wrap along axis 0), "
     "arrowhead:ORDER, circulant:NODES:OFFSET,.., complete:NODES, cube:AXES or graph:FILE "
@@ -40,10 +43,10 @@ TOPOLOGY = (
     "with ! and what is broken, 8x8!0:+0,9"
 )
 
-#: What it is for a command that takes a schedule file in place of it.
+#: Help text of TOPOLOGY in commands that also take a schedule file in its position.
 FILE_OR_TOPOLOGY = f"{TOPOLOGY}; if COLLECTIVE is left out, a schedule file, as after --plan"
 
-#: What decides which algorithm plans.
+#: Options that decide the algorithm.
 CHOICE = """
 --algorithm NAME: by default what takes the fewest cycles at --flits, or is best for long messages
 --objective: what decides where no algorithm is named: cycles in hardware (default), or time in the
@@ -52,7 +55,7 @@ CHOICE = """
     of circuits or a step of store-and-forward, to switch a hop (delta), and to send a unit
 """
 
-#: What a user may ask of an algorithm.
+#: Options of algorithms, links and faults.
 OPTIONS = """
 --root NODE: node that sends or receives (default 0), or any: hardware in which it is chosen at the
     start
@@ -74,13 +77,13 @@ OPTIONS = """
 --broken-links FILE: file with one NODE:PORT a line
 """
 
-#: The lengths of messages.
+#: Options for the length of a message: fixed, or chosen by each run up to a maximum.
 FLITS = "--flits L: flits of a message (default one for each chunk){}\n"
 MAX_FLITS = """
 --max-flits L: in place of --flits: the length is chosen for each run, up to so many flits
 """
 
-#: A flit, and what combines words.
+#: Options for the width of a flit, and for the operators of reductions.
 WIDTH = "--width W: bits of a flit, 1 to 1024 (default 32)\n"
 OPERATORS_TEXT = f"""
 --op NAME: how a reduction combines words: {", ".join(OPERATORS)} (default add), or
@@ -89,21 +92,21 @@ OPERATORS_TEXT = f"""
 --signed: min and max are min:signed and max:signed
 """
 
-#: What an engine has beside the modes that are listed.
+#: Option for the number of schedules of a mode.
 FORMS = """
 --forms: with --max-flits, of algorithms of which each is the best for some lengths, that for short
     messages alone, that for long ones, or all, chosen by the length of a run (default those that
     save 1 %% of the cycles for 20 %% more look-up tables; below 64 flits one)
 """
 
-#: The tops of a fabric, and the ports of each.
+#: Help text of each top.
 TOPS = {
     "host": "behind one memory-mapped port",
     "core": "with ports for each node",
     "stream": "with a stream each way at each node",
 }
 
-#: The ports of a fabric.
+#: Options for the ports of a fabric.
 PORTS = """
 --top: {} (default {})
 --beat R: flits of a word of the streams of nodes, of the host port and the bus, or of the ports of
@@ -113,7 +116,7 @@ PORTS = """
 """
 PREFIX = "--prefix NAME: what the names of all modules begin with (default nothing)\n"
 
-#: Tables that are loaded, and a fabric that has them.
+#: Options for loadable tables, and for an existing fabric with loadable tables.
 TABLES = """
 --tables: rom: what nodes do is fixed; ram: it lies in memories that are loaded (default rom)
 --rows R: with --tables ram: rows that all modes together may have (default what they need)
@@ -124,7 +127,7 @@ TABLES = """
 """
 FABRIC_FILE = "--fabric MANIFEST: manifest.json of a fabric with --tables ram that exists\n"
 
-#: The reader of each option that is not text, or all values that it has, and its default.
+#: For each option that is not free text: its reader or its values, and its default.
 SETTINGS: dict[str, Any] = {
     **bus.SETTINGS,
     **streams.SETTINGS,
@@ -153,21 +156,21 @@ SETTINGS: dict[str, Any] = {
     "depth": positive,
 }
 
-#: The options of a simulation of ports of nodes, by their attributes.
+#: Options by which a simulation drives the ports of nodes, keyed by attribute name.
 RUN_OPTIONS = options_of(streams.RUNS, **streams.SETTINGS)
 
-#: The attributes of what to plan, which have no place beside a schedule file.
+#: Attribute names of options that a schedule file replaces, so that both together are refused.
 PLANNED = ("topology", "collective", *options_of(CHOICE, OPTIONS))
 
 
 def fabric_options() -> dict[str, Option]:
-    """Return all options that say which fabric a user wants, those of adapters too."""
+    """Return all options that describe a fabric and its adapter, keyed by attribute name."""
     return _own_options() | every_option()
 
 
 @cache
 def _own_options() -> dict[str, Option]:
-    """The options of fabrics without an adapter."""
+    """Return the options that describe a fabric without an adapter, keyed by attribute name."""
     texts = (CHOICE, OPTIONS, WIDTH, FLITS, MAX_FLITS, FORMS, streams.BARRIER, OPERATORS_TEXT,
              PORTS, streams.PORTS, bus.OPTION, PREFIX, TABLES)  # fmt: skip
     names = ("topology", "collective", "--plan")
@@ -183,16 +186,21 @@ def add_selection(
     several: bool = False,
     topology_help: str = TOPOLOGY,
 ) -> None:
-    """Add the arguments that select what to plan.
+    """Add the arguments of a selection: TOPOLOGY, COLLECTIVE and the options for planning.
 
     Parameters
     ----------
+    parser : ArgumentParser
+        The parser of the command.
     algorithm : bool
-        True if one algorithm is selected, not all that fit.
+        True if the command plans by one algorithm, so that ``--algorithm``, ``--objective`` and
+        ``--costs`` are added; False if it treats all algorithms.
     plan : bool
-        True if a schedule file may be given instead.
+        True if ``--plan FILE`` may replace TOPOLOGY and COLLECTIVE.
     several : bool
-        True if there may be several collectives, or files.
+        True if there may be several collectives or files, separated by commas.
+    topology_help : str
+        Help text of TOPOLOGY.
     """
     kinds = f"{', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}; the last two "
     kinds += "followed by offsets (exchange[+0,(1,2)]), all by @ and axes "
@@ -203,7 +211,8 @@ def add_selection(
         kinds += "that it does without (allgather,allgather!0:+0)"
     for name, text in (("topology", topology_help), ("collective", kinds)):
         positional = parser.add_argument(name, metavar=name.upper(), help=text)
-        # With nargs="?" it could not stand behind an option that follows the other one.
+        # Optional by `required`, not by nargs="?": argparse would then refuse the second positional
+        # behind an option, as in `8x8 --width 16 allgather`.
         positional.required = not plan
     group = parser.add_argument_group("selection")
     if plan:
@@ -214,7 +223,16 @@ def add_selection(
 
 
 def add_fabric_options(parser: argparse.ArgumentParser, *, compared: bool = False) -> None:
-    """Add the arguments that say what hardware to build of a selection, or to compare."""
+    """Add the options for width, message length, forms and operators.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser of the command.
+    compared : bool
+        True for a command that compares algorithms: ``--flits`` may be a range, and ``--forms`` and
+        ``--barrier`` are left out.
+    """
     group = parser.add_argument_group("hardware")
     add_options(group, WIDTH, **SETTINGS)
     add_flits_option(group, ranges=compared)
@@ -223,23 +241,23 @@ def add_fabric_options(parser: argparse.ArgumentParser, *, compared: bool = Fals
 
 
 def add_flits_option(group: Any, *, ranges: bool = False) -> None:
-    """Add the argument that says how long a message is; it may also be a range."""
+    """Add ``--flits``, the length of a message. With `ranges` it may be a range or a list."""
     more = "; A:B or A,B,.. compares cycles over a range or a list of lengths" * ranges
     add_options(group, FLITS.format(more), flits=lengths if ranges else natural)
 
 
 def add_bus_option(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that puts a fabric behind a bus."""
+    """Add ``--bus``, the bus through which a processor reaches the fabric."""
     add_options(parser.add_argument_group("ports"), bus.OPTION, **SETTINGS)
 
 
 def add_prefix_option(group: Any) -> None:
-    """Add the argument that says what the names of modules begin with."""
+    """Add ``--prefix``, the beginning of the names of all Verilog modules."""
     add_options(group, PREFIX, **SETTINGS)
 
 
 def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, otherwise: str) -> None:
-    """Add the argument that says what memories are made of, and what they are by default."""
+    """Add ``--ram``, the style of node memories; `otherwise` describes `default` in the help."""
     text = f"""
         --ram RULE: what memories of nodes are made of: STYLE[:DEPTH[xWIDTH]],.. of registers,
             distributed, block, ultra or auto, the first that is deep and wide enough (default
@@ -249,7 +267,7 @@ def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, othe
 
 
 def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
-    """Add the arguments that say how one meets the fabric, in some of `TOPS`, first the default."""
+    """Add ``--top`` with the values `tops`, the first of them the default, and ``--beat`` etc."""
     group = parser.add_argument_group("ports")
     ways = "; ".join(f"{top}: {TOPS[top]}" for top in tops)
     chosen = {"top": {"choices": tops, "default": tops[0]}}
@@ -257,15 +275,15 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
 
 
 def add_run_options(group: Any) -> None:
-    """Add the arguments that say how a simulation drives ports of nodes."""
+    """Add the options by which a simulation drives the ports of nodes."""
     add_options(group, streams.RUNS, **SETTINGS)
 
 
 def add_tables_options(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that say whether tables are loaded, and what there is room for."""
+    """Add ``--tables``, and the options for the sizes of loadable tables."""
     add_options(parser.add_argument_group("tables"), TABLES, **SETTINGS)
 
 
 def add_fabric_file(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
-    """Add the argument that names a fabric that exists."""
+    """Add ``--fabric``, the manifest of an existing fabric with loadable tables."""
     add_options(parser, FABRIC_FILE, fabric={"required": required})

@@ -1,7 +1,8 @@
-"""`FabricSpec`: all choices of a user about a fabric, as one value.
+"""`FabricSpec`: all choices of a user about a fabric, as one immutable value.
 
-A command line, keywords of Python, a manifest and a sweep are readings of it. Its choices are the
-options that `torusfabric.fabric.options` and the adapters declare.
+A command line, Python keywords, a manifest and a point of a sweep are all read into a `FabricSpec`.
+A *choice* is the value of one option that `torusfabric.fabric.options` or an adapter declares; its
+name is that of the option with underscores, such as ``max_flits``.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ __all__ = ["FabricSpec"]
 
 
 class FabricSpec:
-    """All choices about a fabric: what it carries out, its hardware, and its adapters.
+    """All choices about a fabric: its collectives, its hardware, and its adapter.
 
-    The value is immutable. Each choice has the name of a command-line option, with underscores, and
-    its default. A choice of ``None`` is left out.
+    The value is immutable. A choice has the name of a command-line option, with underscores, and
+    the default of the option. ``None`` stands for the default.
 
     Parameters
     ----------
     topology : str or Topology, optional
-        Such as ``"4x4"``; left out where ``plan`` names schedule files.
+        Topology of the network, such as ``"4x4"``; left out if ``plan`` names schedule files.
     collective : str, optional
-        One or several, ``"allgather,allreduce"``.
+        One collective or several, separated by commas, such as ``"allgather,allreduce"``.
     **choices
-        Such as ``width=32``, ``max_flits=64``, ``bus="axi4"``; the options of ``torusfabric
-        verilog`` by their names. Numbers may be given as text.
+        Options of ``torusfabric verilog`` by their names, such as ``width=32``, ``max_flits=64`` or
+        ``bus="axi4"``. Numbers may be given as text.
 
     Raises
     ------
     InputError
-        If a choice is unknown or has a wrong value, if it must be left out beside another one, or
-        lacks one that it needs.
+        If a choice is unknown or has a wrong value, excludes another one, or needs another one that
+        is missing.
 
     Examples
     --------
@@ -70,12 +71,18 @@ class FabricSpec:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> FabricSpec:
-        """Return the choices among the values of a command, which are read already.
+        """Return the choices among the parsed arguments of a command.
+
+        Parameters
+        ----------
+        values : mapping
+            Values of options, already converted from text, keyed by attribute name. Entries that
+            are no options of a fabric are ignored.
 
         Raises
         ------
         InputError
-            If a choice must be left out beside another one, or lacks one that it needs.
+            If a choice excludes another one, or needs another one that is missing.
         """
         spec = cls.__new__(cls)
         spec.__dict__["_given"] = _differing(values)
@@ -89,8 +96,9 @@ class FabricSpec:
         Parameters
         ----------
         text : str
-            A selection with options; or a whole command, such as the ``command`` of a manifest,
-            whose other options are left aside.
+            A selection with options, or a whole command that begins with ``torusfabric``, such as
+            the ``command`` of a manifest. Options of a whole command that do not describe the
+            fabric are ignored.
 
         Raises
         ------
@@ -132,19 +140,19 @@ class FabricSpec:
 
     @property
     def adapter(self) -> Adapter | None:
-        """The adapter that the choices ask for; None for the core alone."""
+        """The adapter that the choices select; None for a fabric without an adapter."""
         return chosen_adapter("", self._given)
 
     def replace(self, **changes: Any) -> FabricSpec:
-        """Return the same with other choices; None takes one back to its default."""
+        """Return a `FabricSpec` in which `changes` replace choices; None restores a default."""
         return FabricSpec.of({**self._given, **changes})
 
     def given(self) -> dict[str, Any]:
-        """Return the choices that differ from their defaults, by their names."""
+        """Return the choices that differ from their defaults, keyed by name."""
         return dict(self._given)
 
     def values(self) -> dict[str, Any]:
-        """Return all choices, by their names."""
+        """Return all choices, including defaults, keyed by name."""
         return {name: getattr(self, name) for name in fabric_options()}
 
     def words(self) -> Iterator[str]:
@@ -157,22 +165,24 @@ class FabricSpec:
                     yield f"{each:.12g}" if isinstance(each, float) else str(each)
 
     def make(self, *, runs: int = 0) -> Made:
-        """Plan, check, compile and build what is chosen.
+        """Plan, check and compile the schedules, and build the fabric.
 
         Parameters
         ----------
         runs : int
-            Number of collectives that are simulated, if that is known; they need memory.
+            Number of runs that will be simulated, 0 if unknown. Each needs memory of the machine,
+            which is checked before a schedule is planned.
 
         Returns
         -------
         Made
-            ``fabric``, ``system`` of an adapter or None, ``facts`` of the schedules.
+            The fabric in ``fabric``, facts of its schedules in ``facts``, and the system of the
+            adapter, or None, in ``system``.
 
         Raises
         ------
         InputError
-            If something is unknown, does not fit, or cannot be built.
+            If a choice is unknown, does not fit the others, or cannot be built.
         """
         from .make import make, make_fabric  # here, since it imports all hardware
 
@@ -180,14 +190,17 @@ class FabricSpec:
 
 
 class _WordParser(argparse.ArgumentParser):
-    """A parser that raises an error in place of ending the process."""
+    """An argument parser that raises `InputError` instead of exiting the process."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message[:1].upper()}{message[1:]}")
 
 
 def _differing(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The choices among values that differ from their defaults, in the order of the options."""
+    """Return the choices in `values` that differ from their defaults, in the order of the options.
+
+    Why: two specifications are equal if these are, however the user wrote them.
+    """
     found = {}
     for name, option in fabric_options().items():
         value = _fixed(values.get(name))
@@ -197,12 +210,12 @@ def _differing(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fixed(value: Any) -> Any:
-    """A value that nobody can change: several are a tuple."""
+    """Return an immutable value: a tuple in place of a list."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def _check(given: Mapping[str, Any]) -> None:
-    """Refuse choices that must be left out beside others, or lack one that they need."""
+    """Check that no choice excludes another one, and none needs another one that is missing."""
     known = fabric_options()
     for name in given if "plan" in given else ():
         if name in PLANNED and not (name == "root" and given[name] == "any"):

@@ -1,9 +1,13 @@
-"""The bare core: every node has ports of its own, which a design around it drives.
+"""The bare core, the adapter of the top ``core``: each node has ports, driven by the user's design.
 
-Modules:
+A node has a port to its memories. In a core without memories (a *direct* core) it has a port for
+injected and one for received words, which are valid in fixed cycles of the schedule.
 
+Modules, in reading order:
+
+- `front`: the ports around a core.
 - `memory_port`: the port to the memories of a node.
-- `direct`: the flit that nodes send and the count of words that arrive, in a core without memories.
-- `hardware`: the ports around a core.
-- `interface`: what manifest, files and bench are told.
+- `direct`: the outputs that tell all nodes of a direct core which flit to inject.
+- `interface`: declarations for manifest, files, test bench and proof.
+- `claims`: the proof of whole runs through the ports.
 """

@@ -1,4 +1,7 @@
-"""The ports that all nodes of a core without memories share."""
+"""`DirectCount`: the outputs that all nodes of a core without memories share.
+
+By these outputs the user's design knows which flit to inject, and which of its words arrive.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,28 @@ __all__ = ["DirectCount"]
 
 
 class DirectCount(Leaf):
-    """Shows which flit all nodes send, and counts the words that arrive at each.
+    """Module that outputs the number of the flit to inject, and counts the arriving words.
+
+    It delays signals of the sequencer by `DISTRIBUTION`, as the registers on the way to the nodes
+    do.
+
+    Parameters
+    ----------
+    port : DirectPort
+        The port of the nodes, which gives the widths.
 
     Members
     -------
-    flit, arrives : In
-        The number of the flit to send, and a strobe for words that arrive, in the cycle in which
-        the sequencer sends such signals to the nodes.
+    flit : In
+        Number of the flit to inject, from the sequencer.
+    arrives : In(1)
+        High for cycles in which words arrive, from the sequencer.
     tx_address : Out
-        The number of the flit to send.
+        Number of the flit to inject.
     rx_enable : Out(1)
         High in each cycle in which words arrive.
     rx_address : Out
-        The number of such cycles before this one, in this run.
+        Number of cycles with `rx_enable` before this cycle, since the begin of the run.
     """
 
     def __init__(self, port: DirectPort) -> None:
@@ -41,7 +53,7 @@ class DirectCount(Leaf):
         self.rx_address = Signal(port.arrival_bits, reset_less=True, name="rx_address")
 
     def elaborate(self, platform: object) -> Module:
-        """Build the counter, behind the registers that signals pass on their way to the nodes."""
+        """Build the delay registers and the counter."""
         m = Module()
         m.d.comb += [
             self.tx_address.eq(delayed(m, self.value("flit"), DISTRIBUTION, "flit")),

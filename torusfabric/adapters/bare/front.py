@@ -1,9 +1,11 @@
-"""The hardware of a bare core: its run port and its ports of nodes are those of the fabric.
+"""`BareFront`: a core whose run port and node ports are the ports of the fabric.
 
-Where a run chooses its root, starts pass `Requests`, which refuses a root that is no node. In a
-broadcast from any root, words that a node receives lie in the upper half of its memories, and words
-that it would send as the root in the lower half. A table at each node says which half holds what
-the last run delivered there: the lower one at the root. So an address is the same for all roots.
+If a run chooses its root, `Requests` checks the start, and refuses a root that is no node.
+
+In a broadcast from any root a node stores received words in the upper half of its memories; the
+lower half holds its own message, which it sends if it is the root. The root receives nothing: its
+result is its own message. A ROM at each node, addressed by the root of the last run, therefore
+selects the half that a read accesses. So the user reads the same address for all roots.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from .memory_port import BarePort
 
 __all__ = ["BareFront"]
 
-#: Nets of the run port whose names are not those of its members, if there are requests.
+#: Net of each member of the run port, where the names differ; only with `Requests`.
 NETS = {"start": "accepted", "last_root": "sampled_root"}
 
 
@@ -40,13 +42,17 @@ class BareFront(Front):
 
     Parameters
     ----------
+    program : Program
+        The program that the core executes.
+    width : int
+        Bits of a flit.
     beat : int or "auto"
         Flits of a word of a memory port.
 
     Raises
     ------
     InputError
-        If the beat is not 1 and nodes have no memories.
+        If the beat is larger than 1 and nodes have no memories.
     """
 
     top = "core"
@@ -65,7 +71,7 @@ class BareFront(Front):
         super().__init__(core, host_layouts(program, beat=beat))
 
     def add(self) -> Built:
-        """Fill the netlist of the core."""
+        """Add requests, node ports, core and outputs to the netlist."""
         core = self.core
         build, program, port = core.build, core.program, core.memory_port
         assert isinstance(port, BarePort | DirectPort)
@@ -91,7 +97,7 @@ class BareFront(Front):
 
 
 def _add_halves(core: Core) -> None:
-    """Add the tables by which nodes read the upper half of their memories, given the root."""
+    """Add a ROM at each node with one bit for each root: 1 selects the upper half for reads."""
     build, nodes = core.build, np.arange(core.build.nodes)
     groups = core.program.root_groups
     positions, which = np.unique(groups.position[core.nodes], return_inverse=True)
@@ -108,7 +114,7 @@ def _add_halves(core: Core) -> None:
 
 
 def _add_direct_outputs(build: CoreBuilder, port: DirectPort) -> None:
-    """Add the words that arrive, and what says which flit is sent and when words arrive."""
+    """Add the outputs of a direct core: the words at the in-ports, and those of `DirectCount`."""
     arriving = build.arriving(np.arange(build.nodes))
     words_of = zip(*(each.parts(build.nodes) for each in arriving), strict=True)
     for node, words in enumerate(words_of):

@@ -1,4 +1,4 @@
-"""What ports of nodes tell manifest, files and bench."""
+"""Declarations of node ports, from which manifest, address map, test bench and proof are made."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from ...rtl.core_address_map import core_address_map
 
 __all__ = ["ADDRESS_MAP", "BareInterface"]
 
-#: The file that says which block arrives, or lies, where.
+#: Name of the written file with the memory and address of each block, or, for a direct core, the
+#: in-port and step of its arrival.
 ADDRESS_MAP = "address_map.json"
 
-#: The folder of the files of benches.
+#: Folder of the Python files that are copied into a test bench.
 SOURCES = Path(__file__).parent / "bench" / "files"
 
 #: The purpose of each port.
@@ -52,12 +53,14 @@ PORTS = grouped_ports(
 
 @dataclass(frozen=True)
 class BareInterface(Interface):
-    """Ports of each node: to memories, or for the words that it sends and that arrive.
+    """Declarations of the ports of each node: to its memories, or for injected and received words.
 
     Parameters
     ----------
+    program : Program
+        The program of the core, which decides whether nodes have memories.
     read_latency : int
-        Edges from an address to its data; 0 without memories.
+        Clock edges from an address to its data; 0 without memories.
     """
 
     program: Program
@@ -67,22 +70,25 @@ class BareInterface(Interface):
 
     @property
     def delivers(self) -> str:  # type: ignore[override]
-        """What every node does with the words that a run brings it."""
+        """The claim about received words in the report of a proof, as a predicate of a node."""
         if self._direct:
             return "has received what the collective brings it in the cycles that the manifest says"
         return super().delivers
 
     @property
     def _direct(self) -> bool:
-        """True without memories."""
+        """True for a core without memories."""
         return is_direct(self.program)
 
     def facts(self) -> dict[str, Any]:
-        """Return what is known of the ports of a node."""
+        """Return words and cycles of a direct core, or the memories of a node, for the manifest."""
         return {"streams": self._words()} if self._direct else {"memories": self._memories()}
 
     def _words(self) -> dict[str, Any]:
-        """Return the words of a node, the least significant first, and their first cycles."""
+        """Return the contents of `inject` and `receive`, lowest word first, and their first cycles.
+
+        Cycles count from the start of a run.
+        """
         program = self.program
         setup = program.timing.run_setup
         return {
@@ -98,7 +104,7 @@ class BareInterface(Interface):
         }
 
     def _memories(self) -> dict[str, Any]:
-        """Return the blocks and banks of a node, and the cycles that a read takes."""
+        """Return sizes of parts and blocks, the numbers of memories, and the cycles of a read."""
         program, layout = self.program, self.program.layout
         return {
             "send_parts": layout.send_parts,
@@ -114,23 +120,23 @@ class BareInterface(Interface):
         }
 
     def files(self, top: str, title: str) -> dict[str, str]:
-        """Return the address map, on one long line."""
+        """Return the address map as a JSON file of one line."""
         del top, title
         return {ADDRESS_MAP: json.dumps(core_address_map(self.program)) + "\n"}
 
     def bench(self) -> dict[str, str | Path]:
-        """Return what drives the ports."""
+        """Return the files of a test bench that drive the ports, by their names in the bench."""
         source = "direct.py" if self._direct else "memories.py"
         return {"fabric_port.py": SOURCES / source, "direct_port.py": "direct_port.py"}
 
     def claims(self, fabric: Any, text: Any) -> Iterable[Any]:
-        """Return the claim about the wires of ports to memories."""
-        from .claims import port_claims  # when it is asked for
+        """Return the claim about the wires between ports and memories."""
+        from .claims import port_claims  # here, since only proofs need it
 
         return port_claims(fabric, text)
 
     def runs(self, fabric: Any, machine: Any) -> Any:
-        """Return whole runs whose words go through the ports."""
-        from .claims import port_runs  # when it is asked for
+        """Return the proof of whole runs whose words pass through the ports."""
+        from .claims import port_runs  # here, since only proofs need it
 
         return port_runs(fabric, machine)

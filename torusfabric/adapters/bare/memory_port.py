@@ -1,16 +1,20 @@
-"""The memory port of each node of a bare core.
+"""`BarePort`: the memory port of each node of a bare core, driven by the user's design.
 
-It writes and reads with every edge, without being asked. A word is written with the edge that ends
-the cycle in which it is given. A read takes some cycles more::
+The port accepts one write and one read in every cycle, without a handshake. A write is done with
+the edge that ends its cycle. A read takes some cycles:
 
-    cycle  0          1, 2                3                  4
-           bank and   registers of the    select registers,  read_data
-           address    node, then memory   word of memory
+======  ===========================================================
+cycle   read
+======  ===========================================================
+0       the user gives bank and address
+1, 2    registers of the node, then the memories
+3       word of each memory; registers of the bank number
+4       `read_data`; one cycle later in a node with many memories,
+        which selects the word in two stages
+======  ===========================================================
 
-A node that shows many memories chooses the word in two stages, and `read_data` comes a cycle later.
-
-The registers of the node keep wires from its user to its memories short. A read that is asked for
-with a start reaches the memories before the addresses of the run do.
+Why two registers: they keep the wires from the user to the memories short. A read in the cycle of a
+start still reaches the memories before the first address of the run.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ REGISTERS = 2
 class BarePort(MemoryPort):
     """A memory port that a user drives.
 
-    The number of a bank to write counts the memories that are written by the port.
+    `write_bank` numbers the memories that the port can write, `read_bank` numbers all memories.
 
     Parameters
     ----------
@@ -43,8 +47,14 @@ class BarePort(MemoryPort):
     depth, width : int
         Words of the deepest memory, and bits of a word.
     half : int
-        Words of the lower half of each memory, if the upper half holds what nodes receive and the
-        lower half what they would send as the root; else 0. An input says then which half is read.
+        Words of the lower half of each memory, if received words lie in the upper half and the
+        node's own message in the lower half; else 0. The input `upper` then selects the half for
+        reads.
+
+    Attributes
+    ----------
+    outside, inputs : dict of str to int
+        Widths of the inputs that the user drives, and of all inputs.
 
     Examples
     --------
@@ -60,7 +70,7 @@ class BarePort(MemoryPort):
         self._halves = half > 0
         self._own = [number for number, memory in enumerate(memories) if memory.own]
         banks = len(self._own)
-        #: The inputs that a user drives; what else there is comes from the core.
+        # `upper` comes from a ROM of the core, not from the user.
         self.outside = {"write_bank": address_width(banks)} if banks > 1 else {}
         self.outside |= {
             "write_address": self.address_bits,
@@ -73,11 +83,19 @@ class BarePort(MemoryPort):
 
     @property
     def answer(self) -> int:
-        """Cycles from a read to its word."""
+        """Cycles from the address of a read to its word."""
         return super().answer + REGISTERS
 
     def signals(self, node: NodePart, written: Sequence[int]) -> PortSignals:
-        """Return the signals of the port in a node, given the memories that it writes there."""
+        """Return the signals between port and memories in a node.
+
+        Parameters
+        ----------
+        node : NodePart
+            The node, whose inputs the port reads.
+        written : sequence of int
+            Numbers of the memories of this node that the port can write.
+        """
         enable, address = node.value("write_enable"), node.value("write_address")
         loads: dict[int, Value] = dict.fromkeys(written, enable)
         if len(self._own) > 1:

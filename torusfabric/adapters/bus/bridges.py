@@ -1,4 +1,9 @@
-"""Bridges: they make accesses to registers of what a master asks on a bus."""
+"""Bridges: modules that translate transfers of a bus into single accesses of `Registers`.
+
+An access is held until `access_done`; see `torusfabric.adapters.bus.registers`. `BRIDGES` has the
+bridge of each bus. The bus AXI4 uses the AXI4-Lite bridge for registers; its bursts go to
+`torusfabric.adapters.bus.windows`.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +18,14 @@ __all__ = ["BRIDGES"]
 
 
 class Bridge(Leaf):
-    """Speaks the protocol of a bus: makes accesses of it, and answers of theirs.
-
-    Its members are the ports of the bus, and what `Registers` has of an access, the other way.
+    """Base of the bridges. Members are the ports of a bus, and those of an access, see `Registers`.
 
     Parameters
     ----------
+    bus : Bus
+        The bus, which decides the ports.
     address_bits : int
-        Of the address of a bus word.
+        Bits of the address of a bus word.
     """
 
     def __init__(self, bus: Bus, address_bits: int) -> None:
@@ -29,10 +34,13 @@ class Bridge(Leaf):
 
 
 class WishboneBridge(Bridge):
-    """Wishbone B4, classic cycles: an access is on the bus until it is acknowledged."""
+    """Bridge for Wishbone B4, classic cycles. It needs no registers.
+
+    Why: a Wishbone master holds a request until it is acknowledged, just as `Registers` requires.
+    """
 
     def elaborate(self, platform: object) -> Module:
-        """Connect the two."""
+        """Connect bus and access."""
         m = Module()
         selected = self.value("wb_cyc") & self.value("wb_stb")
         done, error = self.value("access_done"), self.value("access_error")
@@ -50,11 +58,12 @@ class WishboneBridge(Bridge):
 
 
 class AxiLiteBridge(Bridge):
-    """AXI4-Lite: reads and writes in turn, one at a time.
+    """Bridge for AXI4-Lite, which executes one read or write at a time.
 
-    A write begins once both its address and its data are there. They are accepted when it is
-    carried out, so that nothing has to be held here; the response follows in the next cycle and
-    waits to be accepted.
+    A write begins when both address and data are valid. A request is accepted (``ready``) in the
+    cycle in which its access is done, so that the bridge needs no registers for address and data.
+    The response is valid from the next cycle until the master accepts it. If reads and writes
+    both wait, they take turns.
     """
 
     def elaborate(self, platform: object) -> Module:
@@ -73,7 +82,7 @@ class AxiLiteBridge(Bridge):
         response = Mux(error, SLAVE_ERROR, 0)
         with m.FSM():
             with m.State("IDLE"), m.If(wants_write | wants_read):
-                # Whoever had to wait comes next.
+                # If both wait, the other kind than last time.
                 m.d.sync += writing.eq(wants_write & ~(writing & wants_read))
                 m.next = "ACCESS"
             with m.State("ACCESS"):
@@ -101,7 +110,7 @@ class AxiLiteBridge(Bridge):
         return m
 
 
-#: What speaks the protocol of each bus.
+#: The bridge of each bus.
 BRIDGES: dict[Bus, type[Bridge]] = {
     Bus.WISHBONE: WishboneBridge, Bus.AXI_LITE: AxiLiteBridge, Bus.AXI4: AxiLiteBridge,
 }  # fmt: skip

@@ -1,7 +1,8 @@
-"""What is claimed of bridges to buses: every request is answered once, and none without one.
+"""Claims about the bridges, proved by a solver: each request is executed and answered once.
 
-What carries accesses out is free, but for that it ends an access only while there is one, and some
-cycle after it came.
+The harness lets the solver choose the outputs of `Registers`, with one assumption: `access_done` is
+high only during an access. It also assumes that an AXI master holds a request until it is accepted,
+as the protocol demands.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ __all__ = ["bridge_harness"]
 
 
 def bridge_harness(design: Design, bus: Bus) -> Harness:
-    """The harness around a bridge."""
+    """Return the proof harness of the bridge in a design.
+
+    Parameters
+    ----------
+    design : Design
+        The emitted Verilog, which contains the module ``bus_bridge``.
+    bus : Bus
+        The bus, which decides the claims.
+    """
     model = Model(design, "bus_bridge")
     model.assume("!access_done || access")
     if bus is Bus.WISHBONE:
@@ -31,7 +40,7 @@ def bridge_harness(design: Design, bus: Bus) -> Harness:
 
 
 def _claim_wishbone(model: Model) -> None:
-    """An access is what is on the bus, and its end the answer, in the same cycle."""
+    """Claim that access and bus, and the end of an access and the answer, agree in every cycle."""
     model.claims({
         "asks_for_what_is_on_the_bus":
             "access == (wb_cyc && wb_stb) && access_write == wb_we && access_address == wb_adr && "
@@ -44,10 +53,13 @@ def _claim_wishbone(model: Model) -> None:
 
 
 def _claim_axi_lite(model: Model) -> None:
-    """Channels, one access at a time; addresses and data of writes come in any order."""
+    """Claim that requests of all channels are executed one at a time, and answered once.
+
+    Address and data of a write may arrive in any order.
+    """
     model.wire("takes_write", "s_axil_awvalid && s_axil_awready")
     model.wire("takes_read", "s_axil_arvalid && s_axil_arready")
-    # The master keeps what it offers, as the protocol says.
+    # Assumption about the master, which the protocol demands: it holds a request until `ready`.
     for channel, payload in (
         ("aw", "s_axil_awaddr"), ("w", "{s_axil_wstrb, s_axil_wdata}"), ("ar", "s_axil_araddr"),
     ):  # fmt: skip

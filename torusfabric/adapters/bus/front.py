@@ -1,6 +1,7 @@
-"""The way of a fabric behind a bus: its ports become nets, and the bus has ports in their place.
+"""`BusFront`: the front that puts a bus before another front.
 
-Ports of nodes stay.
+The ports of the other front become nets inside the fabric, which registers and windows drive. The
+fabric has the ports of the bus in their place. Streams of nodes stay ports of the fabric.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ __all__ = ["BusFront"]
 
 
 class BusFront(Front):
-    """A bus before the ports of another front: these become nets, and ports of nodes stay.
+    """A bus before the ports of another front.
 
     Parameters
     ----------
+    bus : Bus
+        The bus, which decides bridge and ports.
     front : Front
-        The front that is made for a bus.
+        The other front, which was made with ``for_bus=True``.
     """
 
     def __init__(self, bus: Bus, front: Front) -> None:
@@ -37,16 +40,22 @@ class BusFront(Front):
 
     @property
     def name(self) -> str:
-        """The bus."""
+        """The name of the bus."""
         return self.bus.value
 
     @property
     def digest(self) -> int:
-        """The digest of the front."""
+        """The number by which software recognises the fabric, the same behind every bus."""
         return self._front.digest
 
     def add(self) -> Built:
-        """Fill the netlist of the core, and put it behind the bus."""
+        """Add the other front and the core to the netlist, then bridge, registers and windows.
+
+        Raises
+        ------
+        InputError
+            If a beat is wider than AXI4 allows, or addresses need more than 32 bits.
+        """
         front, bus, net = self._front, self.bus, self.core.build
         built = front.add()
         latencies = {"read_latency": built.read_latency, "write_latency": self.write_latency}
@@ -67,7 +76,7 @@ class BusFront(Front):
         bits = registers.address_bits
         ports = word_ports(bus, bits) | {"irq": INTERRUPT}
         if bursts:
-            # They have the host port, and the registers have the rest.
+            # Windows drive the host port; registers drive all other ports.
             del outputs["host_rdata"]
             inputs = {name: width for name, width in inputs.items() if not name.startswith("host_")}
             ports |= burst_ports(bits, registers.flit_bytes)

@@ -1,4 +1,4 @@
-"""What a bus tells the manifest, files, bench and proof."""
+"""Declarations of a bus, from which manifest, SystemRDL file, test bench and proof are made."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["BusInterface"]
 
-#: The folder of the files of benches.
+#: Folder of the Python files that are copied into a test bench.
 SOURCES = Path(__file__).parent / "bench" / "files"
 
-#: The file that the register map becomes.
+#: Name of the written file with the register map.
 SYSTEM_RDL = "fabric.rdl"
 
-#: The ports of a channel of AXI4-Lite beside its handshake, without their prefix.
+#: Payload ports of the AXI4-Lite channels, without the prefix of their channel.
 PAYLOAD = ("addr", "prot", "data", "strb", "resp")
 
-#: The source of each file of a bench, by the bus.
+#: For each bus, the files of a test bench by their names in the bench, and the source of each.
 BENCHES = {
     Bus.WISHBONE: {"fabric_port.py": "bus_port.py", "bus.py": "wishbone.py"},
     Bus.AXI_LITE: {"fabric_port.py": "bus_port.py", "bus.py": "axi_lite.py"},
@@ -40,16 +40,20 @@ BENCHES = {
 
 
 class BusInterface(Interface):
-    """A bus in front of a fabric.
+    """Declarations of a bus, and of the ports of nodes that stay beside the bus.
 
     Parameters
     ----------
+    bus : Bus
+        The bus, which decides the ports.
+    registers : RegisterMap
+        The addresses of registers and windows.
     latencies : mapping of str to int
         ``read_latency`` and ``write_latency`` of the windows, in clock edges.
     behind : Interface
-        The interface of the ports of nodes, which stay.
+        Declarations of the ports of nodes.
     stride : int
-        Words from a block of a message to the next.
+        Words of the longest message.
     """
 
     registers: RegisterMap
@@ -67,19 +71,22 @@ class BusInterface(Interface):
         self.ports, self.delivers = behind.ports, behind.delivers
 
     def members(self) -> Mapping[str, Any]:
-        """Return the members that stand for ports of nodes."""
+        """Return the Amaranth members that represent ports of nodes."""
         return self._behind.members()
 
     def is_in_member(self, port: str) -> bool:
-        """Return True if a member stands for a port."""
+        """Return True if an Amaranth member represents a port of the netlist."""
         return self._behind.is_in_member(port)
 
     def connect(self, m: Any, fabric: Any, assembly: Any) -> None:
-        """Connect the members that stand for ports of nodes."""
+        """Connect the Amaranth members that represent ports of nodes to the netlist."""
         self._behind.connect(m, fabric, assembly)
 
     def facts(self) -> dict[str, Any]:
-        """Return the protocol, registers and windows; offsets and strides count bytes."""
+        """Return protocol, registers and windows for the manifest.
+
+        Offsets and strides under ``bus`` count bytes.
+        """
         bus, registers = self.bus, self.registers
         windows = {window.name: _facts(window) for window in registers.windows}
         return {
@@ -98,21 +105,21 @@ class BusInterface(Interface):
         }
 
     def files(self, top: str, title: str) -> dict[str, str]:
-        """Return the register map as SystemRDL."""
-        from .system_rdl import system_rdl  # when it is asked for
+        """Return the register map as a SystemRDL file."""
+        from .system_rdl import system_rdl  # here, since only written files need it
 
         return {SYSTEM_RDL: system_rdl(self.registers, top, title)}
 
     def bench(self) -> dict[str, str | Path]:
-        """Return what drives the bus."""
-        # The registers behind AXI4 are driven as those behind AXI4-Lite.
+        """Return the files of a test bench that drive the bus, by their names in the bench."""
+        # AXI4 without windows has only the AXI4-Lite port of the registers.
         has_bursts = self.bus.bursts and self.registers.windows
         bus = Bus.AXI_LITE if self.bus.bursts and not has_bursts else self.bus
         files = {name: SOURCES / source for name, source in BENCHES[bus].items()}
         return {**self._behind.bench(), **files}
 
     def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
-        """Yield the rules of the bus, and those of the ports of nodes."""
+        """Yield the protocol rules of the bus, and those of the ports of nodes, as assertions."""
         yield from self._behind.assertions(ports)
         for channel in ("aw", "w", "b", "ar", "r"):
             prefix = f"s_axil_{channel}"
@@ -127,8 +134,8 @@ class BusInterface(Interface):
             yield Assertion("wb_stb_stays", stays, environment=True)
 
     def harnesses(self, fabric: Fabric, design: Design) -> Iterator[Harness]:
-        """Yield the harness of the bridge, and those of the ports of nodes."""
-        from .claims import bridge_harness  # when it is asked for
+        """Yield the proof harness of the bridge, and those of the ports of nodes."""
+        from .claims import bridge_harness  # here, since only proofs need it
 
         yield bridge_harness(design, self.bus)
         yield from self._behind.harnesses(fabric, design)
@@ -138,11 +145,11 @@ class BusInterface(Interface):
         return self._behind.claims(fabric, text)
 
     def runs(self, fabric: Fabric, machine: Machine) -> Any:
-        """Return the runs through the ports of nodes."""
+        """Return the proof of whole runs through the host port or the ports of nodes."""
         return self._behind.runs(fabric, machine)
 
     def assumptions(self) -> Iterator[str]:
-        """Yield what is not proved."""
+        """Yield a sentence for each assumption that the proof makes."""
         yield from self._behind.assumptions()
         if not self.registers.windows:
             return
@@ -152,7 +159,7 @@ class BusInterface(Interface):
 
 
 def _register(register: Register) -> dict[str, Any]:
-    """Return what is said of a register."""
+    """Return the entry of a register in the manifest."""
     return {
         "offset": register.offset,
         "access": register.access.value,
@@ -162,5 +169,5 @@ def _register(register: Register) -> dict[str, Any]:
 
 
 def _facts(value: Field | Window) -> dict[str, Any]:
-    """Return what is said of a field or a window, beside its name."""
+    """Return the entry of a field or a window in the manifest, without its name."""
     return {name: each for name, each in asdict(value).items() if name not in ("name", "port")}

@@ -1,4 +1,4 @@
-"""The buses, and the option that puts a fabric behind one."""
+"""`Bus`, the buses through which a processor can reach a fabric, and the option ``--bus``."""
 
 from ...contract.registers import BYTES
 from ...toolchain.values import Choice
@@ -7,7 +7,7 @@ __all__ = ["OPTION", "SETTINGS", "Bus"]
 
 
 class Bus(Choice):
-    """A bus that a fabric can stand behind.
+    """A bus through which a processor can reach a fabric.
 
     Examples
     --------
@@ -19,21 +19,21 @@ class Bus(Choice):
     WISHBONE = "wishbone"
     #: AXI4-Lite; an address counts bytes.
     AXI_LITE = "axi-lite"
-    #: AXI4 for windows, with bursts, and AXI4-Lite for registers.
+    #: Two ports: AXI4 with bursts for windows, and AXI4-Lite for registers.
     AXI4 = "axi4"
 
     @property
     def bursts(self) -> bool:
-        """Whether windows have a port of their own, with bursts."""
+        """True if windows have a port of their own, with bursts."""
         return self is Bus.AXI4
 
     @property
     def address_unit(self) -> int:
-        """Bytes that an address counts."""
+        """Bytes from one bus address to the next."""
         return BYTES if self is Bus.WISHBONE else 1
 
 
 OPTION = "--bus: put the host port behind a bus: registers, and windows onto the memories\n"
 
-#: The values of the option.
+#: Values of the option.
 SETTINGS = {"bus": {"choices": tuple(map(str, Bus))}}

@@ -1,4 +1,8 @@
-"""Buses, and their ports: widths, directions and purposes."""
+"""The ports of each bus: names, widths, directions and purposes.
+
+`BusFront` adds them to a fabric; bridges and windows have the same members. The strings are the
+purposes that the manifest and generated pages show.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +17,20 @@ from .options import Bus
 __all__ = ["ID_BITS", "INTERRUPT", "MOST_BEAT", "SLAVE_ERROR", "access_members",
            "burst_ports", "inputs_first", "members", "word_ports"]  # fmt: skip
 
-#: Bits of the number of a master of bursts, and the most bits of a beat.
+#: Bits of an AXI4 transaction ID, and largest width of a beat in bits.
 ID_BITS, MOST_BEAT = 8, 512
 
-#: The response that tells of an error: SLVERR. Without one it is 0, OKAY.
+#: The AXI response SLVERR, for an error; OKAY is 0.
 SLAVE_ERROR = 2
 
-#: Bits of the address of a byte within a word.
+#: Address bits that select a byte of a bus word.
 BYTE_BITS = (BYTES - 1).bit_length()
 
-#: The ports of a bus by name: bits and purpose.
+#: Bits and purpose of some ports, keyed by name.
 Named = Mapping[str, tuple[int, str]]
 
 
-#: The interrupt output, which a fabric behind any bus has.
+#: The interrupt output of a fabric behind any bus.
 INTERRUPT = Port(
     "interrupt",
     Protocol.LEVEL,
@@ -37,12 +41,16 @@ INTERRUPT = Port(
 
 
 def word_ports(bus: Bus, address_bits: int) -> dict[str, Port]:
-    """Return the ports of a bus for words of 32 bits, as the fabric has them.
+    """Return the ports of a bus for single words of 32 bits: Wishbone or AXI4-Lite.
+
+    Directions are those of the fabric, which is the slave.
 
     Parameters
     ----------
+    bus : Bus
+        The bus; AXI4 has an AXI4-Lite port for registers.
     address_bits : int
-        Bits of the address of a word.
+        Bits of the address of a 32-bit word.
     """
     if bus is Bus.WISHBONE:
         return _ports(Protocol.WISHBONE, "wb_", {
@@ -84,12 +92,14 @@ def word_ports(bus: Bus, address_bits: int) -> dict[str, Port]:
 
 
 def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
-    """Return the port for bursts, as the fabric has it.
+    """Return the AXI4 ports for bursts. Directions are those of the fabric, which is the slave.
 
     Parameters
     ----------
     address_bits : int
-        Bits of the address of a word of 32 bits, not of a beat.
+        Bits of the address of a 32-bit word, whatever the width of a beat.
+    beat_bytes : int
+        Width of a beat in bytes.
     """
     bits, data = address_bits + BYTE_BITS, 8 * beat_bytes
     given = {
@@ -119,7 +129,7 @@ def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
 
 
 def _burst(channel: str, way: str, address_bits: int) -> dict[str, tuple[int, str]]:
-    """Return the inputs of the address channel of writes, or of reads."""
+    """Return the inputs of an AXI4 address channel, ``aw`` or ``ar``."""
     signals = {
         "id": (ID_BITS, "who asks; the answer has the same"),
         "addr": (address_bits, f"the address of the first byte to {way}"),
@@ -135,7 +145,7 @@ def _burst(channel: str, way: str, address_bits: int) -> dict[str, tuple[int, st
 
 
 def _ports(protocol: Protocol, prefix: str, given: Named, gives: Named) -> dict[str, Port]:
-    """Return inputs and outputs whose names begin alike."""
+    """Return the inputs in `given` and the outputs in `gives`, with a common prefix."""
     return {
         prefix + name: Port("bus", protocol, meaning, width=bits, output=signals is gives)
         for signals in (given, gives)
@@ -144,17 +154,19 @@ def _ports(protocol: Protocol, prefix: str, given: Named, gives: Named) -> dict[
 
 
 def members(ports: Mapping[str, Port]) -> dict[str, Member]:
-    """Return the members of a component that has these ports."""
+    """Return the Amaranth members of a component that has some ports."""
     return {name: (Out if port.output else In)(port.width) for name, port in ports.items()}
 
 
 def inputs_first(unsorted: Mapping[str, Member]) -> dict[str, Member]:
-    """Return the same members with all inputs in front."""
+    """Return members sorted: all inputs first, then all outputs."""
     return dict(sorted(unsorted.items(), key=lambda named: named[1].flow is Out))
 
 
 def access_members(address_bits: int) -> dict[str, Member]:
-    """Return what registers are given of an access, and what they answer.
+    """Return the members of `Registers` for an access, between a bridge and the registers.
+
+    A bridge asserts `access`, and holds it with the other inputs until `access_done`.
 
     Parameters
     ----------

@@ -1,8 +1,12 @@
-"""The register map: what lies at which address of the bus, as plain data.
+"""The register map: the addresses of registers and windows of a fabric behind a bus, as plain data.
 
-The hardware, the SystemRDL file, the manifest and the page for people are made from it. Addresses
-count bytes. The address space has four quarters of one size: registers, what the nodes send, what
-they receive, and one that takes images where tables are loaded, and else is empty.
+The hardware, the SystemRDL file, the manifest and the documentation are made from this value.
+Offsets count bytes. The address space has four quarters of equal size::
+
+    0   registers
+    1   send window: the words that the nodes send, write only
+    2   receive window: the words that the nodes have received, read only
+    3   load window: an image for loadable tables, write only; else empty
 """
 
 from __future__ import annotations
@@ -30,13 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = ["register_map"]
 
-#: The version of the map: it grows when something goes or means something else.
+#: Version of the map. It is increased when a register is removed or changes its meaning.
 VERSION = 1
 
-#: Bus words of the registers, rounded up to a power of two; where images are loaded there are more.
+#: Least number of bus words of a quarter. More registers than these need larger quarters: fabrics
+#: with loadable tables, whose images are longer, have them.
 REGISTER_WORDS = 16
 
-#: The most bits of the address of a byte.
+#: Largest number of bits of a byte address.
 MOST_BITS = 32
 
 
@@ -51,32 +56,34 @@ def register_map(  # noqa: PLR0913 (one fact each)
     declared: Sequence[Register] = (),
     load_words: int = 0,
 ) -> RegisterMap:
-    """The register map of a fabric.
+    """Return the register map of a fabric.
 
     Parameters
     ----------
     ports : mapping of str to int
-        The ports of the fabric, and their widths.
+        Widths of the ports of the front behind the bus, keyed by name. A register exists if the
+        port that it drives or shows exists.
     layouts : sequence of HostLayout
-        Of each mode: windows have room for the mode with the most words. None where nodes have
-        ports of their own, and there are no windows.
+        Host addresses of each mode; a window has the size of the mode with the most words. Empty
+        where nodes have ports of their own: then there are no windows.
     width : int
-        Bits of a flit.
+        Bits of a word of the host port.
     flits : int
-        The most flits of a message: what `length` is after reset.
+        Largest number of flits of a message, the reset value of the register `length`.
     digest : int
-        What the register `digest` reads as.
+        Value of the register `digest`.
     nodes : int
-        How many there are.
+        Nodes of the fabric, each with an address range in every window.
     declared : sequence of Register
-        Registers that adapters add; the fields of one that is there already go behind its own.
+        Registers that adapters add. If a register of the same name exists, the fields are appended
+        to those of the existing one.
     load_words : int
-        Words of a window by which tables are loaded.
+        Words of the load window; 0 for a fabric without loadable tables.
 
     Raises
     ------
     InputError
-        If addresses of 32 bits do not do.
+        If byte addresses need more than 32 bits.
     """
     known = {register.name: register for register in REGISTERS}
     for more in declared:
@@ -114,7 +121,7 @@ def register_map(  # noqa: PLR0913 (one fact each)
 
 
 def _fitted(register: Register, ports: Mapping[str, int], flits: int, digest: int) -> Register:
-    """A register with the fields that a fabric has, each as wide as its port."""
+    """Return a register with those fields whose ports exist, each with the width of its port."""
     fields = []
     for field in register.fields:
         if register.name == "digest":
@@ -139,7 +146,7 @@ def _constant(name: str, offset: int, value: int, meaning: str) -> Register:
     return Register(name, offset, Access.READ, meaning, (field,))
 
 
-#: All registers that a fabric can have; the width of a field with a port is that of the port.
+#: All registers that a fabric can have. A field with a port gets the width of the port.
 REGISTERS = (
     _constant("identification", 0x00, IDENTIFICATION, "tells that this is a fabric"),
     _constant("version", 0x04, VERSION, "of the register map"),

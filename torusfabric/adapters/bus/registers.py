@@ -1,4 +1,20 @@
-"""Registers and windows: carries out one access of the bus after another."""
+"""`Registers`: the module that executes bus accesses, one at a time.
+
+A bridge presents an access to a register, to a window, or to the load port of the tables. The
+states of an access are:
+
+=========  =====================================================================================
+state      cycle
+=========  =====================================================================================
+IDLE       waits for `access`, and samples it
+CHECK      decodes the address into registered flags, so that decoding is no critical path
+CARRY OUT  reads or writes a register, starts an access of the host port, or sets the error
+START      pulses `start`; only for a write of 1 to the register `start`
+STARTED    tests that `busy` has risen: otherwise no run began, an error
+WAIT       waits until a word of the host port is read or in memory
+DONE       asserts `access_done`
+=========  =====================================================================================
+"""
 
 from __future__ import annotations
 
@@ -17,19 +33,31 @@ from .ports import access_members, inputs_first
 
 __all__ = ["FlitParts", "Registers", "WindowAddress"]
 
-#: Cycles less one that a write of a word of an image waits, so that the next access meets its work.
+#: Cycles, less one, that a write to the load port waits, so that the next access finds it done.
 SETTLED = 1
 
 
 class WindowAddress(NamedTuple):
-    """An address of a bus word, taken apart: quarter, node, flit and part, from the top.
+    """The fields of the address of a bus word.
+
+    A flit that is wider than 32 bits has several bus words, its parts, padded to a power of two::
+
+        | quarter | node | flit | part |
+                  |<-- place -->|
 
     Parameters
     ----------
+    register_map : RegisterMap
+        The addresses of registers and windows.
+    quarter : Value
+        Number of the quarter of the address space: 0 registers, 1 send window, 2 receive window,
+        3 load port of the tables.
+    node, flit : Value
+        Node, and the flit in a window of the node.
     part : Value
-        The number of the bus word within the flit.
+        Number of the bus word in its flit.
     place : Value
-        Node and flit.
+        Node and flit together, which identify a flit.
     """
 
     register_map: RegisterMap
@@ -41,7 +69,7 @@ class WindowAddress(NamedTuple):
 
     @classmethod
     def of(cls, register_map: RegisterMap, address: Value) -> WindowAddress:
-        """The parts of an address."""
+        """Split the address of a bus word."""
         part_bits, quarter_bits = register_map.part_bits, register_map.quarter_bits
         place = address[part_bits:quarter_bits]
         flit, node = place[: register_map.flit_bits], place[register_map.flit_bits :]
@@ -49,7 +77,7 @@ class WindowAddress(NamedTuple):
         return cls(register_map, quarter, node, flit, part, place)
 
     def serves(self, write: Value) -> Value:
-        """Whether there is such a word, and it is one to be written or read."""
+        """Return True if the word exists in a window, and the window allows the access."""
         send, receive, *_ = self.register_map.windows
         return (
             (self.node < send.nodes)
@@ -62,16 +90,18 @@ class WindowAddress(NamedTuple):
 
 
 class FlitParts(NamedTuple):
-    """The bus words of a flit that is being written; low word first.
+    """Registers that collect a flit from several writes of bus words, the lowest word first.
 
     Parameters
     ----------
     at : WindowAddress
-        Of the bus word that is written now.
+        Address of the current bus word.
+    data : Value
+        The current bus word.
     held : tuple of Signal
-        Those that were before it.
+        Registers for all bus words of a flit but the last.
     held_place, expected : Signal
-        Where they belong, and the number of the next.
+        Node and flit of the words in `held`, and number of the next word.
     """
 
     at: WindowAddress
@@ -82,7 +112,7 @@ class FlitParts(NamedTuple):
 
     @classmethod
     def of(cls, at: WindowAddress, data: Value) -> FlitParts:
-        """Those before a bus word."""
+        """Make the registers for a bus word at an address."""
         parts = at.register_map.parts
         held = tuple(Signal(DATA_BITS, name=f"held_{k}") for k in range(parts - 1))
         place = Signal(len(at.place), name="held_place")
@@ -90,7 +120,7 @@ class FlitParts(NamedTuple):
 
     @property
     def fits(self) -> Value:
-        """Whether it is the first of a flit, or the next of the flit before."""
+        """True if the current word is the first of a flit, or continues the collected flit."""
         if not self.held:
             return Const(1)
         part = self.at.part
@@ -98,16 +128,16 @@ class FlitParts(NamedTuple):
 
     @property
     def last(self) -> Value:
-        """Whether it is the last of a flit."""
+        """True if the current word is the last of its flit."""
         return self.at.part == len(self.held) if self.held else Const(1)
 
     @property
     def flit(self) -> Value:
-        """The whole flit, if it is."""
+        """The whole flit; valid if `last` is true."""
         return Cat(*self.held, self.data)
 
     def take(self, m: Module) -> None:
-        """Hold the word, and expect the next."""
+        """Store the current word, and expect the next one."""
         if not self.held:
             return
         for k, held in enumerate(self.held):
@@ -117,36 +147,39 @@ class FlitParts(NamedTuple):
 
 
 class Registers(Leaf):
-    """Carries out accesses to registers and to the memories of the nodes, one after another.
+    """Module that executes accesses to registers, windows and the load port, one after another.
 
-    Without inputs of a host port, or of what loads tables, its windows are not there.
+    The bridge holds `access` and the other inputs of an access until `access_done`, which is high
+    for one cycle. Windows exist only if `inputs` has a host port, the load port only if `inputs`
+    has one.
 
-    `access` and what belongs to it are held until `access_done`, which is high for one cycle.
-
-    - A read of a window is done when the word is there, a write when it is in memory, so that no
-      access overtakes another. While a run is under way both end at once, with an error.
-    - A flit of several bus words is written low word first, with no write to another flit between;
-      the last one writes it. They are read in any order.
-    - Writes are of whole words; one without any strobe does nothing. A start that begins no run,
-      and an access that the map does not have, end with an error.
+    - A read of a window is done when the word is valid, a write when the word is in memory, so that
+      no access overtakes another. While a run is under way both end at once, with an error.
+    - A flit of several bus words is written lowest word first, with no write to another flit in
+      between. The write of its last word writes the flit. Words of a flit can be read in any order.
+    - A write must have all strobes. A write without any strobe does nothing; one with some of them
+      is an error.
+    - A start that begins no run, and an access to an unmapped address, are errors.
 
     Parameters
     ----------
+    register_map : RegisterMap
+        The addresses of registers and windows.
     inputs, outputs : mapping of str to int
-        The ports of the fabric, and their widths.
+        Widths of the ports of the front behind the bus, keyed by name.
     read_latency, write_latency : int
-        Edges that a read takes, and a write.
+        Clock edges of a read, and of a write, at the host port.
 
     Members
     -------
     access, access_write, access_address, access_strobes, access_data : In
-        The access; an address counts bus words.
+        The access, held by the bridge; an address counts bus words.
     access_done, access_error, access_word : Out
-        Its end.
+        End of the access, its error flag, and the word read.
     irq : Out(1)
-        The interrupt: high while one is pending that is enabled.
+        The interrupt: high while an enabled interrupt is pending.
     ..
-        The ports of the fabric, the other way round.
+        The ports of the front behind the bus, in the opposite direction.
     """
 
     def __init__(
@@ -174,7 +207,7 @@ class Registers(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the states of an access: it is taken, checked, carried out, and ends."""
+        """Build the state machine of an access; see the module docstring."""
         m = Module()
         idle = Signal(name="idle")
         given = self._given(m, idle)
@@ -230,7 +263,10 @@ class Registers(Leaf):
         return m
 
     def _given(self, m: Module, idle: Value) -> dict[str, Signal]:
-        """What the access is, from the cycle after it came: paths from the bus end here."""
+        """Return registered copies of the access, sampled in IDLE.
+
+        Why: paths from the bus end in these registers, and no decoding lies behind its inputs.
+        """
         given = {}
         for name, member in access_members(self._map.address_bits).items():
             if member.flow is In:
@@ -242,11 +278,12 @@ class Registers(Leaf):
     def _checked(
         self, m: Module, given: Mapping[str, Signal], at: WindowAddress, parts: FlitParts
     ) -> dict[str, Signal]:
-        """What an access asks for, yet a cycle later.
+        """Return registered flags that classify the access.
 
-        ``partial``: a write of not all bytes; ``hits``: bit k for register k; ``serves``, if there
-        is a host port: there is a place in a window, and it may be written or read now; ``loads``,
-        if tables are loaded: it is a word of an image.
+        - ``partial``: a write without all strobes.
+        - ``hits``: bit k is the address of register k.
+        - ``serves``: a word of a window that may be accessed now; only with a host port.
+        - ``loads``: a write to a word of an image; only with a load port.
         """
         write, within = given["access_write"], given["access_address"][: self._map.quarter_bits]
         places = [register.offset // BYTES for register in self._map.registers]
@@ -271,7 +308,7 @@ class Registers(Leaf):
         parts: FlitParts,
         left: Signal,
     ) -> None:
-        """Do what an access asks for, or end it with an error."""
+        """Execute an access in the state CARRY OUT, or end it with an error."""
         write, hits = given["access_write"], checked["hits"]
         m.d.sync += [self.access_error.eq(0), self.access_word.eq(0)]
         with m.If(checked["partial"]):
@@ -290,7 +327,7 @@ class Registers(Leaf):
         with m.Elif(~checked["serves"]):
             m.d.sync += self.access_error.eq(1)
         with m.Elif(~write):
-            # The host port has the address since the cycle before.
+            # `host_addr` has been valid since CHECK, one cycle before this one.
             m.d.sync += left.eq(self._read_latency - 2)
             m.next = "WAIT"
         with m.Else():
@@ -301,7 +338,7 @@ class Registers(Leaf):
                 m.next = "WAIT"
 
     def _access_registers(self, m: Module, hits: Value, write: Value, data: Value) -> None:
-        """Read and write the register that is hit."""
+        """Read the register that is hit into `access_word`, and write it if it is a write."""
         registers = self._map.registers
         words = [Mux(hits[k], self._read(register), 0) for k, register in enumerate(registers)]
         m.d.sync += self.access_word.eq(reduce(or_, words))
@@ -311,7 +348,7 @@ class Registers(Leaf):
                     self._write(m, register, data)
 
     def _read(self, register: Register) -> Value:
-        """What a register reads as."""
+        """Return the value of a register for a read."""
         if register.access is Access.WRITE:
             return Const(0)
         bits: list[Value] = []
@@ -320,7 +357,7 @@ class Registers(Leaf):
         return Cat(*bits)
 
     def _write(self, m: Module, register: Register, data: Value) -> None:
-        """Carry out what is written into a register."""
+        """Execute a write to a register, by its `Access`."""
         if register.access is Access.READ:
             m.d.sync += self.access_error.eq(1)
             return
@@ -338,7 +375,7 @@ class Registers(Leaf):
                 m.d.sync += self._stored(register, field).eq(value)
 
     def _stored(self, register: Register, field: Field) -> Value:
-        """Where the bits of a field are."""
+        """Return the value of a field: a port, a register of this module, or a constant."""
         if field.port in self._inputs:
             return getattr(self, field.port)
         if field.port:
@@ -347,7 +384,10 @@ class Registers(Leaf):
         return own.get(register.name, Const(field.reset, field.width))
 
     def _interrupt(self, m: Module) -> None:
-        """Note the end of a run; an end counts even while one is being cleared."""
+        """Set the pending interrupt at the rising edge of `done`.
+
+        If software clears the interrupt in the same cycle, it stays set, so that no end is lost.
+        """
         before = Signal(name="before")
         m.d.sync += before.eq(self.value("done"))
         with m.If(self.value("done") & ~before):

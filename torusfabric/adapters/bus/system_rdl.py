@@ -1,11 +1,11 @@
-"""The register map as SystemRDL 2.0, from which other tools make headers and pages."""
+"""The register map as SystemRDL 2.0, from which other tools generate C headers and documents."""
 
 from ...contract.registers import DATA_BITS, Access, Field, Register, RegisterMap, Window
 from ...toolchain.quoting import markdown_code, visible
 
 __all__ = ["system_rdl"]
 
-#: The properties of a field that say who reads and writes it.
+#: Access properties of a field, for software (sw) and hardware (hw).
 PROPERTIES = {
     Access.READ: "sw = r; hw = w;",
     Access.WRITE: "sw = w; hw = r; singlepulse;",
@@ -13,15 +13,24 @@ PROPERTIES = {
     Access.CLEAR: "sw = rw; onwrite = woclr; hw = w; hwset;",
 }
 
-#: Those of a constant.
+#: Access properties of a constant.
 CONSTANT = "sw = r; hw = na;"
 
-#: Those of a window.
+#: Access properties of a window.
 WINDOW = {Access.READ: "sw = r;", Access.WRITE: "sw = w;"}
 
 
 def system_rdl(register_map: RegisterMap, name: str, title: str) -> str:
-    """The register map as an address map.
+    """Return a register map as the text of a SystemRDL ``addrmap``.
+
+    Parameters
+    ----------
+    register_map : RegisterMap
+        The addresses of registers and windows.
+    name : str
+        Name of the ``addrmap``, that of the top module.
+    title : str
+        Description of the fabric in a few words.
 
     Examples
     --------
@@ -34,10 +43,11 @@ def system_rdl(register_map: RegisterMap, name: str, title: str) -> str:
     lines = [
         f"addrmap {name} {{",
         f"  name = {_quoted(name)};",
-        # Tools read descriptions as Markdown, in which names would become markup.
+        # Tools render descriptions as Markdown. Without quoting, names would become markup.
         f"  desc = {_quoted(markdown_code(title))};",
         "  lsb0;",
-        # One map of its own beside the memories: each becomes an address block of IP-XACT.
+        # Registers are an `addrmap` beside the memories, so that each of them becomes an address
+        # block of IP-XACT.
         "",
         "  addrmap {",
         f"    default regwidth = {DATA_BITS};",

@@ -1,4 +1,14 @@
-"""AXI4: bursts into and out of the windows onto the nodes' memories, a flit a beat."""
+"""`Windows`: the module that executes AXI4 bursts on the windows, one word of the host port a beat.
+
+The front of a fabric behind AXI4 adds it beside `Registers`, which have an AXI4-Lite port. A write
+and a read share the host port, which has one address:
+
+    AW -> beats -> collect bytes -> host port -> answers (queue) -> B
+    AR -> beats ------------------> host port -> words (queue) ---> R
+
+*Beats* are the addresses of the transfers of a burst. The queues hold results until the master
+accepts them; a beat is executed only if its result has room there.
+"""
 
 from __future__ import annotations
 
@@ -20,35 +30,35 @@ if TYPE_CHECKING:
 
 __all__ = ["Windows"]
 
-#: Bits of an address that a burst counts up: it does not cross a border of 4 KB.
+#: Address bits that a burst may change: AXI4 bursts do not cross a 4 KB boundary.
 PAGE_BITS = 12
 
-#: The burst whose address stays, and the one that returns to where it began; else it counts up.
+#: Values of AxBURST for a constant address, and for an address that wraps; 1 is an incrementing
+#: address.
 FIXED, WRAP = 0, 2
 
-#: Writes that wait for their answers to be taken.
+#: Answers to write bursts that the queue can hold.
 WRITES = 16
 
-#: Cycles from a word in its queue to the master's having taken it, if it does at once, and from
-#: then to the room being known.
+#: Cycles from a word in its queue until its room is free again, if the master accepts it at once.
 TURNAROUND = 4
 
 
 class Beats(NamedTuple):
-    """The beats of one burst after another, as the address channel asks for them.
+    """The current beat of a burst of one address channel.
 
     Parameters
     ----------
     active : Signal
-        Whether there is a beat.
+        High while there is a beat.
     address, master : Signal
-        Its own, and the number of the master that asks.
+        Byte address of the beat, and transaction ID of the burst.
     last : Value
-        Whether it is the last of its burst.
+        High for the last beat of the burst.
     begins : Value
-        Whether the next cycle has the first beat of a burst.
+        High in the cycle before the first beat of a burst.
     step : Signal
-        To be driven: the beat is done.
+        Driven by the user: high when the beat is done.
     """
 
     active: Signal
@@ -60,9 +70,21 @@ class Beats(NamedTuple):
 
 
 def add_beats(m: Module, ports: Leaf, channel: str, *, room: Value) -> Beats:
-    """Add what takes bursts from an address channel, ``aw`` or ``ar``, as long as there is room.
+    """Add the generator of beats from the bursts of an address channel.
 
-    Where a burst follows another that is not of a single beat, there is no cycle between them.
+    One further burst is accepted in advance, so that no cycle is lost between bursts, except after
+    a burst of a single beat.
+
+    Parameters
+    ----------
+    m : Module
+        The module of the windows.
+    ports : Leaf
+        The windows, with the AXI4 ports.
+    channel : {"aw", "ar"}
+        The address channel.
+    room : Value
+        High if a burst may begin.
     """
     port = lambda name: ports.value(f"s_axi_{channel}{name}")
     active, step = Signal(name=f"{channel}_active"), Signal(name=f"{channel}_step")
@@ -90,7 +112,10 @@ def add_beats(m: Module, ports: Leaf, channel: str, *, room: Value) -> Beats:
 
 
 def _count(m: Module, channel: str, beats: Beats, asked: Mapping[str, Signal]) -> None:
-    """The address of the next beat: bits that change are counted, the others stay."""
+    """Add the address counter: bits in the mask `changes` count, the others stay.
+
+    The mask is 0 for a constant address, the size of the burst for one that wraps, else all ones.
+    """
     bits = min(len(beats.address), PAGE_BITS)
     size = Signal(bits, name=f"{channel}_size", reset_less=True)
     changes = Signal(bits, name=f"{channel}_changes", reset_less=True)
@@ -100,7 +125,8 @@ def _count(m: Module, channel: str, beats: Beats, asked: Mapping[str, Signal]) -
     with m.If(beats.begins):
         m.d.sync += size.eq(first)
         m.d.sync += changes.eq(Mux(kind == FIXED, 0, Mux(kind == WRAP, around, ~Const(0, bits))))
-    # Where a burst begins within its first beat, addresses are as far within the others, too.
+    # An unaligned burst keeps its offset in every beat, which does no harm: the offset is below the
+    # flit address.
     low = beats.address[:bits]
     following = (low + size)[:bits]
     with m.If(beats.step):
@@ -108,14 +134,14 @@ def _count(m: Module, channel: str, beats: Beats, asked: Mapping[str, Signal]) -
 
 
 class Queue(NamedTuple):
-    """Words that wait for the master to take them.
+    """Output of a queue of words that wait for the master.
 
     Parameters
     ----------
     valid, word : Value
-        What is offered.
+        The first word, and high if there is one.
     room : Value
-        Whether there is room for one more of those that are announced.
+        High if another word may be announced.
     """
 
     valid: Signal
@@ -126,7 +152,23 @@ class Queue(NamedTuple):
 def add_queue(
     m: Module, name: str, *, depth: int, announced: Value, comes: Value, word: Value, ready: Value
 ) -> Queue:
-    """Add a queue; there must be room for words that come."""
+    """Add a queue in memory, with room reserved for announced words.
+
+    Parameters
+    ----------
+    m : Module
+        The module of the windows.
+    name : str
+        Prefix of the names of signals and memory.
+    depth : int
+        Words of the queue.
+    announced : Value
+        High to reserve room for a word that will come; allowed only while `Queue.room` is high.
+    comes, word : Value
+        An announced word, and high in the cycle in which it comes.
+    ready : Value
+        High if the master accepts the first word.
+    """
     bits = (depth - 1).bit_length()
     into, out = Signal(bits, name=f"{name}_into"), Signal(bits, name=f"{name}_out")
     stored = Signal(range(depth + 1), name=f"{name}_stored")
@@ -146,17 +188,17 @@ def add_queue(
 
 
 class FlitBytes(NamedTuple):
-    """The bytes of a flit that is being written, by one beat or by several narrow ones.
+    """A flit that is collected from one beat, or from several narrow beats.
 
     Parameters
     ----------
     flit : Signal
-        The bytes so far, a cycle after they came.
+        The bytes so far, one cycle after the beat.
     whole : Value
-        Whether with this beat all are there.
+        High if the flit is complete with this beat.
     lost : Value
-        True if this beat is of another flit, and an earlier beat of its burst left one that is not
-        whole.
+        High if this beat belongs to another flit, and an earlier beat of the same burst left an
+        incomplete flit, whose bytes are lost.
     """
 
     flit: Signal
@@ -167,19 +209,29 @@ class FlitBytes(NamedTuple):
 def gathered(
     m: Module, width: int, *, take: Value, ends: Value, place: Value, data: Value, strobes: Value
 ) -> FlitBytes:
-    """Gather the bytes of flits of `width` bits; bytes above them need not be written.
+    """Add registers that collect the bytes of a flit of `width` bits from beats.
+
+    Bytes above the width of a flit are padding, and need not be written.
 
     Parameters
     ----------
+    m : Module
+        The module of the windows.
+    width : int
+        Bits of a flit.
     take : Value
-        True for a beat that may be written; all others leave the bytes that are held.
+        High for a beat whose bytes are collected.
     ends : Value
-        True in the cycle in which a burst ends.
+        High in the cycle in which a burst ends.
+    place : Value
+        Address of the flit of the beat.
+    data, strobes : Value
+        Data and byte strobes of the beat.
     """
     count = -(-width // 8)
     at, there = Signal(len(place), name="held_place"), Signal(count, name="held_bytes")
     flit = Signal(8 * count, name="held", reset_less=True)
-    # Another master may have left a flit that is not whole: no burst fails for what it did not do.
+    # An incomplete flit may be from another burst. Only the burst that left it fails.
     own = Signal(name="held_of_burst")
     brings = strobes[:count].any()
     now = Mux(at == place, there, 0) | strobes[:count]
@@ -195,28 +247,32 @@ def gathered(
 
 
 class Windows(Leaf):
-    """Carries out bursts, a beat in each cycle: writes of what nodes send, reads of what they got.
+    """Module that executes AXI4 bursts, one beat a cycle: writes to send, reads of receive windows.
 
-    The host port has one address: where both come, beats take turns. Answers keep the order of
-    bursts; that to a write comes when its words are in memory. A beat of a place that the map does
-    not have, or one that comes while a run is under way, is answered with an error. Flits are
-    written when all their bytes have come, in one beat or in several. Bytes of a flit that is not
-    whole are lost when a beat of another flit comes; if that is of the same burst, this burst is
-    answered with an error. The answer to a burst depends on no other burst.
+    - Beats of writes and reads take turns if both wait, because the host port has one address.
+    - Answers have the order of bursts. The answer to a write comes when its words are in memory.
+    - A beat at an unmapped address, or during a run, is answered with an error (SLVERR).
+    - A flit is written when all its bytes have arrived, in one beat or in several. The bytes of an
+      incomplete flit are lost when a beat of another flit arrives. If this beat belongs to the same
+      burst, the burst is answered with an error. The answer to a burst depends on no other burst.
 
     Parameters
     ----------
+    register_map : RegisterMap
+        The addresses of the windows.
     width : int
-        Bits of a flit.
+        Bits of a word of the host port.
     read_latency, write_latency : int
-        Edges that a read takes, and a write.
+        Clock edges of a read, and of a write, at the host port.
 
     Members
     -------
     s_axi_.. : In, Out
-        The port.
-    host_we, host_node, host_addr, host_wdata, host_rdata, start, busy : Out, In
-        The host port of the fabric, which takes no write with a start or in a run.
+        The AXI4 ports.
+    host_we, host_node, host_addr, host_wdata, host_rdata : Out, In
+        The host port of the fabric.
+    start, busy : In(1)
+        The start of a run, and high while one is under way: the host port then ignores writes.
     """
 
     def __init__(
@@ -240,7 +296,7 @@ class Windows(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build both ways, and the turns that they take."""
+        """Build writes, reads, and the arbiter between them."""
         m = Module()
         take, turn, asked = Signal(name="take"), Signal(name="turn"), Signal(name="asked")
         write = self._write(m, take)
@@ -262,13 +318,13 @@ class Windows(Leaf):
         return m
 
     def _at(self, address: Value) -> WindowAddress:
-        """Where the flit of an address is."""
+        """Return the window address of the flit at a byte address."""
         byte_bits = (BYTES - 1).bit_length() + self._map.part_bits
         words = Cat(Const(0, self._map.part_bits), address[byte_bits:])
         return WindowAddress.of(self._map, words)
 
     def _write(self, m: Module, take: Value) -> Beats:
-        """Gather flits, write them, and answer each burst once they are in memory."""
+        """Collect flits, write them, and answer each burst when its flits are in memory."""
         room, strobes = Signal(name="room_for_writes"), self.value("s_axi_wstrb")
         beats = add_beats(m, self, "aw", room=room)
         at = self._at(beats.address)
@@ -278,7 +334,8 @@ class Windows(Leaf):
         held = gathered(m, self._width, take=take & served, ends=take & beats.last, place=place,
                         data=self.value("s_axi_wdata"), strobes=strobes)  # fmt: skip
         m.d.sync += self.host_we.eq(take & held.whole & served)
-        # A cycle later it is known whether a start came with the write of the word.
+        # The write reaches the host port one cycle after the beat. A start in that cycle closes the
+        # port, so the error is decided in that cycle.
         takes, last = pulsed(m, take, 1, name="took"), delayed(m, beats.last, 1, "took_last")
         wrong = delayed(m, strobes.any() & (~served | held.lost), 1, "took_wrong")
         failed, failing = Signal(name="failed"), Signal(name="failing")
@@ -302,7 +359,7 @@ class Windows(Leaf):
         return beats
 
     def _read(self, m: Module, asked: Value) -> tuple[Beats, Value]:
-        """Ask for flits; returned is as well whether there is room for one more."""
+        """Read flits; return the beats, and a signal that is high if another word has room."""
         beats = add_beats(m, self, "ar", room=Const(1, 1))
         refused = ~self._at(beats.address).serves(Const(0, 1)) | self.value("busy")
         latency = 1 + self._read_latency

@@ -1,11 +1,15 @@
-"""The host port: one memory-mapped port for all nodes.
+"""The host port: one memory-mapped port for all nodes, the adapter of the top ``host``.
 
-Modules:
+A host writes the message of each node, starts a run, and reads the received words of each node.
+The bus adapter (`torusfabric.adapters.bus`) puts this port behind a bus.
 
-- `port`: the port, and the tree that brings the word of a node back.
-- `finders`: the memory and the address of each word; `division` divides addresses.
-- `requests`: refuses impossible runs with an error number, and starts the others.
-- `hardware`: the port in front of a core.
-- `interface`: what manifest, bench and proof are told.
-- `claims`: claims about the port, and whole runs through it.
+Modules, in reading order:
+
+- `front`: the host port in front of a core.
+- `requests`: checks the inputs of a start, and refuses an invalid run with an error number.
+- `finders`: translation of a host address into memory and address at a node.
+- `port`: the pipelines of writes and reads, and the tree that returns the read word.
+- `interface`: the declarations of the port for manifest, test bench and proof.
+- `drive`: runs through the port in a simulation.
+- `claims`: the proof of the port, and of whole runs through it.
 """

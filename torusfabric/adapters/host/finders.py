@@ -1,7 +1,16 @@
-"""Finders: the memory and the address of each word that the host writes or reads.
+"""Finders: translation of a host address into the memory and the address of a word at a node.
 
-The host sees the words of a node as one range of addresses: parts, chunks and flits (`HostLayout`).
-A finder divides an address, and looks up where the block lies.
+`torusfabric.adapters.host.port` instantiates the finders, and the bus adapter and the loadable
+tables use the same addresses. The host sees the words of each node in one order, `HostLayout`,
+whichever schedule stored them::
+
+    0             recv_base                       2 * recv_base
+    | send words  | receive words                 |
+      part 0: chunk 0: flit 0, flit 1, ..  chunk 1: ..   part 1: ..
+
+A *part* is the words for, or from, one other node. A finder divides an address by the constants
+part size and chunk size, in a pipeline, and then looks up the block in the address map of the
+program. `DirectFinder` needs no look-up; `MapFinder` has ROMs.
 """
 
 from __future__ import annotations
@@ -27,36 +36,45 @@ from ...topology import IntArray
 __all__ = ["ENTRY", "DirectFinder", "Finder", "HostLayout", "MapFinder", "divide",
            "division_cycles", "finder_of", "host_layouts", "sent_finders"]  # fmt: skip
 
-#: Cycles from a write to its leaving for the nodes, where its address needs no look-up.
+#: Cycles from a write at the port until it leaves for the nodes, if its address needs no look-up:
+#: one input register.
 ENTRY = 1
 
 
 class HostLayout:
-    """Where the host finds what a node sends, and what it has received.
+    """The host addresses of the words that a node sends, and of those that it has received.
 
     Parameters
     ----------
+    layout : Layout
+        Parts and chunks of the messages of a collective.
     flits : int
-        Of the longest message.
+        Flits of the longest message.
     in_turn : bool
-        Whether the words of a message go to its chunks in turn.
+        True if word k of a message belongs to chunk k modulo the number of chunks; False if the
+        words of a chunk are consecutive.
     words : int, optional
-        The most words that a node sends or receives in any form.
+        Least number of words for which to reserve addresses, in each of the two ranges.
     beat : int
         Flits of a word of the host.
 
     Attributes
     ----------
-    chunks : int
-        Of a message.
+    chunks, part_chunks : int
+        Chunks of a message, and of a part.
     flits, block_flits, part_flits : int
-        Words of a message, of a block, and of a part of a node's memory.
+        Words of a message, of a block, and of a part.
+    send_parts, recv_parts : int
+        Parts that a node sends and receives.
     send_base, recv_base : int
-        First addresses, which count words.
+        First address of the words to send, and of the received words. `recv_base` is a power of
+        two.
     send_words, recv_words : int
+        Words that a node sends, and receives.
     address_bits : int
-    positions : ndarray of int or None
-        The position of each node in its group; None where it is its number.
+        Bits of a host address.
+    positions : ndarray of int, shape (nodes,), or None
+        Position of each node in its group; None where the position is the node number.
 
     Examples
     --------
@@ -79,7 +97,7 @@ class HostLayout:
         self.part_flits = layout.part_flits(self.flits)
         self.send_words = layout.send_words(self.flits)
         self.recv_words = layout.recv_words(self.flits)
-        # A power of two, so that one address bit chooses and no subtraction is needed.
+        # A power of two, so that one address bit selects the range, and nothing is subtracted.
         words = words or max(self.send_words, self.recv_words)
         self.recv_base = 1 << (words - 1).bit_length()
         self.address_bits = address_width(2 * self.recv_base)
@@ -89,44 +107,46 @@ class HostLayout:
 
     @classmethod
     def of(cls, program: Program, words: int = 0, beat: int = 1) -> HostLayout:
-        """That of a program of one form."""
+        """Return the layout for a program of one form; parameters as of the class."""
         return cls(
             program.layout, program.flits, in_turn=program.any_length, words=words, beat=beat
         )  # fmt: skip
 
     @property
     def root_bits(self) -> int:
-        """Bits of the number of a root: of a position in a group."""
+        """Bits of the number of a root, which is a position in its group."""
         return address_width(self._layout.blocks.groups.size)
 
     def first_flit(self, word: Value) -> Value:
-        """The number of the first flit of a word."""
+        """Return the number of the first flit of a word: the word number times the beat."""
         return Cat(Const(0, self.beat.bit_length() - 1), word)
 
     def part_cycles(self, parts: int) -> int:
-        """Cycles to find out in which of so many parts it lies."""
+        """Return the cycles to divide an address by the part size, for a number of parts."""
         if self.in_turn and self._layout.in_shares:
-            # Parts follow from chunks.
+            # The number of the chunk in the message is divided in place of the address.
             return division_cycles(self.chunks, self.part_chunks)
         return division_cycles(parts * self.part_flits, self.part_flits)
 
     @property
     def chunk_cycles(self) -> int:
-        """Cycles to find out in which chunk of a part it lies."""
+        """Cycles to divide the remainder by the chunk size, which gives the chunk in a part."""
         if self.in_turn:
             return division_cycles(self.flits, self.chunks)
         return division_cycles(self.part_chunks * self.block_flits, self.block_flits)
 
 
 def host_layouts(program: Program, words: int = 0, beat: int = 1) -> tuple[HostLayout, ...]:
-    """Return the order of the words of messages for each form of a program.
+    """Return the host addresses for each form of a program.
 
-    Addresses are the same in all forms.
+    All forms have the same `recv_base`, so that one address decoder serves them.
 
     Parameters
     ----------
+    program : Program
+        The program of the fabric.
     words : int
-        Words that there is room for, by default those of the longest message.
+        Words for which to reserve addresses, by default those of the longest message.
     beat : int
         Flits of a word.
     """
@@ -137,16 +157,18 @@ def host_layouts(program: Program, words: int = 0, beat: int = 1) -> tuple[HostL
 
 
 class Finder(ABC):
-    """Finds a word of the host: the memory and the address of a word of a node.
+    """Hardware that translates a host address into the memory and the address of a word at a node.
 
-    Nodes store what arrives in the order in which it arrives. A finder knows where, once for the
-    whole fabric: no flit carries a header, and no node translates anything. A word can be asked for
-    in every cycle. Finders know nodes by their positions in their group.
+    Nodes store flits in the order of arrival. One finder for the whole fabric knows this order, so
+    that no flit carries a header, and no node translates addresses. A finder is a pipeline that
+    accepts one address a cycle.
 
     Parameters
     ----------
+    layout : HostLayout
+        The host addresses.
     parts : int
-        Parts of what a node sends, or receives.
+        Parts that a node sends, for a finder of sent words, or receives.
     bank_bits : int
         Bits of the number of a memory.
     cycles : int
@@ -155,11 +177,13 @@ class Finder(ABC):
     Attributes
     ----------
     latency : int
-        Cycles to find the memory and the address, the input register included.
+        Cycles from an address to memory and address, the input register included.
     by_root : bool
-        True if the root of the last run says where its words lie.
+        True if the locations of received words depend on the root of the last run.
+    part_is_root : bool
+        True if the root of the last run is the part of all received words.
     members : mapping of str to Member
-        Members of the host port for what is looked up elsewhere.
+        Further members of the host port, for a finder whose tables are elsewhere.
     """
 
     by_root = part_is_root = False
@@ -171,19 +195,33 @@ class Finder(ABC):
         self.latency = ENTRY + self._dividing + cycles
 
     def rom_bits(self) -> int:
-        """Return the bits of the ROMs with which blocks are found, besides those that divide."""
+        """Return the bits of the ROMs of `look_up`; those of the division are not counted."""
         return 0
 
     def find(
         self, m: Module, host: Leaf, name: str, address: Value, node: Value
     ) -> tuple[Value, Value]:
-        """Return the memory and the address of a word, after `latency` cycles."""
+        """Add the pipeline, and return memory and address of a word, `latency` cycles later.
+
+        Parameters
+        ----------
+        m : Module
+            The module of the host port.
+        host : Leaf
+            The host port, for inputs besides the address.
+        name : str
+            Prefix of the names of the ROMs.
+        address : Value
+            The host address, without the bit that selects sent or received words.
+        node : Value
+            The number of the node, in the same cycle as the address.
+        """
         part, chunk, flit = self.divide(m, name, delayed(m, address, ENTRY))
         part = host.value("sampled_root") if self.part_is_root else part
         return self.look_up(m, host, name, node, part, chunk, self.layout.first_flit(flit))
 
     def position(self, m: Module, name: str, node: Value) -> Value:
-        """Return the position of a node in its group, when its address has been divided."""
+        """Return the position of a node in its group, delayed until its address is divided."""
         position = delayed(m, node, ENTRY)
         if self.layout.positions is not None:
             table = Columns(node)
@@ -192,7 +230,7 @@ class Finder(ABC):
         return delayed(m, position, self._dividing)
 
     def divide(self, m: Module, name: str, address: Value) -> tuple[Value, Value, Value]:
-        """Return the part, the chunk and the flit within it of an address."""
+        """Divide an address into the part, the chunk in the part, and the word in the chunk."""
         layout, parts = self.layout, self.parts
         chunks, flits = layout.chunks, layout.flits
         if layout.in_turn and layout.part_chunks < chunks:
@@ -213,14 +251,15 @@ class Finder(ABC):
     def look_up(
         self, m: Module, host: Leaf, name: str, node: Value, part: Value, chunk: Value, flit: Value
     ) -> tuple[Value, Value]:
-        """Return the memory and the address of a flit of a chunk, some cycles later.
+        """Return the memory and the address of a flit of a chunk, `cycles` later.
 
-        The node is that of the question, which is older; see `position`.
+        `node` is valid when the address arrives at the port, `part`, `chunk` and `flit` after the
+        division. `position` delays the node by as much.
         """
 
 
 class DirectFinder(Finder):
-    """Finds words in the order of the host: in one memory, or in a memory for each chunk."""
+    """Finder of words that lie in the order of the host: in one memory, or one for each chunk."""
 
     def __init__(self, layout: HostLayout, *, by_chunk: bool) -> None:
         super().__init__(layout, 1, address_width(layout.part_chunks), cycles=0)
@@ -241,7 +280,7 @@ class DirectFinder(Finder):
 
 
 def finder_of(layout: HostLayout, program: Program, form: int, *, received: bool) -> Finder:
-    """Return the finder of what nodes have received in a form, or of what they send."""
+    """Return the finder of the received words of a form, or of its words to send."""
     part = program.part(form)
     by_chunk = _is_by_chunk(part.form.send_map)
     if not received and (by_chunk or _is_in_order(part)):
@@ -260,10 +299,10 @@ def _is_by_chunk(sent: AddressMap) -> bool:
 
 
 def _is_in_order(part: Program) -> bool:
-    """Return True if addresses of the host are those of one memory of what nodes send.
+    """Return True if host addresses equal the addresses of a single send memory.
 
-    There are no flits between the blocks that a message does not fill, and which the host never
-    sees; and the flits of a message do not go to its chunks in turn.
+    Two layouts prevent this: blocks that are padded with flits that the host does not see, and
+    messages whose flits go to the chunks in turn.
     """
     sent, layout = part.form.send_map, part.layout
     base, in_turn = sent.base.ravel(), part.any_length and layout.blocks.chunks > 1
@@ -276,31 +315,43 @@ def _is_in_order(part: Program) -> bool:
 
 
 def sent_finders(program: Program, layouts: Sequence[HostLayout]) -> list[Finder]:
-    """Return the finder of what nodes send by each send map of a program."""
+    """Return a finder of words to send for each different send map of a program."""
     numbers = [form.layout for form in program.forms]
     first = [numbers.index(layout) for layout in sorted({*numbers})]
     return [finder_of(layouts[form], program, form, received=False) for form in first]
 
 
 class MapFinder(Finder):
-    """Finds blocks by the address map of a form: makes the key, and reads a table of the key.
+    """Finder that looks up memory and base address of a block in the address map of a form.
 
-    ===============  =============================================================================
-    cycles           what they are for
-    ===============  =============================================================================
-    2                the key, where it is a difference: to read both numbers, and to subtract them
-    1                to wrap the difference, where there are several ways
-    1                to read memory and base; none where they depend on nothing but the chunk
-    2                where there are several ways, to see which have the block, and to choose one
-    1                to add base and flit
-    ===============  =============================================================================
+    An address map has one or more *ways*. A way is a table from (row of the node, key, chunk) to
+    memory and base address. The key is the part, or the differences between coordinates of node and
+    part, since then all nodes can share one row. The first way that contains a block gives its
+    location.
+
+    ===============  ============================================================================
+    cycles           step
+    ===============  ============================================================================
+    2                read the coordinates of node and part, subtract them; only for such keys
+    1                wrap the differences; only with several ways
+    1                read memory and base; 0 cycles if they depend on the chunk alone
+    2                test which ways contain the block, select the first; only with several ways
+    1                add base and flit
+    ===============  ============================================================================
 
     Parameters
     ----------
+    layout : HostLayout
+        The host addresses.
+    program : Program
+        The program of the fabric.
+    form : int
+        Form of the program whose blocks are looked up, counted over all modes.
     received : bool
-        True for the blocks that nodes have received, which lie in any memory. The memories of those
-        that they send are counted from the first one that the host writes. Received words of a
-        broadcast from any root lie in the upper half; the root shows what it sends in the lower.
+        True for received words, which may lie in any memory. False for words to send; memories are
+        then numbered from the first one that the host writes. In a broadcast from any root,
+        received words lie in the upper half of the memory; for the root, the host reads the sent
+        words in the lower half.
     """
 
     def __init__(self, layout: HostLayout, program: Program, form: int, *, received: bool) -> None:
@@ -315,26 +366,26 @@ class MapFinder(Finder):
         self._ways, flits = [*mapped.ways], part.block_flits
         tables = [table for way in self._ways for table in (way.memory, way.base)]
         keys = any(way.coordinates for way in self._ways)
-        #: Cycles of each step by which a way is chosen, to make a key, to look up memory and base,
-        #: and of all this together.
+        # Cycles of each step of the table above, and of all steps together.
         self._choosing = int(len(self._ways) > 1)
         self._keying = (2 + self._choosing) * keys
         self._reading = int(any(table.shape[:2] != (1, 1) for table in tables))
         self._cycles = self._keying + self._reading + 2 * self._choosing + 1
-        #: From a flit of a block to the next, in the memories of each way.
+        #: Address distance between consecutive flits of a block, in the memories of each way.
         self._pitches = [max(map(loop.pitch_of, np.unique(way.memory).tolist()))
                          for way in self._ways]  # fmt: skip
-        #: Low bits of addresses that are those of a flit.
+        #: Low address bits that equal the flit number: no adder is needed where bases are multiples
+        #: of a power of two that is not less than the flits of a block; else 0.
         self._flit_bits = (flits - 1).bit_length()
         bases = (way.base[way.base >= 0] & ((1 << self._flit_bits) - 1) for way in self._ways)
         if max(self._pitches) > 1 or any(base.any() for base in bases):
             self._flit_bits = 0
         self.part_is_root = received and merged.part_is_root
-        #: Where the upper half begins.
+        #: First address of the upper half; 0 if there is none.
         self._half = merged.upper_half if received else 0
         self.by_root = self.part_is_root or bool(self._half)
         nodes, chunks = part.groups.size, part.layout.part_chunks
-        #: Bits of node, part, chunk and flit.
+        #: Bits of the numbers of node, part, chunk and flit.
         self._bits = [*map(address_width, (nodes, max(nodes, parts), chunks, flits))]
         super().__init__(layout, parts, address_width(memories), self._cycles)
 
@@ -372,7 +423,7 @@ class MapFinder(Finder):
     def _find(
         self, m: Module, tables: _Tables, way: AddressMap, node: Value, part: Value
     ) -> tuple[Value, Value, Value]:
-        """Return whether a block is in the tables of one way, its memory, and its base."""
+        """Return a flag that one way contains a block, and memory and base of the block."""
         making, known = self._keying, list[Value]()
         row, key, sides = delayed(m, node, making), [delayed(m, part, making)], [self.parts]
         if way.row_of is not None:
@@ -393,7 +444,7 @@ class MapFinder(Finder):
 
         there = way.base >= 0
         hit = Const(1) if way.otherwise is None else Cat(read(there.astype(int)), *known).all()
-        # What is read where there is no block is what is read most easily.
+        # An entry without a block is "don't care": a value that occurs anyway keeps ROMs narrow.
         memory, base = (np.where(there, table, table[there].min(initial=max(table.max(), 0)))
                         if table.shape == there.shape else table
                         for table in (way.memory, way.base))  # fmt: skip
@@ -401,14 +452,18 @@ class MapFinder(Finder):
 
 
 class _Tables:
-    """Tables of a look-up, of which those with one index are one ROM, and differences.
+    """ROMs and subtractors of a look-up, shared: all tables with the same index are one ROM.
 
     Parameters
     ----------
+    m : Module
+        The module of the host port.
+    chunk : Value
+        The number of the chunk in its part.
     reading : int
         Cycles to read a table.
     wrapping : int
-        Cycles to wrap a difference, besides that in which it is made.
+        Additional cycles to wrap a difference: 0 or 1.
     """
 
     def __init__(self, m: Module, chunk: Value, reading: int, wrapping: int) -> None:
@@ -417,7 +472,7 @@ class _Tables:
         self._differences: dict[tuple[int, int], Signal] = {}
 
     def subtract(self, here: Value, there: Value, modulus: int) -> Value:
-        """Return the difference of two numbers, wrapped, `wrapping` + 1 cycles later."""
+        """Return ``here - there`` modulo `modulus`, `wrapping` + 1 cycles later."""
         key, difference = (id(here), id(there)), here - there
         if key not in self._differences:
             if self._wrapping:
@@ -429,9 +484,19 @@ class _Tables:
         return self._differences[key]
 
     def read(self, values: IntArray, index: list[Value], late: int = 0) -> Value:
-        """Return the entry of a table at an index that is there some cycles after the chunk.
+        """Return the entry of a table.
 
-        The last axis is that of chunks. An axis along which nothing changes does not matter.
+        Axes along which the table is constant are dropped, and chunks with equal entries share one
+        column.
+
+        Parameters
+        ----------
+        values : ndarray of int
+            The table, with one axis for each index and a last axis for the chunk.
+        index : list of Value
+            The indices, valid `late` cycles after the chunk.
+        late : int
+            Cycles by which to delay the chunk.
         """
         every, chunk = range(len(index)), delayed(self._m, self._chunk, late)
         kept = [axis for axis in every if (values != values.take([0], axis)).any()]
@@ -449,23 +514,25 @@ class _Tables:
             index.append(constant_at(number.tolist(), chunk))
         if len(index) == 1 and (values == np.arange(len(values))).all():
             return delayed(self._m, index[0], 1)
-        # Of the first index, what is past its end is never asked for.
+        # Every index but the first is padded to a power of two, as the ROM address is made of
+        # bits. The first is the highest part of the address, and never exceeds its size.
         pads = [(0, (1 << len(each)) - size) for each, size in
                 zip(index[1:], values.shape[1:], strict=True)]  # fmt: skip
         rom = self._roms.setdefault(key, Columns(Cat(*reversed(index))))
         return rom.read(np.pad(values, [(0, 0), *pads], mode="edge").ravel())
 
     def build(self, name: str) -> None:
-        """Add the ROMs, once all that is read from them is known."""
+        """Add the ROMs to the module, after all calls of `read`."""
         for number, rom in enumerate(self._roms.values()):
             rom.build(self._m, f"{name}_{number}")
 
 
 def division_cycles(count: int, divisor: int) -> int:
-    """Cycles to divide one of so many numbers, from 0, by a constant.
+    """Return the cycles in which `divide` divides a number from 0 to ``count - 1`` by a constant.
 
-    None for a power of two, which divides the bits. Else one for each digit that a table finds, or
-    for each bit of the quotient by subtraction, whichever are fewer.
+    A power of two as divisor needs 0 cycles, because it only splits the bits. Otherwise there is
+    one cycle for each digit of the quotient that a table finds, or for each bit of the quotient
+    that a subtraction finds, whichever are fewer.
 
     Examples
     --------
@@ -480,9 +547,10 @@ def division_cycles(count: int, divisor: int) -> int:
 
 
 def table_digits(count: int, divisor: int) -> tuple[int, ...]:
-    """Bits of a number that each table takes, the upper ones first; none where subtraction does.
+    """Return the number of dividend bits that each division table consumes, upper bits first.
 
-    The key of a table is what the one before has left, and the bits that it takes.
+    The address of a table is the remainder of the table before, and the bits that it consumes. The
+    tuple is empty if subtraction needs no more cycles than tables, or the divisor is too wide.
 
     Examples
     --------
@@ -499,19 +567,30 @@ def table_digits(count: int, divisor: int) -> tuple[int, ...]:
 
 
 def _quotient_bits(count: int, divisor: int) -> int:
-    """Bits of the largest quotient."""
+    """Return the number of bits of the largest quotient."""
     return ((count - 1) // divisor).bit_length()
 
 
 def divide(m: Module, name: str, value: Value, divisor: int, *, count: int) -> tuple[Value, Value]:
-    """Quotient and remainder of one of so many numbers, after `division_cycles`.
+    """Add a pipelined division by a constant, and return quotient and remainder.
 
     Parameters
     ----------
+    m : Module
+        The module to which tables and registers are added.
     name : str
-        Of its tables.
+        Prefix of the names of the tables.
     value : Value
-        A number from 0 to ``count - 1``.
+        The dividend, from 0 to ``count - 1``, a new one in each cycle.
+    divisor : int
+        Constant of 1 or more.
+    count : int
+        Number of possible dividends.
+
+    Returns
+    -------
+    quotient, remainder : Value
+        Both `division_cycles` after the dividend.
     """
     bits = max((count - 1).bit_length(), 1)
     value = value[:bits]
@@ -528,7 +607,7 @@ def divide(m: Module, name: str, value: Value, divisor: int, *, count: int) -> t
 def _by_tables(
     m: Module, name: str, value: Value, divisor: int, digits: tuple[int, ...]
 ) -> tuple[Value, Value]:
-    """Find a digit of the quotient, and what is left, in each cycle."""
+    """Divide by one table a cycle, which gives a digit of the quotient and the remainder so far."""
     quotient: Value = Const(0, 0)
     left: Value = Const(0, 0)
     lower = sum(digits)
@@ -536,7 +615,7 @@ def _by_tables(
         lower -= bits
         table = Columns(Cat(value[lower:][:bits], left))
         key = np.arange(1 << (bits + len(left)))
-        # What is left of the digits before is below the divisor.
+        # The remainder of the table before is below the divisor, so the digit fits into `bits`.
         digit = table.read(np.minimum(key // divisor, (1 << bits) - 1))
         left = table.read(key % divisor)
         table.build(m, f"{name}_{number}")
@@ -547,7 +626,7 @@ def _by_tables(
 
 
 def _by_subtraction(m: Module, value: Value, divisor: int, most: int) -> tuple[Value, Value]:
-    """Find a bit of the quotient in each cycle."""
+    """Divide by one comparison and subtraction a cycle, which give one bit of the quotient."""
     quotient: list[Value] = []
     rest = value
     for k in reversed(range(most.bit_length())):

@@ -1,7 +1,8 @@
-"""The hardware of a host port: a core whose nodes share one memory port.
+"""`HostFront`: a core whose nodes share one memory port, the hardware of the top ``host``.
 
-The host port finds node, memory and address of a word. Its requests reach all nodes by registers
-for groups of nodes; the word of the node that is asked comes back by a tree.
+The host port translates an address into node, memory and address within the memory. The translated
+access is broadcast to all nodes through a register for each group of nodes. The word of the
+addressed node returns through a tree of OR gates.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ...contract.interface import Interface
     from ...program import Program
 
-#: Nets of the run port whose names are not those of its members.
+#: Net of each member of the run port, where the names of net and member differ.
 NETS = {
     "start": "accepted",
     "reset": "reset_run",
@@ -41,8 +42,8 @@ NETS = {
 __all__ = ["HostFront"]
 
 
-#: Cycles by which a write of the host may be late, for the first read comes as late: a run may
-#: begin an edge after the last write.
+#: Cycles that a write may take beyond `WRITE` without any delay of a run that is started one edge
+#: later. The first read of a run happens `SETTING` cycles after its begin.
 EARLY_START = SETTING + 1 - WRITE
 
 
@@ -51,14 +52,19 @@ class HostFront(Front):
 
     Parameters
     ----------
+    program : Program
+        The program that the core executes.
+    width : int
+        Bits of a flit.
     beat : int or "auto"
         Flits of a word of the host port.
     for_bus : bool
-        True if a bus stands before the port; then an input of the core ends a run early.
+        True if the port is driven by a bus adapter. The fabric then has an input `reset_run`, which
+        ends a run early.
     cut : Cut, optional
-        The nodes that are built, if they are not all.
+        The nodes to build, for one board of several; by default all nodes.
     closed_by : str
-        Prefix of the nets `start` and `busy` that close the port to writes.
+        Prefix of the nets `start` and `busy` during which the port ignores writes.
     """
 
     top = "host"
@@ -79,14 +85,15 @@ class HostFront(Front):
         of_layout = [form.layout for form in program.forms].index
         words = [program.part(of_layout(number)).send_words for number in numbers]
         layouts = host_layouts(program, beat=beat)
-        # Of the words that are written, those arrive last whose address takes the longest.
+        # The send maps of different forms need different numbers of cycles. The slowest decides.
         self._write_cycles = max(finder.latency for finder in sent_finders(program, layouts))
         core = Core(
             program,
             width,
             beat=beat,
             nodes=cut.here if cut else None,
-            # A part begins later anyway, after a start that closes the port.
+            # With several boards no hold is needed: a run begins some cycles after the start that
+            # closes the port to writes.
             run_port=RunPort(
                 program,
                 lead=0,
@@ -109,16 +116,17 @@ class HostFront(Front):
         self._for_bus, self._closed_by = for_bus, closed_by
 
     def part(self, cut: Cut, *, for_bus: bool, closed_by: str) -> HostFront:
-        """Return the front of some of the nodes."""
+        """Return a front with the same choices for the nodes of one board."""
         core = self.core
         return HostFront(
             core.program, core.width, core.beat, for_bus=for_bus, cut=cut, closed_by=closed_by
         )
 
     def _hold_cycles(self, program: Program) -> int:
-        """Return the cycles by which a run begins later that is started right after a write.
+        """Return the delay, in cycles, of a run that is started one cycle after a write.
 
-        It begins a cycle less late for each cycle between.
+        Each further cycle between write and start reduces the delay by one cycle. Why: the address
+        look-up of a write may take so long that the first reads of the run would precede the write.
         """
         setup = min(form.timing.run_setup for form in program.forms)
         return max(self._write_cycles - ENTRY - EARLY_START - setup, 0)
@@ -126,11 +134,11 @@ class HostFront(Front):
     @property
     @override
     def write_latency(self) -> int:
-        """Clock edges from a write at the host port to the memory, that of the memory included."""
+        """Clock edges from a write at the host port until the word is in the memory."""
         return WRITE + self._write_cycles - ENTRY
 
     def add(self) -> Built:
-        """Fill the netlist of the core."""
+        """Add requests, host port, core and read tree to the netlist."""
         core = self.core
         build, program, port = core.build, core.program, core.run_port
         choices = RunChoices.of(program)
@@ -147,7 +155,7 @@ class HostFront(Front):
         return Built(routers, self.interface(latency), latency, finders)
 
     def interface(self, read_latency: int) -> Interface:
-        """Return the declarations of the port; a bus before it declares its own."""
+        """Return the declarations of the port; behind a bus, which has ports of its own, none."""
         if self._for_bus:
             return HostProofs()
         latencies = {"read_latency": read_latency, "write_latency": self.write_latency}

@@ -1,4 +1,4 @@
-"""What a host port tells manifest and bench."""
+"""Declarations of the host port, from which manifest, test bench and proof are made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .finders import HostLayout
 
 __all__ = ["PORTS", "SOURCES", "HostInterface", "HostProofs"]
 
-#: The folder of the files of benches.
+#: Folder of the Python files that are copied into a test bench.
 SOURCES = Path(__file__).parent / "bench" / "files"
 
 #: The purpose of each port.
@@ -34,28 +34,28 @@ PORTS = grouped_ports(
 
 
 class HostProofs(Interface):
-    """Claims about the host port, and runs through it, whatever stands in front of it."""
+    """Proof of a host port, whether it is a port of the top or behind a bus."""
 
     def claims(self, fabric: Any, text: Any) -> Iterable[Any]:
-        """Return the claims about the port, and about the wires between it and nodes."""
-        from .claims import host_claims  # when it is asked for
+        """Return the claims about the port, and about the wires between the port and the nodes."""
+        from .claims import host_claims  # here, since only proofs need it
 
         return host_claims(fabric, text)
 
     def runs(self, fabric: Any, machine: Any) -> Any:
-        """Return whole runs whose words go through the port."""
-        from .claims import host_runs  # when it is asked for
+        """Return the proof of whole runs whose words pass through the port."""
+        from .claims import host_runs  # here, since only proofs need it
 
         return host_runs(fabric, machine)
 
 
 class HostInterface(HostProofs):
-    """A port that serves all nodes.
+    """Declarations of a host port that is a port of the top.
 
     Parameters
     ----------
     layouts : sequence of HostLayout
-        The address map of each mode.
+        The host addresses of each mode.
     latencies : mapping of str to int
         ``read_latency`` and ``write_latency``, in clock edges.
     """
@@ -67,13 +67,13 @@ class HostInterface(HostProofs):
 
     @property
     def access(self) -> Any:
-        """What does runs through the port."""
-        from .drive import host_runs  # when it is asked for
+        """The function that drives the port in a simulation, for a list of runs."""
+        from .drive import host_runs  # here, since only simulations need it
 
         return host_runs
 
     def facts(self) -> dict[str, Any]:
-        """Return the addresses and latencies."""
+        """Return address ranges, in words, and latencies, in edges, for the manifest."""
         layouts = self._layouts
         return {
             "stride": layouts[0].flits,
@@ -85,5 +85,5 @@ class HostInterface(HostProofs):
         }
 
     def bench(self) -> dict[str, str | Path]:
-        """Return what drives the port."""
+        """Return the files of a test bench that drive the port, by their names in the bench."""
         return {"fabric_port.py": SOURCES / "host.py", "direct_port.py": "direct_port.py"}

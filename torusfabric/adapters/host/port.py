@@ -1,4 +1,18 @@
-"""The host: a whole fabric behind one memory-mapped port."""
+"""`Host`, the module of the host port, and the tree by which a read word returns to the port.
+
+`HostFront` adds both to a fabric by `add_host`. A write and a read pass these pipeline stages; F is
+the latency of the finder, A the cycles of an access at the node:
+
+====================================  ==================  =================
+stage                                 write               read
+====================================  ==================  =================
+input register, division, look-up     F                   F
+choice of the form of the last run                        1 (several forms)
+register of the group of nodes        1                   1
+register at the node, memory          2                   A
+OR tree back to the port                                  levels of the tree
+====================================  ==================  =================
+"""
 
 from __future__ import annotations
 
@@ -33,17 +47,21 @@ assert WRITE == ENTRY + DISTRIBUTION + STORE, "a write is in a memory when a run
 
 
 class ReadMerge(Leaf):
-    """Passes on the only one of several words that is not 0, one cycle later.
+    """A node of the read tree: a registered OR of several words, at most one of which is not 0.
 
     Parameters
     ----------
     inputs : int
-        At most `RADIX`.
+        Number of words, at most `RADIX`.
+    width : int
+        Bits of a word.
 
     Members
     -------
     data : In(inputs * width)
+        The words, the first in the lowest bits.
     word : Out(width)
+        Their OR, one cycle later.
     """
 
     def __init__(self, inputs: int, width: int) -> None:
@@ -59,57 +77,62 @@ class ReadMerge(Leaf):
 
 
 class Host(Leaf):
-    """Turns what the host asks into reads and writes of the nodes' memories.
+    """Module that translates accesses of the host into reads and writes of node memories.
 
-    A write takes `program.timing.WRITE` edges, those of a run that begins with the next edge come
-    after it; it takes longer where send maps are looked up, and a run then waits: see `settling`. A
-    read takes `read_latency` edges, and
-    one can be given with every edge while no run is under way. Where there are several forms, words
-    are written by the send maps of all of them, and read as the last run has stored them.
+    A write takes `program.timing.WRITE` edges if its address needs no look-up, so that a run which
+    begins with the next edge reads the written word. A look-up of the send map adds cycles. If
+    these are too many, `settling` delays the begin of a run. With several forms, a word is written
+    to the memories of every send map, because the form is not known before the start.
 
-    A write changes nothing while a run is under way, in the cycle of a start, or at an address past
-    the words that a send map knows: the memories of this map are then not enabled.
+    A read takes `read_latency` edges. The host may read with every edge while no run is under way.
+    With several forms, received words are read from where the last run stored them.
+
+    A write is ignored while a run is under way, in the cycle of a start, and at an address beyond
+    the words of a send map. `Host` then does not assert the write enable of this map.
 
     Parameters
     ----------
     views : sequence of Finder
-        One a form.
+        Finders of received words, one for each form.
     writes : sequence of Finder
-        One for each different send map.
+        Finders of sent words, one for each different send map.
     width : int
-        Bits of a word, a beat of flits.
+        Bits of a word, which is one beat of flits.
     address_bits : int
-        Of the memories' addresses.
+        Bits of an address of the node memories.
     answer : int
         Cycles from a read at the nodes to its word.
     hold : int
         Cycles after a write in which no run may begin, see `HostFront`.
     blocks : ndarray of int, shape (blocks, nodes), optional
-        The nodes of each block, where a port serves one of several.
+        Node numbers of each block, if the fabric is one block of nodes on one of several boards.
 
     Members
     -------
     host_we, host_node, host_addr, host_wdata : In
         The host port.
     start, busy : In(1)
-        The start of a run, and whether one is under way.
+        The start of a run, and high while one is under way. Both close the port to writes.
     block : In
-        The number of the block, if there are several.
+        The number of this block; only with several blocks.
     form : In
-        That of the last run; if there are several.
-    write_node, write_data, write_enable : Out
-        A write into send memories: the place of the node in its group, and a bit for each group of
-        `NodeGroups`. The data come a cycle after the others, for nodes to find out which memory it
-        is for. Send maps with other numbers of words have enables of their own, see
-        `enable_numbers`: ``write_enable_k``.
+        The form of the last run; only with several forms.
+    write_enable : Out
+        One write enable for each group of `NodeGroups`. Send maps with other numbers of words have
+        enables of their own, ``write_enable_k``; see `enable_numbers`.
+    write_node : Out
+        The position within its group of the node that is written.
+    write_data : Out
+        The word, one cycle after enable and address. In this cycle nodes decode the memory.
     write_bank, write_address : Out
-        Where, by the first send map; by the others, ``write_bank_k`` and ``write_address_k``.
+        Memory and address by the first send map; by the others, ``write_bank_k`` and
+        ``write_address_k``.
     settling : Out(1)
-        High in the `hold` cycles after a write; if there are any.
+        High in the `hold` cycles after a write; only if `hold` is not 0.
     sampled_root : In
-        The root of the last run, where what is read depends on it.
+        The root of the last run; only if the locations of received words depend on the root.
     read_node, read_bank, read_address : Out
-        A read. Its finders have members besides, see `Finder`.
+        A read. Finders may add further members, see `Finder`.
 
     Examples
     --------
@@ -137,7 +160,7 @@ class Host(Leaf):
         nodes = first.nodes if blocks is None else blocks.shape[1]
         self._groups = NodeGroups(nodes)
         self._answer = answer + len(merge_levels(nodes))
-        #: The words that each write enable is for.
+        #: Number of words of the send maps that share each write enable.
         self._ranges = [*dict.fromkeys(way.layout.send_words for way in writes)]
         by_root = any(view.by_root for view in views)
         super().__init__(
@@ -171,27 +194,23 @@ class Host(Leaf):
 
     @property
     def _choosing(self) -> int:
-        """Cycles to choose what the form of the last run says."""
+        """Cycles of the multiplexer that selects by the form of the last run: 0 for one form."""
         return int(len(self._views) > 1)
 
     @property
     def _locating(self) -> int:
-        """The most cycles of any form, the input register included, and those to choose one."""
+        """Cycles from a read at the port until its memory and address leave for the nodes."""
         return max(view.latency for view in self._views) + self._choosing
 
     @property
     def write_cycles(self) -> int:
-        """Cycles from a write to its leaving for the nodes."""
+        """Cycles from a write at the port until it leaves for the nodes."""
         return max(way.latency for way in self._writes)
 
     @property
     def read_latency(self) -> int:
-        """Edges from an address to its data.
-
-        These are the input register, division, location, the way to the node, the node, and the
-        way back.
-        """
-        on_the_way = DISTRIBUTION - 1  # the register in the node is one of the endpoint
+        """Clock edges from an address to its data: look-up, group registers, node, read tree."""
+        on_the_way = DISTRIBUTION - 1  # the last register is in the node, and counted by `answer`
         return self._locating + on_the_way + self._answer
 
     def elaborate(self, platform: object) -> Module:
@@ -203,7 +222,7 @@ class Host(Leaf):
         return m
 
     def _number(self, m: Module) -> Value:
-        """The number in the whole network of the node that is asked for."""
+        """Return the number, in the whole network, of the node that the host addresses."""
         node = self.value("host_node")
         if self._blocks is None:
             return node
@@ -215,14 +234,15 @@ class Host(Leaf):
         return number
 
     def _read(self, m: Module, node: Value) -> None:
-        """Find what is asked for in every form, and choose that of the last run."""
+        """Look up the read address in every form, and select the result for the last run's form."""
         found = []
         for number, view in enumerate(self._views):
             latency = self._locating - self._choosing
             found.append(self._find(m, f"read{suffix(number)}", view, latency, node))
         bank, address = found[0]
         if self._choosing:
-            # The sequencer may be far away, and nobody reads while the form changes.
+            # A register for the long wires from the sequencer. Its delay does no harm, because no
+            # host reads while the form changes.
             form = delayed(m, self.value("form"), 1)
             bank, address = (choose(of_forms, form) for of_forms in zip(*found, strict=True))
         m.d.comb += [
@@ -234,13 +254,13 @@ class Host(Leaf):
     def _find(
         self, m: Module, name: str, finder: Finder, latency: int, node: Value
     ) -> tuple[Value, Value]:
-        """Memory and address of what is asked for, after as many cycles as the slowest finder."""
+        """Return memory and address of the addressed word, delayed to `latency` cycles in all."""
         wait = latency - finder.latency
         address = delayed(m, self.value("host_addr")[: finder.layout.address_bits - 1], wait)
         return finder.find(m, self, name, address, delayed(m, node, wait))
 
     def _write(self, m: Module, node: Value) -> None:
-        """Find where words go by every send map, and pass the rest of the write on as late."""
+        """Look up the write address in every send map, and delay node, enable and data to match."""
         latency = self.write_cycles
         for number, way in enumerate(self._writes):
             name = f"write{suffix(number)}"
@@ -267,13 +287,13 @@ class Host(Leaf):
         ]
 
     def pulses(self, m: Module, pulse: Value, group: Value) -> Value:
-        """A pulse a cycle later, as a write leaves for the nodes, for the group given now."""
+        """Return the registered write enables: `pulse` at the bit of `group`, one cycle later."""
         chosen = Cat(pulse & (group == number) for number in range(self._groups.count))
         return pulsed(m, chosen, 1, name="write_enable_now")
 
 
 def _line(m: Module, pulse: Value, cycles: int, *, name: str) -> list[Value]:
-    """A pulse now, one cycle later, .., up to some cycles later."""
+    """Return a shift register: the pulse itself, then the pulse delayed by 1 to `cycles` cycles."""
     line = [pulse]
     for _ in range(cycles):
         line.append(pulsed(m, line[-1], 1, name=name))
@@ -281,7 +301,11 @@ def _line(m: Module, pulse: Value, cycles: int, *, name: str) -> list[Value]:
 
 
 def _is_below(value: Value, limit: int) -> Value:
-    """True if a value is below a constant, without a chain of carries."""
+    """Return True if a value is below a constant.
+
+    Why not ``value < limit``: runs of equal bits of the limit are compared with all zeros or all
+    ones, which needs no carry chain, and few LUTs.
+    """
     below: Value = Const(1)
     low = (limit & -limit).bit_length() - 1
     for bit, run in groupby(limit - 1 >> k & 1 for k in range(low, len(value))):
@@ -294,21 +318,23 @@ def _is_below(value: Value, limit: int) -> Value:
 def add_host(
     build: CoreBuilder, layouts: Sequence[HostLayout], outside: str = ""
 ) -> tuple[int, list[Finder]]:
-    """Add the host port, and the tree that brings read data to it.
+    """Add the host port and the read tree to a netlist.
 
     Parameters
     ----------
+    build : CoreBuilder
+        The netlist under construction.
     layouts : sequence of HostLayout
-        Of each form.
+        The host addresses of each form.
     outside : str
         Prefix of the nets `start` and `busy` that close the port to writes.
 
     Returns
     -------
     read_latency : int
-        Edges from an address to its data.
+        Clock edges from an address to its data.
     finders : list of Finder
-        Those of what is received in each form, and of what is sent by each send map.
+        The finder of received words for each form, then that of sent words for each send map.
     """
     program = build.program
     forms, writes = range(len(program.forms)), sent_finders(program, layouts)
@@ -337,7 +363,19 @@ def add_host_port(
     given: Mapping[str, Parts] = MappingProxyType({}),
     outside: str = "",
 ) -> int:
-    """Add a host port and what brings it read data; the edges from an address to its data."""
+    """Add a host port and the read tree to a netlist, and return the read latency in clock edges.
+
+    Parameters
+    ----------
+    build : CoreBuilder
+        The netlist under construction.
+    make : function of () -> Host
+        Makes the module.
+    given : mapping of str to Parts
+        Nets for the inputs of the module other than the port, `start`, `busy` and `block`.
+    outside : str
+        Prefix of the nets `start` and `busy` that close the port to writes.
+    """
     host, names = make(), ("host_we", "host_node", "host_addr", "host_wdata")
     inputs: dict[str, Parts] = {
         name: build.add_input(name, len(getattr(host, name))) for name in names
@@ -352,7 +390,7 @@ def add_host_port(
 
 
 def add_read_tree(build: CoreBuilder) -> None:
-    """Brings the word read at a node to `host_rdata`, level by level."""
+    """Add the read tree, whose root is `host_rdata`: nodes that are not addressed contribute 0."""
     width, words = build.word, build.nodes
     net, levels = build.read_net, len(merge_levels(build.nodes))
     for level in range(levels):

@@ -1,8 +1,10 @@
-"""Requests: starts of runs by mode, length, root and operation, as a core needs them.
+"""`Requests`: the module that checks the start of a run, and starts the core of a host port.
 
-A request that cannot be carried out is refused, and an error number says why. Otherwise the core is
-told the number of the form and, from the flits of the message, the last flit of a block. If there
-are several forms, that follows a cycle after the start, since the form has to be known.
+A *request* is a start with mode, length, root and operation, as far as runs choose these. An
+invalid request is refused with an error number. For a valid one, the module derives the inputs of
+the core: the number of the form, from mode and length, and the number of the last flit of a block,
+from the length. With several forms the last flit follows one cycle after the start, because it
+depends on the form.
 """
 
 from __future__ import annotations
@@ -19,26 +21,32 @@ __all__ = ["Requests"]
 
 
 class Requests(Leaf):
-    """Starts runs of a core.
+    """Module that checks requests, and starts the core.
+
+    Parameters
+    ----------
+    program : Program
+        The program of the core, which decides which inputs a request has.
 
     Members
     -------
     start : In(1)
-        Asks for a run.
+        Requests a run.
     mode, length, root, operation : In
-        What is asked for, if there is a choice; `length` counts the flits of a message.
+        Choices of the request, each only if the program leaves it open. `length` is the number of
+        flits of a message.
     busy : In(1)
         High while a run is under way.
     run_form : In
-        The form of the run, a cycle after its start, if there are several.
+        The form of the run, from the sequencer one cycle after the start; only with several forms.
     accepted : Out(1)
-        Starts the core.
+        Starts the core, in the cycle of a valid `start`.
     entry : Out
-        The number of the form, if there are several.
+        The number of the form; only with several forms.
     last : Out
-        The number of the last flit of a block, from 0, if runs choose their length.
+        The number of the last flit of a block, from 0; only if runs choose their length.
     error : Out(4)
-        A `RunError`: why the last start was refused; if anything can be chosen.
+        A `RunError`, the reason for the refusal of the last start; only if a request has choices.
 
     Examples
     --------
@@ -67,7 +75,7 @@ class Requests(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the checks, and what the core is told."""
+        """Build the checks, and the inputs of the core."""
         m = Module()
         accepted = self._choices.accepted(m, self, [(RunError.BUSY, self.value("busy"))])
         m.d.comb += self.accepted.eq(accepted)
@@ -78,7 +86,7 @@ class Requests(Leaf):
         return m
 
     def _form(self) -> Value:
-        """Return the number of the form that is asked for."""
+        """Return the number of the requested form. Without lengths, each mode has one form."""
         if self._choices.lengths:
             return self._choices.form(self.value)
         return self.value("mode")

@@ -1,32 +1,43 @@
-"""Streams: two engines a node that move packets into a core, and out of it.
+"""The stream adapter, the top ``stream``: each node sends and receives packets by AXI4-Stream.
 
-Message m is loaded into section ``m mod S`` of the memories while run m - 1 goes on, and unloaded
-while run m + 1 does. A node is ready if a message waits and fewer runs are claimed than it has
-buffers; a run is claimed from its begin until its last word has left memory. So nothing is
-overwritten, and the core itself never waits.
+Each node has two *engines*. The *loader* writes packets of the node's stream into memories; the
+*unloader* reads received words and sends them as packets. Memories have S *sections*, and message m
+lies in section ``m mod S``, so that loading, running and unloading overlap:
 
-=========== ========================================================================
-packets     the places of the words of packets, as arrays over nodes, packets, blocks
-table       the packet table of a node, and those of its bits that need a ROM
-engine      the base class of both engines, and their parameters
-loader      the engine that takes packets and writes them into memories
-unloader    the engine that reads memories and sends packets
-words       counters of both engines
-own_block   words that a node sends to itself
-sections    how many messages a node holds on each side, and the least beat
-commands    the choices for each run, and what became of it
-run_facts   the choices for runs, as nodes are given them
-readiness   the tree that tells when all nodes are ready; the watch that names late ones
-control     starts runs through the run port of the core
-crossings   queues between the clocks of nodes and that of the fabric
-hardware    the netlist
+=============  ==================  ==================  ==================
+section, of 2  while run 1 goes    while run 2 goes    while run 3 goes
+=============  ==================  ==================  ==================
+0              load 2, unload 0    run 2               load 4, unload 2
+1              run 1               load 3, unload 1    run 3
+=============  ==================  ==================  ==================
+
+The *control* starts a run when every node is ready. A node is ready if a complete message
+waits in it, and fewer runs are claimed than it has buffers. A run is *claimed* from its begin until
+its last word has left the memory. So no word is overwritten, and a run never waits once begun.
+
+=========== ==================================================================================
+packets     locations of the words of packets, as arrays over nodes, packets and blocks
+table       the packet table of a node: locations as hardware, with a ROM where needed
+sections    number of sections, and the smallest beat that does not limit the runs
+words       counters of the words of a packet, for both engines
+engine      base class of both engines, and their parameters
+loader      the engine that takes packets, and writes them into memories
+unloader    the engine that reads memories, and sends packets
+own_block   memory for the words that a node sends to itself
+readiness   tree that combines the readiness of all nodes; watch that names late nodes
+control     module that starts runs through the run port of the core
+commands    module that takes the choices for each run, and reports the result of each run
+run_facts   widths of these choices at the nodes
+crossings   queues between the clocks of nodes and the clock of the fabric
+hardware    all modules, assembled to a netlist
+front       the front of the top ``stream``
 ports       the ports of a fabric with streams
-run_port    a run port in place of streams of commands and statuses
-members     the streams as members of a component of Amaranth
-interface   the declarations for manifest, files, bench, simulation and proof
-options     the options of commands
-drive       simulation: words in, expected words out, rates
-bench       the emitted bench
+run_port    a run port in place of the streams of commands and statuses
+members     the streams as members of an Amaranth component
+interface   declarations for manifest, files, test bench, simulation and proof
+options     command-line options
+drive       simulation: packets in, expected packets out, rates
+bench       the emitted test bench
 claims      proof: engines, control, tables, and whole runs
-=========== ========================================================================
+=========== ==================================================================================
 """

@@ -1,7 +1,12 @@
-"""Commands, one packet for each run: what is chosen for it; and statuses: what became of it.
+"""`Commands`: the module that takes a command for each run, and sends a status for each.
 
-While a run goes on, the message of the next is loaded, and that of the one after may wait; so two
-commands are under way besides the run, one of an even and one of an odd number.
+A *command* is a packet with the choices of a run: mode, length, root, operation and a tag. A
+*status* is a packet with the tag, an error number and the cycles of the run. Statuses have the
+order of commands.
+
+While run k is under way, the message of run k + 1 is being loaded, and the message of run k + 2 may
+already be waiting. So two commands are under way besides that of the run, one with an even and one
+with an odd number.
 """
 
 from __future__ import annotations
@@ -27,31 +32,32 @@ from .run_facts import RunFacts
 
 __all__ = ["CommandShape", "Commands"]
 
-#: No reason why a command cannot be carried out.
+#: The error number of a valid command.
 NONE = Const(RunError.NONE, ERROR_BITS)
 
 
 @dataclass(frozen=True)
 class CommandShape:
-    """What commands choose.
+    """Parameters of `Commands`.
 
     Parameters
     ----------
     choices : RunChoices
-        Those of each mode, of which the barrier is the last, if there is one; where tables are
-        loaded, those of each entry.
+        Choices of each mode, of which the last is the barrier, if there is one; with loadable
+        tables, of each entry of the start table.
     facts : RunFacts
-        What nodes have to know of a run.
+        Widths of the choices at the nodes.
     most : int
-        Words of the longest packet.
+        Flits of the longest packet.
     barrier : bool
-        Whether in the last mode nodes only wait for one another.
+        True if the last mode is a barrier, in which nodes only wait for one another.
     starts : data.StructLayout or None
-        Where tables are loaded, what starts are compared with, of each entry: an entry is found for
-        a form, and commands may bring images.
-    root_bits, settled : int
-        Then the bits of the number of a node; and cycles from the last word of an image until it is
-        known whether it is there.
+        With loadable tables, the layout of an entry of the start table. Commands are then compared
+        with the entries, and may carry images.
+    root_bits : int
+        With loadable tables, the bits of a node number.
+    settled : int
+        With loadable tables, the cycles from the last word of an image until `loaded` is valid.
     """
 
     choices: RunChoices
@@ -64,14 +70,14 @@ class CommandShape:
 
     @property
     def operations(self) -> tuple[int, ...]:
-        """Among how many operators each mode chooses, if any does; 0 where nothing is combined."""
+        """Number of operators from which each mode chooses; 0 for a mode that combines nothing."""
         unit = self.choices.operators
         count = len(unit.operators) if unit else 0
         return tuple(count * combines for combines in self.choices.combining)
 
     @property
     def operation_bits(self) -> int:
-        """Bits of the number of an operator; 0 where there is no choice."""
+        """Bits of the number of an operator; 0 if runs have no choice."""
         return self.choices.inputs.get("operation", 0)
 
     @property
@@ -81,17 +87,17 @@ class CommandShape:
 
     @property
     def mode_bits(self) -> int:
-        """Bits of a mode, as commands say it."""
+        """Bits of the mode in a command."""
         return (self.choices.modes - 1).bit_length()
 
     def length(self, length: Value) -> Value:
-        """The length by which the form of a run is found: the longest where it may have any."""
+        """Return the length that selects the form of a run: the longest if the command says 0."""
         length = length[: self.most.bit_length()]
         return Mux(length == 0, Const(self.most, len(length)), length)
 
     @property
     def bits(self) -> dict[str, int]:
-        """Bits that are kept of the beats of a command."""
+        """Bits to store of each word of a command."""
         return {
             "mode": self.facts.form_bits,
             "length": self.most.bit_length(),
@@ -102,37 +108,48 @@ class CommandShape:
 
 
 class Commands(Leaf):
-    """Takes commands, has their messages loaded, and reports what became of them.
+    """Module that checks commands, allows loaders to load their messages, and sends statuses.
 
-    Where tables are loaded, a command may have an image behind it. That waits until all runs before
-    it are over, and nodes have passed on what these have brought; its status says whether it is
-    there.
+    A command is *put* when it is valid and its field, even or odd, is free. Loaders may then load
+    its message. An invalid command is refused with a status, when all runs before it are over.
+
+    With loadable tables, an image may follow a command. The module accepts the image when all runs
+    before it are over and nodes have sent all received words. The status tells whether the image
+    was loaded.
+
+    Parameters
+    ----------
+    shape : CommandShape
+        The choices of commands.
 
     Members
     -------
     tdata, tvalid, tlast, tready : In, Out
+        The command stream.
     status_tdata, status_tvalid, status_tlast, status_tready : Out, In
-        The streams of commands and of statuses.
+        The status stream.
     run_begins, run_over : In(1)
-        High for a cycle when a run begins, and when one has ended.
+        High for a cycle when a run begins, and when a run has ended.
     error, cycles : In
-        Of the run that has ended.
+        Error number and cycles of the run that has ended.
     mode, root, operation, wanted, barrier : Out
-        Of the run that is next; the sequencer is given the form for the mode. The length is what
-        its command says, 0 for any.
+        Choices of the next run. `mode` is the number of the form, for the sequencer; `wanted` is
+        the length in the command, 0 for any.
     may_begin : Out(1)
-        Whether there is room for its status.
+        High if there is room for the status of the next run.
     load_valid, load_mode, load_root : Out
-        What the commands under way say, of an even and of an odd number: forms for modes.
+        For the commands with an even and an odd number: high if the command is put, its form, and
+        its root.
     unload_mode, unload_root : Out
-        The same of the last run in each section.
+        Form and root of the last run in each section.
     starts, entries, loaded : In
     modes : Out
-        Where tables are loaded, as of `entry_members`; so are the following.
+        Start table and state of loadable tables, see `entry_members`; these and the following
+        members only with loadable tables.
     all_rest : In(1)
-        Whether all nodes have passed on what runs have brought.
+        High if all nodes have sent all received words.
     load_we, load_first, load_data : Out
-        The words of an image, for what loads it.
+        Words of an image, for the load port.
     """
 
     def __init__(self, shape: CommandShape) -> None:
@@ -145,7 +162,7 @@ class Commands(Leaf):
                 **words,
             }
         said = facts.said_widths("load")
-        if facts.by_form:  # else nodes keep what they have looked up
+        if facts.by_form:  # with loadable tables nodes store the facts that they look up
             said |= facts.said_widths("unload")
         super().__init__(
             {
@@ -164,11 +181,11 @@ class Commands(Leaf):
                 **{name: Out(bits) for name, bits in said.items()},
             }
         )
-        #: Beats of the packet so far; one more than a command has stands for any more.
+        #: Words of the packet so far; the count stops at one more than a command has.
         self._number = Signal(range(len(COMMAND) + 2), name="number")
 
     def elaborate(self, platform: object) -> Module:
-        """Build what takes commands, what is known of those under way, and the statuses."""
+        """Build the receiver, the check, the registers for commands under way, and statuses."""
         m = Module()
         there, taken = Signal(name="there"), Signal(name="taken")
         under_way, ends = Signal(2, name="under_way"), self.value("run_over")
@@ -189,7 +206,7 @@ class Commands(Leaf):
         odd, put, refused = Signal(name="odd"), Signal(name="put"), Signal(name="refused")
         m.d.comb += [
             put.eq(there & fine & ~self.load_valid.bit_select(odd, 1)),
-            # Statuses come in the order of commands.
+            # Refused only after all runs before, so that statuses have the order of commands.
             refused.eq(there & ~fine & rests & self.may_begin),
             taken.eq(put | refused),
         ]
@@ -202,9 +219,9 @@ class Commands(Leaf):
         return m
 
     def _collect(self, m: Module, there: Signal, taken: Signal) -> dict[str, Value]:
-        """Take the beats of a packet up to its last one, and count them.
+        """Store the words of a packet up to its last one, and count them.
 
-        Beats behind those of a command are counted as one; a tag that is missing is 0.
+        Words after those of a command are counted as one. A missing word, such as the tag, is 0.
         """
         number, beat = self._number, Signal(name="beat")
         m.d.comb += [self.tready.eq(~there), beat.eq(self.value("tvalid") & self.tready)]
@@ -225,7 +242,7 @@ class Commands(Leaf):
     def _find(
         self, m: Module, command: dict[str, Value], starts: data.StructLayout
     ) -> tuple[Value, Value]:
-        """Find the entry of a command; and why it cannot be carried out."""
+        """Return the entry of the start table for a command, and the error number."""
         bits = self.shape.root_bits
         chosen = {
             "mode": command["mode"][: self.shape.facts.form_bits],
@@ -242,7 +259,10 @@ class Commands(Leaf):
     def _load(
         self, m: Module, command: dict[str, Value], there: Signal, taken: Signal, rests: Value
     ) -> tuple[Value, Value]:
-        """Pass on the image behind a command; whether it has one, and whether that is there."""
+        """Pass the image after a command to the load port.
+
+        Return two flags: the command has an image, and the image was loaded.
+        """
         settled, loads = self.shape.settled, Signal(name="loads")
         ends, begun = Signal(name="image_ends"), Signal(name="image_begun")
         left = Signal(range(settled + 1), name="settles")
@@ -253,11 +273,13 @@ class Commands(Leaf):
             self.load_data.eq(self.value("tdata")),
             self.load_first.eq(~begun),
         ]
-        # What has been asked for is done, and nobody asks for more, while an image comes.
+        # An image waits until all runs are over. No run can begin while it is being loaded, because
+        # this module takes no further command.
         with m.If(words):
             m.d.comb += self.tready.eq(rests & self.value("all_rest") & ~ends)
             m.d.comb += self.load_we.eq(self.value("tvalid") & self.tready)
-        # What is there whole was not for a while.
+        # `loaded` falls with the first word of an image. Only its rising again counts, because the
+        # image before also had it high.
         image_there = Signal(name="image_there")
         m.d.sync += [
             was_loaded.eq(self.value("loaded")),
@@ -274,14 +296,17 @@ class Commands(Leaf):
         return loads, image_there
 
     def _choose(self, command: dict[str, Value]) -> tuple[Value, Value]:
-        """The form of a command; and why it cannot be carried out, a `RunError`."""
+        """Return the form of a command, and the error number, a `RunError`."""
         length = self.shape.length(command["length"])
         form = run_form(self.shape.choices.served, self._mode(command), length)
         unknown = command["mode"] >= self.shape.choices.modes
         return form, Mux(unknown, RunError.MODE, self._other_refusal(command))
 
     def _other_refusal(self, command: dict[str, Value]) -> Value:
-        """The same but for its mode, and for roots that modes have in tables."""
+        """Return the error number of operation, length and root, for a command with a valid mode.
+
+        With loadable tables roots are checked by the start table.
+        """
         shape = self.shape
         mode = self._mode(command)
         error: Value = NONE
@@ -300,21 +325,21 @@ class Commands(Leaf):
         return error
 
     def _mode(self, command: dict[str, Value]) -> Value:
-        """The mode of a command that can be carried out."""
+        """Return the low bits of the mode, which are the mode if the command is valid."""
         return command["mode"][: max(self.shape.mode_bits, 1)]
 
     def _runs(
         self, m: Module, command: dict[str, Value], put: Value, odd: Value
     ) -> tuple[Value, Value]:
-        """Keep what commands say until their runs begin, with forms for modes, and of runs until
-        they end.
+        """Store the choices of two commands until their runs begin, and those of runs by section.
 
-        Of the run under way, find out the tag, and whether it is a barrier: there is nothing to do.
+        Return the tag of the run under way, and a flag that it is a barrier, which moves no words.
         """
         begins, sections = self.value("run_begins"), self.shape.facts.sections
         section = Signal(sections.bits, name="next_section")
         following = section[0]
-        # In its first cycle, a run may be told that the one before has ended.
+        # `tag` follows one cycle after the begin: the run before may end in the first cycle of a
+        # run, and its status needs its own tag.
         tag, begun = Signal(COMMAND_BITS, name="run_tag"), Signal(name="has_begun")
         m.d.sync += begun.eq(begins)
         with m.If(begins):
@@ -341,8 +366,8 @@ class Commands(Leaf):
                 with m.If(begins):
                     m.d.sync += idle.eq(waits)
             if name == "length":
-                # A register, so that this module does not wait for what its answer decides. No run
-                # begins so soon after a command, or after another run.
+                # A register breaks the path from `run_begins` through `wanted` back to the control.
+                # Its delay does no harm: no run begins one cycle after a command or another run.
                 m.d.sync += self.wanted.eq(Mux(waits, 1, chosen))
                 continue
             m.d.comb += getattr(self, name).eq(chosen)
@@ -355,7 +380,7 @@ class Commands(Leaf):
         return tag, idle
 
     def _report(self, m: Module, status: Value, refused: Value) -> None:
-        """Send statuses; there is room for two, and no run begins that would find none."""
+        """Send statuses from a queue of two; `may_begin` reserves an entry before a run begins."""
         promised, there = Signal(2, name="promised"), Signal(2, name="statuses")
         into, out = Signal(name="into"), Signal(name="out")
         beat = Signal(range(len(STATUS)), name="status_beat")

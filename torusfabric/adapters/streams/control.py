@@ -1,6 +1,8 @@
-"""The control: it starts a run as soon as every node is ready, and drops messages that are no good.
+"""`StreamControl`: the module that starts a run as soon as every node is ready.
 
-The control stands between nodes and commands on one side, and the run port on the other.
+The control stands between the readiness tree and `Commands` on one side, and the run port of the
+core on the other. Messages with a fault are *dropped*: the control announces begin and end of an
+empty run to the nodes, and does not start the core.
 """
 
 from __future__ import annotations
@@ -23,39 +25,46 @@ __all__ = ["StreamControl"]
 
 
 class StreamControl(Leaf):
-    """Starts runs of the core, and drops messages that are no good.
+    """Module that starts runs of the core, and drops messages with a fault.
 
     Parameters
     ----------
+    program : Program
+        The program of the core.
     round_trip : int
-        Cycles from the start of a run until the readiness of nodes for the next run arrives.
+        Cycles from the start of a run until the readiness of the nodes for the next run arrives.
     shape : EngineShape
-        The shape of the loaders.
+        Parameters of the loaders.
     flits : int, optional
-        Flits of the longest block, if the program may be another one.
+        Flits of the longest block that any loadable program may have; by default the longest block
+        of `program`.
+    others : mapping of str to Member
+        Further members, for a subclass.
 
     Members
     -------
     ready, good, bad, last : In
-        High if every node is ready; high if no message has a fault; the faults of messages; and
-        the number of the last flit of their packets.
+        From the readiness tree: every node is ready, no message has a fault, the faults, and the
+        number of the last flit of a packet.
     busy, idle, ending, ends, last_entry : In
         Outputs of the run port.
     may_begin, wanted, barrier : In
-        From commands: high if a run may begin; the length of the next run, 0 for any; and high if
-        the next run is a barrier, which ends as soon as it begins.
+        From `Commands`: a run may begin, the length of the next run in flits (0 for any), and the
+        next run is a barrier, which ends as soon as it begins.
     start, section, last_flit : Out
-        Inputs of the run port; `last_flit` is the last flit of a block.
+        Inputs of the run port; `last_flit` is the number of the last flit of a block.
     clear : Out(1)
-        The reset, for nodes.
-    run_begins, run_ends, run_over : Out(1)
-        High for a cycle when a run begins; when one ends, early enough for nodes; and, with
-        commands, when one has ended.
+        Reset of the nodes.
+    run_begins, run_ends : Out(1)
+        High for a cycle when a run begins, and `LEAD` cycles before the last cycle of a run, so
+        that the signal is at the nodes in time.
+    run_over : Out(1)
+        High for a cycle when a run has ended, for `Commands`.
     run_empty, run_last : Out
-        For the last run in each section: high if it brings nothing, and the number of the last
-        flit of its packets.
+        One field for the last run in each section: high if the run was dropped, and the number of
+        the last flit of its packets.
     error : Out
-        Why the last run was not carried out, a `RunError`.
+        A `RunError`: the reason why the last run was dropped, or 0.
     """
 
     def __init__(
@@ -102,11 +111,12 @@ class StreamControl(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the decision, and the signals that tell nodes of runs."""
+        """Build the decision, and the signals about runs for the nodes."""
         m, bits = Module(), self._shape.length_bits
-        # Nodes are reset a cycle later. Their readiness arrives as late as after a run.
+        # After a reset, too, the readiness of nodes is valid only after `round_trip` cycles.
         wait = Signal(range(self._round_trip + 1), name="left_to_wait", init=self._round_trip)
-        # High if the core accepts a run in this cycle. Registered, so that it is known early.
+        # High if the core accepts a run in this cycle. Computed one cycle early and registered, off
+        # the critical path.
         is_open = Signal(name="is_open")
         other = self._other_length()
         barrier = self.value("barrier") if self._program.barrier else Const(0)
@@ -114,7 +124,7 @@ class StreamControl(Leaf):
         lengths, destinations = told[BAD_LENGTH] | other, told[BAD_DESTINATION]
         allowed = self.value("may_begin") if self._shape.facts.commanded else Const(1)
         may, fine, go = Signal(name="may"), Signal(name="fine"), Signal(name="go")
-        # Why two registers: nodes have to know that a run is empty before they know its end.
+        # Two registers delay the end of a dropped run, so that `run_empty` reaches nodes before.
         drops, over = Signal(name="drops"), Signal(name="over")
         m.d.comb += [
             may.eq(self.value("ready") & is_open & allowed),
@@ -150,14 +160,14 @@ class StreamControl(Leaf):
         return m
 
     def _other_length(self) -> Value:
-        """Return a signal that is high if the length differs from that of the command."""
+        """Return a signal that is high if the length of messages differs from the command's."""
         if not (self._shape.facts.commanded and self._shape.length_bits):
             return Const(0, 1)
         wanted, length = self.value("wanted"), self.value("last") + Const(1)
         return (wanted != 0) & (wanted != length[: self._length_bits])
 
     def _last_flit(self, m: Module, go: Value) -> Value:
-        """Return the number of the last flit of a block."""
+        """Return the last flit of a block; with several forms valid one cycle after the start."""
         last, form = self.value("last"), Const(0, 1)
         if len(self._program.forms) > 1:
             held = Signal(len(last), name="last_before", reset_less=True)

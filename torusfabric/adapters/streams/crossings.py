@@ -1,16 +1,20 @@
 # amaranth: UnusedElaboratable=no
-"""Crossings: the streams of a node in a clock domain of its own, through asynchronous queues.
+"""`Crossing`: an asynchronous queue between the clock of a node and the clock of the fabric.
 
-Each side tells the other how many words it has passed by a counter in Gray code, of which one bit
-changes at a time. Both sides are reset together, whichever reset is asserted, for however short a
-time, while their clocks have nothing in common:
+With ``clocks="per-node"`` each stream of each node passes one crossing. Each side of the queue has
+a counter of the words that have passed, and sends the counter to the other side in Gray code, in
+which one bit changes at a time.
+
+Both sides must be reset together, whichever reset is asserted, even for a time shorter than a clock
+period, although their clocks are unrelated:
 
 1. The reset of the fabric or of the node sets `held`, asynchronously; an edge of `clk` ends it.
 2. `held` sets the reset of the side of the node, which ends three edges of its clock later.
 3. That reset sets the reset of the side of the fabric, which ends three edges of `clk` later.
 
-So both sides are in reset for an edge of each clock. Why three edges: a counter that the other side
-has reset arrives through two registers. A side in reset neither takes a word nor has one.
+So there are edges of each clock at which both sides are in reset. Why three edges: the counter that
+the other side has reset arrives through two registers. A side in reset neither accepts nor offers a
+word.
 """
 
 from __future__ import annotations
@@ -34,37 +38,37 @@ if TYPE_CHECKING:
 
 __all__ = ["Crossing", "QUEUE", "add_crossings"]
 
-#: Words of a queue: as many as distributed memory has, and enough to pass one in every cycle.
+#: Words of a queue: the depth of distributed memory, and enough for a word in every cycle.
 QUEUE = 16
 
-#: The clock domain of the node.
+#: Name of the clock domain of the node.
 NODE = "node"
 
-#: Registers between a reset of the other side and the reset of a side.
+#: Registers between the reset of one side and the reset of the other.
 RESET_STAGES = 3
 
 
 class Crossing(Leaf):
-    """Takes the beats of a stream from a clock domain to another, in their order.
+    """Module that passes the words of a stream from one clock domain to another, in order.
 
     Parameters
     ----------
     fields : dict of str to int
-        The signals of a beat, and their bits.
+        Widths of the payload signals of a word, keyed by name.
     inward : bool
-        Whether they come from the node.
+        True for a stream from the node into the fabric, False for the other direction.
     watched : bool
-        True if the watch is to know whether the node takes its words.
+        True if the watch needs to know whether the node accepts its words.
 
     Members
     -------
     node_clk, node_rst : In(1)
-        The clock of the node, and its reset.
+        Clock and reset of the node.
     in_NAME, out_NAME : In, Out
-        The stream as it comes, and as it goes on, each signal by its name.
+        The stream into, and out of, the queue, signal by signal.
     untaken, takes : Out(1)
-        True while the node has not taken all words, and in a cycle in which it is known to have
-        taken one; if they are watched.
+        In the clock of the fabric: high while the queue holds words, and for a cycle when the node
+        is seen to have accepted words; only if `watched`.
     """
 
     def __init__(self, fields: Mapping[str, int], *, inward: bool, watched: bool = False) -> None:
@@ -107,7 +111,8 @@ class Crossing(Leaf):
         ours = fetched if self._inward else written
         with m.If(resets["sync"]):
             m.d.sync += [ours.number.eq(0), ours.gray.eq(0)]
-        # The whole queue apart: all bits of counters but the two highest are the same.
+        # Counters whose difference is the depth of the queue differ, in Gray code, in exactly the
+        # two highest bits.
         full = fetched.seen ^ (0b11 << len(fetched.seen) - 2)
         m.d.comb += [
             self.in_tready.eq((written.gray != full) & ~resets[into]),
@@ -132,16 +137,16 @@ class Crossing(Leaf):
 
 
 class _Pointer(NamedTuple):
-    """How many words have passed an end of a queue, up to twice as many as it has.
+    """Counter of the words that have passed one end of a queue, modulo twice the depth.
 
     Parameters
     ----------
     number, gray : Signal
-        The count, and the same in Gray code: registers.
+        Registers of the count, in binary and in Gray code.
     following : Signal
-        The count after the next edge.
+        Binary count after the next edge.
     seen : Signal
-        That in Gray code, as the other end sees it.
+        Gray code of the count, synchronised to the clock of the other end.
     """
 
     number: Signal
@@ -151,7 +156,7 @@ class _Pointer(NamedTuple):
 
 
 def _pointer(m: Module, name: str, passes: Value, domain: str, other: str) -> _Pointer:
-    """Count the words that pass the end of a queue in one domain; the other end is in another."""
+    """Add the counter of one end of a queue, in `domain`, and its synchroniser to `other`."""
     bits = QUEUE.bit_length()
     number, gray = Signal(bits, name=name), Signal(bits, name=f"{name}_gray")
     following, seen = Signal(bits, name=f"{name}_next"), Signal(bits, name=f"{name}_seen")
@@ -162,10 +167,16 @@ def _pointer(m: Module, name: str, passes: Value, domain: str, other: str) -> _P
 
 
 def add_crossings(build: CoreBuilder, *, watched: bool) -> None:
-    """Bring the streams of all nodes, in domains of their own, into the fabric.
+    """Add the crossings of the streams of all nodes to a netlist.
 
-    There the nets have the names of the ports, and `_here` behind. If they are watched, `untaken_N`
-    and `takes_N` say what node N does with the words that it is offered.
+    The nets on the side of the fabric have the names of the ports with the suffix ``_here``.
+
+    Parameters
+    ----------
+    build : CoreBuilder
+        The netlist, with the ports of the streams.
+    watched : bool
+        True to add the nets ``untaken_N`` and ``takes_N`` of each node N for the watch.
     """
     nodes = np.arange(build.nodes)
     widths = {name: port.width for name, port in build.declared.items() if port.node == 0}

@@ -1,7 +1,8 @@
-"""Engines: the base class of the loader and the unloader of a node, and their parameters.
+"""`Engine`, the base class of `Loader` and `Unloader`, and `EngineShape`, their parameters.
 
-Parameters that all loaders, or all unloaders, of a fabric share are an `EngineShape`. Commands say
-the form and the root of a message, or of a run, by the lowest bits of its number.
+Form and root of a message, or of a run, come from `Commands`. The inputs for them have one field
+for each of the few messages under way; the lowest bits of the number of a message select its field,
+see `RunFacts`.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class EngineShape:
 
     @cached_property
     def table(self) -> PacketTable:
-        """The rows that each engine steps through."""
+        """The packet table: bank and base address of each block."""
         packets = self.packets
         bank = [np.where(each.bank < 0, FREE, each.bank) for each in packets]
         base = [np.where(each.bank < 0, FREE, each.base) for each in packets]
@@ -70,7 +71,7 @@ class EngineShape:
 
     @property
     def beat(self) -> int:
-        """Flits of a word."""
+        """Flits of a word of the stream and the memory port."""
         return self.core.beat
 
     @property
@@ -85,12 +86,12 @@ class EngineShape:
 
     @property
     def number_bits(self) -> int:
-        """Bits of a destination, or of an origin."""
+        """Bits of `tdest` and `tid`."""
         return number_bits(self.core.program)
 
     @cached_property
     def counts(self) -> list[int]:
-        """Packets of a node in each form."""
+        """Largest number of packets of a node, in each form."""
         return [each.count for each in self.packets]
 
     @cached_property
@@ -111,7 +112,7 @@ class EngineShape:
 
     @property
     def keep_bits(self) -> int:
-        """Bytes of a word, if it has several flits."""
+        """Bits of `tkeep`, one for each byte of a word; 0 if a word is one flit."""
         return self.port.width // 8 if self.beat > 1 else 0
 
     @property
@@ -126,19 +127,19 @@ class EngineShape:
 
     @property
     def length_bits(self) -> int:
-        """Bits of the number of the last flit of a packet, where that is to be found out."""
+        """Bits of the number of the last flit of a packet; 0 if the length is fixed."""
         return self.last_bits if self.any_length else 0
 
     @property
     def some(self) -> bool:
-        """True if some nodes have no packets in a form, which matters for their length."""
+        """True if lengths vary, and in some form some nodes have no packets, hence no length."""
         return self.any_length and any(
             each.at_root or not each.there.all() for each in self.packets
         )
 
     @property
     def lacks(self) -> bool:
-        """True if nodes lack some packets of a form."""
+        """True if, in some form, nodes have different numbers or origins of packets."""
         return any(each.numbers is not None and each.count > 1 for each in self.packets)
 
     @property
@@ -153,19 +154,22 @@ class EngineShape:
 
     @property
     def position_bits(self) -> int:
-        """Bits of the positions of a node in the groups of each form, where they matter."""
+        """Bits of the input `position`, the positions of a node in the groups of all forms.
+
+        They are compared with roots and destinations; 0 if no form needs that.
+        """
         matters = any(each.at_root for each in self.packets)
         matters |= self.verb == "load" and any(self.named)
         return self.facts.position_bits * len(self.packets) * matters
 
     @property
     def key_bits(self) -> int:
-        """Bits of the address of the ROM; 0 if there is none."""
+        """Bits of the address of the ROM; 0 if the packet table needs no ROM."""
         return self.table.address_bits * (self.table.rom_bits > 0)
 
     @property
     def address_is_disjoint(self) -> bool:
-        """True if an address is the first one of a block OR a word of it."""
+        """True if base and offset have no bit in common: an OR gives the address, not an adder."""
         most, bits = (1 << self.words.within_bits) - 1, min(self.words.pitch) - 1
         pitches = {*self.words.pitch}
         low = bits if len(pitches) == 1 and not (bits + 1) & bits else 0
@@ -173,9 +177,17 @@ class EngineShape:
 
 
 class Engine(Leaf):
-    """A loader or an unloader."""
+    """Base class of the loader and the unloader of a node.
 
-    #: The prefix of its stream; the input with a bit for each form in which the node has packets.
+    Parameters
+    ----------
+    shape : EngineShape
+        Parameters that all engines of one side of the fabric share.
+    signature : mapping of str to Member
+        Members of the module.
+    """
+
+    #: Prefix of the stream, and the input with one bit for each form, high if the node has packets.
     side, passes = "", ""
 
     def __init__(self, shape: EngineShape, signature: Mapping[str, Member]) -> None:
@@ -183,7 +195,11 @@ class Engine(Leaf):
         super().__init__(signature)
 
     def _said(self, name: str, number: Value, bits: int, *, otherwise: int = 0) -> Value:
-        """Return a choice that commands make for a run, by the lowest bits of its number."""
+        """Return the choice `name` of a run, or `otherwise` if commands have no such choice.
+
+        `number` is the lowest bits of the number of the run, and selects one of the fields, each of
+        `bits` bits.
+        """
         name = f"{self.shape.verb}_{name}"
         if name not in self.signature.members:
             return Const(otherwise, 1)
@@ -198,7 +214,7 @@ class Engine(Leaf):
         return self._said("root", number, self.shape.facts.root_bits)
 
     def _given(self, name: str, form: Value) -> Value:
-        """Return an input that has an entry for each form."""
+        """Return the field of a form, from an input with one field for each form."""
         given = self.value(name)
         return given.word_select(form, len(given) // len(self.shape.packets))
 
@@ -209,11 +225,11 @@ class Engine(Leaf):
         if not any(at_root):
             return passes
         is_root = self._root_of(number) == self._given("position", form)
-        # In other forms the root does not matter.
+        # The root counts only in forms in which the root alone has packets.
         return passes & (is_root | ~constant_at(list(map(int, at_root)), form)[0])
 
     def _address(self, base: Value, within: Value) -> Value:
-        """Return an address, given the first one of its block."""
+        """Return the address of a word, from the base of its block and its offset."""
         if not len(base):
             return within
         return base | within if self.shape.address_is_disjoint else base + within

@@ -1,4 +1,4 @@
-"""The front of a fabric with streams: a core, and what moves words between it and streams."""
+"""`StreamFront`: the front of the top ``stream``, a core with two engines at every node."""
 
 from __future__ import annotations
 
@@ -24,15 +24,19 @@ class StreamFront(Front):
 
     Parameters
     ----------
+    program : Program
+        The program that the core executes.
+    width : int
+        Bits of a flit.
     beat : int or "auto"
-        Flits of a word of the streams of nodes; by default the least with which streams do not
+        Flits of a word of the node streams; ``auto`` is the smallest with which streams do not
         limit the runs.
     clocks : Clocks
-        The clocks of the streams of nodes.
+        Clocks of the node streams.
     timeout : int
-        Cycles after which a node for which others wait is named; 0 for never.
+        Cycles after which the watch names a node for which others wait; 0 for no watch.
     for_bus : bool
-        True if a run port takes the place of the streams of commands and statuses, if any.
+        True if a run port, driven by a bus adapter, replaces the command and status streams.
     """
 
     top = "stream"
@@ -61,12 +65,12 @@ class StreamFront(Front):
             concurrent=True,
             run_port=RunPort(program, sections=sections, lead=LEAD, resets=False),
         )
-        # Nobody sees addresses, and words are counted as flits.
+        # Layouts count flits, not beats: no port of this front has addresses.
         super().__init__(core, host_layouts(program))
         self._clocks, self._timeout, self._for_bus = clocks, timeout, for_bus
 
     def add(self) -> Built:
-        """Fill the netlist of the core."""
+        """Add engines, control, commands and core to the netlist."""
         core, program = self.core, self.core.program
         routers = StreamTop(core, self._clocks, self._timeout).add()
         if self._for_bus and needs_commands(program):

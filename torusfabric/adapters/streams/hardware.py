@@ -1,4 +1,4 @@
-"""The hardware of streams: two engines at each node of a core, and a control of its runs."""
+"""`StreamTop`: assembly of a core, two engines at each node, control and commands to a netlist."""
 
 from __future__ import annotations
 
@@ -43,30 +43,34 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAD", "StreamTop"]
 
-#: Cycles before the last one of a run in which nodes are told of its end, so that they unload the
-#: first word as soon as the last has been stored: those on the way to them, and two in the unloader
-#: of which one follows the run.
+#: Cycles before the last cycle of a run in which the control announces the end of the run, so that
+#: unloaders read the first word as soon as the last word is stored: `DISTRIBUTION` to the nodes,
+#: and two in the unloader, one of which follows the run.
 LEAD = DISTRIBUTION + 1
 
-#: Nets of the run port whose names are not those of its members.
+#: Net of each member of the run port, where the names of net and member differ.
 NETS = {"entry": "mode", "last": "last_flit"}
 
 
 class StreamTop:
-    """Takes the parts of streams into the netlist of a core.
+    """Builder that adds the modules of streams to the netlist of a core.
 
     Parameters
     ----------
+    core : Core
+        The core, whose memories have sections.
+    clocks : Clocks
+        Clocks of the node streams.
     timeout : int
-        Cycles after which a node for which others wait is named; 0 for never.
+        Cycles after which the watch names a node for which others wait; 0 for no watch.
 
     Attributes
     ----------
     loader, unloader : EngineShape
-        The shapes of all loaders, and of all unloaders.
+        Parameters of all loaders, and of all unloaders.
     """
 
-    #: The modules of loaders and unloaders, and the net of which any bit asks for a run.
+    #: The modules of loaders and unloaders, and the net any bit of which requests a run.
     modules: tuple[type[Loader], type[Unloader]] = (Loader, Unloader)
     asks = "load_valid"
 
@@ -75,13 +79,13 @@ class StreamTop:
         self._build: CoreBuilder = core.build
         self._program: Program = core.program
         self._choices = RunChoices.of(core.program)
-        #: Behind the names of the ports of nodes, for the nets in the clock of the fabric.
+        #: Suffix of the names of node ports, for their nets in the clock of the fabric.
         self._inner = "" if clocks is Clocks.ONE else "_here"
         self._facts = self._plan_facts()
         self.loader, self.unloader = self._plan_engines()
 
     def _plan_engines(self) -> tuple[EngineShape, EngineShape]:
-        """Return the shapes of loaders and of unloaders."""
+        """Return the parameters of loaders and of unloaders."""
         core = self._core
         forms = range(len(core.program.forms))
         sent = [packets_sent(core, form) for form in forms]
@@ -109,7 +113,7 @@ class StreamTop:
         )
 
     def add(self) -> list[tuple[str, int]]:
-        """Add everything; return the modules of routers, and of how many nodes each is."""
+        """Add all modules; return the router modules, with the number of nodes of each."""
         build = self._build
         self._add_ports()
         self._add_control()
@@ -134,7 +138,7 @@ class StreamTop:
         return self._core.add(NETS)
 
     def _asked(self) -> Parts:
-        """Return bits of which any says that a run is asked for."""
+        """Return the bits any of which requests a run, for the watch."""
         if self._facts.commanded:
             return self._build.whole(self.asks)
         (packets,) = self.loader.packets
@@ -142,7 +146,7 @@ class StreamTop:
         return tuple(Part(f"loaded_{node}", 0, 1) for node in senders)
 
     def _add_ports(self) -> None:
-        """Add the ports of nodes, and those of commands."""
+        """Add the ports of node, command and status streams."""
         build = self._build
         core = self._core
         ports = stream_ports(self._program, core.width, self._clocks, beat=core.beat)
@@ -150,15 +154,15 @@ class StreamTop:
         for name, port in ports.items():
             if port.node is None and not name.startswith(("s_axis", "m_axis")):
                 continue
-            # In the name of a port of a node, the number is not always at the end.
+            # The node number may be inside the name of a port: `s_axis_8_tdata`.
             general = name if port.node is None else name.replace(str(port.node), "{}", 1)
             add = build.add_output if port.output else build.add_input
             add(general, port.width, node=port.node)
 
     def _add_control(self) -> None:
-        """Add the control, and a receiver of commands if runs need any."""
+        """Add the control, and `Commands` if runs have choices."""
         build, top = self._build, levels(self._build.nodes) - 1
-        # To the nodes, into their registers, and up the tree.
+        # Round trip: to the nodes, into their registers, and up the tree.
         make = self._control(top + 2)
         heard = {"ready": "ready", "bad": "bad", "good": "good", "last": "length"}
         nets = {name: f"{net}_{top}_0" for name, net in heard.items()}
@@ -170,7 +174,7 @@ class StreamTop:
             add_single(build, "commands", Role.STREAM, commands, renamed=nets)
 
     def _command_nets(self) -> dict[str, str]:
-        """Return other nets of commands whose names are not those of members."""
+        """Return nets of further members of `Commands`; a subclass overrides this."""
         return {}
 
     def _control(self, round_trip: int) -> Callable[[], StreamControl]:
@@ -178,7 +182,7 @@ class StreamTop:
         return partial(StreamControl, self._program, round_trip, self.loader)
 
     def _command_shape(self) -> CommandShape:
-        """Return the choices of commands."""
+        """Return the parameters of `Commands`; a barrier is one more mode with one more form."""
         program, choices = self._program, self._choices
         if program.barrier:
             choices = replace(
@@ -190,7 +194,7 @@ class StreamTop:
         return CommandShape(choices, self._facts, program.flits, program.barrier)
 
     def _add_engines(self, name_of: str, make: Callable[[], Engine]) -> None:
-        """Add the loader of each node, or the unloader."""
+        """Add an array of loaders or unloaders, one for each node, with their ROMs."""
         build, leaf = self._build, make()
         nodes, shape = np.arange(build.nodes), leaf.shape
         build.add_module(name_of, make, role=Role.STREAM)
@@ -209,14 +213,14 @@ class StreamTop:
         build.add_array(f"{name_of}_at_{{}}", name_of, nodes, inputs=inputs, outputs=outputs)
 
     def _constants(self, leaf: Engine) -> dict[str, Sequence[Source]]:
-        """Return the inputs of engines that are constants of the node, and the row of the ROM."""
+        """Return the inputs of engines that are constants of a node, or the row of its ROM."""
         shape, nodes = leaf.shape, np.arange(self._build.nodes)
         here = self._core.nodes
         inputs: dict[str, Sequence[Source]] = {
             leaf.passes: [Numbers(each.there.astype(int), 1) for each in shape.packets]
         }
         if shape.position_bits:
-            # In a barrier nobody asks for it.
+            # A barrier does not use the position.
             positions = [form.groups.position[here] for form in self._program.forms]
             positions += [0 * nodes] * self._program.barrier
             inputs["position"] = [Numbers(each, self._facts.position_bits) for each in positions]
@@ -240,7 +244,7 @@ class StreamTop:
         return inputs
 
     def _add_own_blocks(self) -> None:
-        """Add the own blocks of nodes, which show the words of streams."""
+        """Add the own block of each node, which drives the data of its stream."""
         build, shape = self._build, self.unloader
         keeps = np.any([each.keeps for each in shape.packets], axis=0)
         for name, nodes in (
@@ -263,7 +267,7 @@ class StreamTop:
 
 
 def _own_packets(shape: EngineShape, nodes: int) -> dict[str, Sequence[Source]]:
-    """Return the number of the last packet of nodes in each form, and the origins of theirs."""
+    """Return, for each form, the number of a node's last packet, and the origins of its packets."""
     last, numbers = list[Source](), list[Source]()
     for each in shape.packets:
         counts = np.full(nodes, each.count) if each.numbers is None else each.counts

@@ -1,4 +1,4 @@
-"""The declarations of streams for manifest, files, bench and proof."""
+"""Declarations of streams, from which manifest, test bench, simulation and proof are made."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 __all__ = ["StreamInterface"]
 
-#: The folder of the files of benches.
+#: Folder of the Python files that are copied into a test bench.
 SOURCES = Path(__file__).parent / "bench" / "files"
 
-#: The files of all benches.
+#: Files of every test bench by their names in the bench, and the source of each.
 BENCH = {
     "test_fabric.py": SOURCES / "test_streams.py",
     "stream_port.py": SOURCES / "stream_port.py",
     "packets.py": SOURCES.parent / "packets.py",
 }
 
-#: The file of a bench behind registers.
+#: Additional file of a test bench behind a bus.
 REGISTERS = "command_registers.py"
 
-#: The purpose of the ports of the watch.
+#: Purpose of each port of the watch.
 WATCH_PORTS = grouped_ports(
     {
         ("status", Protocol.LEVEL): {
@@ -56,18 +56,20 @@ WATCH_PORTS = grouped_ports(
 
 
 class StreamInterface(Interface):
-    """Streams of each node, and those of commands and statuses or a run port in their place.
+    """Declarations of the node streams, and of the command and status streams.
 
     Parameters
     ----------
+    program : Program
+        The program of the fabric, which decides the ports.
     width : int
         Bits of a flit.
     clocks : Clocks
-        The clocks of the streams of nodes.
+        Clocks of the node streams.
     beat : int
-        Flits of a word of the streams of nodes.
+        Flits of a word of the node streams.
     has_run_port : bool
-        True if registers start runs.
+        True if registers of a bus start runs, in place of the command stream.
     """
 
     delivers = "is unloaded what the collective brings it, while other runs go on"
@@ -81,7 +83,7 @@ class StreamInterface(Interface):
         self.ports = WATCH_PORTS | stream_ports(program, width, clocks, beat=beat)
 
     def members(self) -> dict[str, Member]:
-        """Return the streams of nodes, of commands and of statuses."""
+        """Return the Amaranth streams of nodes, commands and statuses."""
         found = stream_members(self._program, self._width, self._beat)
         return {"node": found["node"]} if self._has_run_port else found
 
@@ -90,18 +92,18 @@ class StreamInterface(Interface):
         return port.startswith(("s_axis_", "m_axis_"))
 
     def connect(self, m: Module, fabric: Fabric, assembly: Assembly) -> None:
-        """Connect the streams of Amaranth to the ports."""
+        """Connect the Amaranth streams to the ports of the netlist."""
         connect_streams(m, fabric, assembly)
 
     @property
     def drive(self) -> Any:
-        """The simulation of packets."""
-        from . import drive  # when it is asked for
+        """The package that drives the streams in a simulation."""
+        from . import drive  # here, since only simulations need it
 
         return drive
 
     def facts(self) -> dict[str, Any]:
-        """Return the words of commands and statuses, and the mode that is a barrier."""
+        """Return the names of command and status words, and special modes, for the manifest."""
         program = self._program
         if not needs_commands(program):
             return {}
@@ -110,11 +112,11 @@ class StreamInterface(Interface):
         return {"command_words": list(COMMAND), "status_words": list(STATUS), **barrier, **load}
 
     def bench(self) -> dict[str, Path]:
-        """Return the sources of what sends packets, and checks those that come."""
+        """Return the files of a test bench that sends packets, and checks received ones."""
         return BENCH | ({REGISTERS: SOURCES / REGISTERS} if self._has_run_port else {})
 
     def assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterator[Assertion]:
-        """Yield the rules of the handshake of each stream."""
+        """Yield the handshake rules of each stream, as assertions."""
         for valid in ports:
             prefix = valid.removesuffix("valid")
             if prefix.startswith(("s_axis_", "m_axis_")) and prefix != valid:
@@ -123,25 +125,25 @@ class StreamInterface(Interface):
                 yield from handshake(ports, prefix, payload)
 
     def harnesses(self, fabric: Fabric, design: Design) -> Iterable[Harness]:
-        """Return the harnesses of the engines, the control, and what lies between nodes."""
-        from .claims import stream_harnesses  # when it is asked for
+        """Return the proof harnesses of engines, control, commands and readiness tree."""
+        from .claims import stream_harnesses  # here, since only proofs need it
 
         return stream_harnesses(fabric, design)
 
     def claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
         """Return the claims about packet tables, and about wires of nodes and of the control."""
-        from .claims import stream_claims  # when it is asked for
+        from .claims import stream_claims  # here, since only proofs need it
 
         return stream_claims(fabric, text)
 
     def runs(self, fabric: Fabric, machine: Machine) -> Runs | None:
-        """Return whole runs from loaders to unloaders."""
-        from .claims.whole_runs import StreamAccess, StreamRuns  # when it is asked for
+        """Return the proof of whole runs, from loaders to unloaders."""
+        from .claims.whole_runs import StreamAccess, StreamRuns  # here, since only proofs need it
 
         return StreamRuns(StreamAccess(fabric, machine))
 
     def assumptions(self) -> Iterator[str]:
-        """Yield what is not proved."""
+        """Yield a sentence for each assumption that the proof makes."""
         if not self._program.writable:
             yield (
                 "A run that begins in the last cycle of another does what it does after a rest; "

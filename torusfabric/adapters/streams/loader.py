@@ -1,15 +1,21 @@
-"""The loader of a node: takes the packets that the node sends, and writes them at the memory port.
+"""`Loader`: the engine that takes the packets which a node sends, and writes them into memories.
 
-Message m is written into section ``m mod S`` while earlier runs go on. A complete message waits
-until its run begins. Two messages wait at most, and while a run is under way only one if there are
-two sections.
+Message m is written into section ``m mod S`` of the memories while earlier runs go on. A complete
+message waits until its run begins. At most two messages wait; with two sections only one waits
+while a run is under way.
 
-Cycles of a word:
+The loader also checks messages: lengths of packets (`BAD_LENGTH`) and destinations
+(`BAD_DESTINATION`). The control drops a message with a fault.
 
-=====  ==========================================================
-0      the word is taken; the packet table is given its address
-1      the row is there: write enable, bank, address and data
-=====  ==========================================================
+Pipeline of a word:
+
+=====  =======================================================================
+cycle  stage
+=====  =======================================================================
+0      the word is accepted; its row is addressed in the packet table
+1      the row is valid; write enable, bank, address and data of the memory
+       port are driven
+=====  =======================================================================
 """
 
 from __future__ import annotations
@@ -29,36 +35,48 @@ from .words import WordCount, cleared, counted, registered_outputs, state, tally
 
 __all__ = ["BAD_DESTINATION", "BAD_LENGTH", "Loader"]
 
-#: The bits of the faults of a message: of its lengths, and of its destinations.
+#: Bit numbers of the two faults of a message: packet lengths, and destinations.
 BAD_LENGTH, BAD_DESTINATION = 0, 1
 
 
 class Loader(Engine):
-    """Takes the messages of a node.
+    """Module that loads the messages of a node.
+
+    Parameters
+    ----------
+    shape : EngineShape
+        Parameters that all loaders of the fabric share.
 
     Members
     -------
     tdata, tkeep, tvalid, tlast, tdest, tready : In, Out
         The stream of the packets that the node sends.
     sends, position : In
-        For each form: high if the node sends packets; and its position in its group.
+        For each form, high if the node sends packets, and the position of the node in its group.
     clear : In(1)
-        The reset of the node.
+        Reset of the node.
     load_valid, load_mode, load_root : In
-        The choices of commands for messages of even and of odd numbers.
+        High if a command allows loading, and its form and root. Each has two fields, for messages
+        of even and of odd numbers.
     run_begins, run_ends : In(1)
-        High for a cycle when a run begins, and, if there are two sections, when one has ended.
+        High for a cycle when a run begins, and when a run has ended. `run_ends` only with two
+        sections.
     key, row : Out, In
-        The address of the ROM, and its row a cycle later.
+        Address of the ROM of the packet table, and its row one cycle later.
     write_enable, write_bank, write_address, write_data : Out
         The write of the memory port.
     write_section : Out
-        The lowest bits of the number of the message: the section, and one bit more.
+        Lowest bits of the number of the message: the section, and one further bit.
     own_enable, own_index : Out
-        High if the node keeps the word itself, and the number of the word in its packet.
-    loaded, bad, length, counts : Out
-        High if a message waits; its faults; the number of the last flit of its packets; and high
-        if it has words, where some nodes send nothing.
+        Write enable of the own block, and the number of the word in its packet.
+    loaded : Out(1)
+        High if a complete message waits. The following outputs describe the oldest one.
+    bad : Out(2)
+        Its faults.
+    length : Out
+        Number of the last flit of its packets; only if runs choose their length.
+    counts : Out(1)
+        High if it has words; only if some nodes send nothing.
     """
 
     side, passes = "s_axis", "sends"
@@ -93,16 +111,16 @@ class Loader(Engine):
         )
         written = ("write_enable", "own_enable", "own_index", "write_data", "write_section")
         registered_outputs(self, *written)
-        #: The lowest bits of the number of the message that is loaded.
+        #: Lowest bits of the number of the message that is being loaded.
         self._number = state(sections.number_bits, name="number")
 
     @cached_property
     def _form(self) -> Value:
-        """The form of the message that is loaded."""
+        """Form of the message that is being loaded."""
         return self._form_of(self._number[0])
 
     def elaborate(self, platform: object) -> Module:
-        """Build the counters, the write, and the queue of the messages that wait."""
+        """Build the counters, the checks, the write, and the queue of waiting messages."""
         m, shape, clear = Module(), self.shape, self.value("clear")
         both, number = state(name="both"), self._number
         ends, both_next = Signal(name="ends_message"), Signal(name="both_next")
@@ -111,18 +129,18 @@ class Loader(Engine):
         m.d.comb += [
             sends.eq(self._takes_part(number[0])),
             self.tready.eq(may & sends & ~clear),
-            # A word that is taken in the cycle of a reset is forgotten with everything else.
+            # `clear` is not needed here: it resets everything that a word in its cycle changes.
             beat.eq(self.value("tvalid") & may & sends),
         ]
         counter = counted(m, shape.words, self._form, beat=beat, restart=last)
         beyond, at_last = self._limits(m, counter, beat)
         ends_packet = self.value("tvalid") & last & may_end & sends
         first_packet, last_packet = self._packets(m, ends_packet)
-        # A node that sends nothing has nothing to wait for.
+        # The message of a node that sends nothing is complete at once.
         m.d.comb += ends.eq((ends_packet & last_packet) | (may_end & ~sends))
         length, unequal = self._lengths(m, counter, ends_packet, first_packet, at_last)
         wrong, so_far = Signal(2, name="wrong"), state(2, name="wrong_so_far")
-        # This matters only in a cycle in which a word is taken.
+        # Valid only in a cycle in which a word is accepted.
         m.d.comb += wrong.eq(so_far | Cat(
             Mux(last, unequal, at_last) | self._is_torn(),
             last & self.wrong_destination(m, ends_packet, last_packet),
@@ -138,16 +156,16 @@ class Loader(Engine):
         return m
 
     def _room(self, m: Module, ends: Value, both: tuple[Signal, Signal]) -> tuple[Signal, Value]:
-        """Return whether words are accepted: for the port, and for registers of message ends."""
+        """Return two copies of "a message may be loaded": for words, and for ends of messages."""
         full, following = both
         clear = self.value("clear")
         if self._sections.two:
             ended = self.value("run_ends")
             count, counted = tally(m, up=ends, down=ended, clear=clear, name="occupied")
-            # It is never 3.
+            # Bit 1 means "two", because the count is never 3.
             full, following = count[1], counted[1]
-        # Why a register of its own: synthesis would share a level of logic with the registers that
-        # every word changes, and put another level behind it.
+        # Why a second copy in a register: synthesis would otherwise share logic with the registers
+        # that every word changes, and add a level of logic to the critical path.
         ends_full = apart(m, following & ~clear, name="ends_full")
         commanded = self._said("valid", self._number[0], 1, otherwise=1)
         may = Signal(name="may_load")
@@ -155,7 +173,7 @@ class Loader(Engine):
         return may, ~ends_full & commanded
 
     def _limits(self, m: Module, counter: WordCount, beat: Value) -> tuple[Signal, Signal]:
-        """Return whether a word is beyond the longest packet, and whether it is the last of it."""
+        """Return two flags: the word is beyond, or is the last of, a packet of maximal length."""
         end = self.shape.words.most - 1
         full, at_last = state(name="full"), state(name="at_last", init=not end)
         with m.If(beat):
@@ -167,7 +185,7 @@ class Loader(Engine):
         return full, at_last
 
     def _packets(self, m: Module, ends: Value) -> tuple[Value, Value]:
-        """Return whether a packet is the first of its message, and whether it is the last."""
+        """Return two flags: the packet is the first, or the last, of its message."""
         if not self.shape.packet_bits:
             return Const(1), Const(1)
         count = state(self.shape.packet_bits, name="packet")
@@ -184,7 +202,10 @@ class Loader(Engine):
     def _lengths(
         self, m: Module, counter: WordCount, ends: Value, first: Value, at_last: Value
     ) -> tuple[Value, Value]:
-        """Return the length of the first packet of a message, and if that of another is wrong."""
+        """Return the last flit number of the first packet, and a flag for a packet that differs.
+
+        If the length is fixed, the flag says that a packet differs from the fixed length.
+        """
         shape, last = self.shape, Cat(self._last_flit(m), counter.index)
         beyond: Value = Const(0)
         if shape.flit_bits:
@@ -207,7 +228,7 @@ class Loader(Engine):
         return [keep.word_select(k, len(keep) // beat) for k in range(beat)]
 
     def _last_flit(self, m: Module) -> Value:
-        """Return the number of the last flit of a word that is full."""
+        """Return the number of the last flit of a word that is valid by `tkeep`."""
         last = Signal(self.shape.flit_bits, name="last_flit")
         for k, kept in enumerate(self._kept_bytes()[1:] if self.shape.flit_bits else [], 1):
             with m.If(kept.all()):
@@ -215,7 +236,10 @@ class Loader(Engine):
         return last
 
     def _is_torn(self) -> Value:
-        """Return whether a word lacks bytes other than whole flits at the end of a packet."""
+        """Return True if `tkeep` is invalid, which is a length fault.
+
+        In a valid word only whole flits at the end of a packet are missing.
+        """
         if not self.shape.flit_bits:
             return Const(0)
         full = [kept.all() for kept in self._kept_bytes()]
@@ -225,9 +249,9 @@ class Loader(Engine):
         return Cat(*gaps, *halves, ~full[0], ~self.value("tlast") & ~full[-1]).any()
 
     def wrong_destination(self, m: Module, ends: Value, last: Value) -> Value:
-        """Return whether there is no such destination, or it had a packet already.
+        """Return True if the destination is out of range, or has had a packet of this message.
 
-        This matters only for the word that ends a packet.
+        Valid only for the word that ends a packet.
         """
         shape, dest = self.shape, self.value("tdest") if self._dest_bits else Const(0, 0)
         if not self._dest_bits:
@@ -235,7 +259,7 @@ class Loader(Engine):
         named, unknown = self._is_named(), self._is_beyond(dest)
         if not shape.packet_bits:
             return unknown & named
-        # Ports are as wide as the number of a node, which groups and offsets do not need.
+        # `tdest` has the bits of a node number; a destination within a group may need fewer.
         sent, bit = state(max(shape.counts), name="sent"), dest[: shape.packet_bits]
         with m.If(ends):
             m.d.sync += sent.bit_select(bit, 1).eq(1)
@@ -245,11 +269,11 @@ class Loader(Engine):
         return (unknown | sent.bit_select(bit, 1)) & named
 
     def _is_named(self) -> Value:
-        """Return whether packets have destinations."""
+        """Return True if packets have destinations in the form that is being loaded."""
         return constant_at([int(each) for each in self.shape.named], self._form)
 
     def _is_beyond(self, dest: Value) -> Value:
-        """Return whether a destination is beyond those of the form."""
+        """Return True if a destination is out of range in the form that is being loaded."""
         shape = self.shape
         counts = [count for count, has in zip(shape.counts, shape.named, strict=True) if has]
         if all(count == 1 << self._dest_bits for count in counts):
@@ -257,7 +281,7 @@ class Loader(Engine):
         return dest >= constant_at(shape.counts, self._form)
 
     def _write(self, m: Module, counter: WordCount, beat: Value) -> None:
-        """Write a word a cycle after it was taken."""
+        """Write a word to memory port and own block, one cycle after it was accepted."""
         shape, table = self.shape, self.shape.table
         within = Signal(shape.words.within_bits, name="within_here", reset_less=True)
         dest = self.value("tdest") if self._dest_bits else Const(0, 0)
@@ -290,17 +314,17 @@ class Loader(Engine):
         cleared(m, self.value("clear"), self.write_enable)
 
     def _queue(self, m: Module, ends: Value, both: tuple[Signal, Signal], new: Value) -> None:
-        """Keep the facts of the messages that wait, the oldest first; and whether two wait."""
+        """Keep length and faults of waiting messages in a queue of two, the oldest in `first`."""
         first = Signal(len(new), name="first", reset_less=True)
         second = Signal(len(new), name="second", reset_less=True)
         waits, begins = state(name="waits"), self.value("run_begins")
         two, two_next = both
         stays, moves = waits & ~begins, begins | ~waits
-        # While two wait, all there is to do is to move up.
+        # While two wait, no message ends: the second one only moves up when a run begins.
         oldest = Mux(two, second, new)
         with m.If(moves):
             m.d.sync += first[2:].eq(oldest[2:])
-        # An enable would be one more wire behind the long one of `begins`.
+        # No write enable here: it would add a wire behind the long wire of `begins`.
         found, keep = oldest[:2], keeper(m, 2)
         m.d.sync += first[:2].eq(
             (keep(found) & moves.replicate(2)) | (first[:2] & stays.replicate(2))

@@ -1,4 +1,8 @@
-"""The streams of nodes as streams of Amaranth, to be joined to other components by `connect`."""
+"""Node streams as Amaranth streams (``amaranth.lib.stream``), for `wiring.connect`.
+
+`StreamInterface` uses this module: the netlist has the signals of AXI4-Stream, a `Fabric` as a
+component has these members.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["connect_streams", "stream_members"]
 
-#: The signal of AXI4-Stream that each field of a payload is.
+#: AXI4-Stream signal of each field of an Amaranth payload.
 SIGNALS = {
     "data": "tdata",
     "last": "tlast",
@@ -29,10 +33,12 @@ SIGNALS = {
 
 
 def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Member]:
-    """Return the members of a fabric that stand for the ports of its streams.
+    """Return the Amaranth members of a fabric that represent the ports of its streams.
 
     Parameters
     ----------
+    program : Program
+        The program, which decides the fields of payloads, and whether there are commands.
     width : int
         Bits of a flit.
     beat : int
@@ -58,14 +64,24 @@ def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Mem
 
 
 def _payload(ports: Mapping[str, int], prefix: str, width: int) -> stream.Signature:
-    """Return a stream whose payload has a field for each of its ports; data have `width` bits."""
+    """Return a stream with a payload field for each port that exists; `data` has `width` bits."""
     bits = {field: ports.get(f"{prefix}_{name}", 0) for field, name in SIGNALS.items()}
     fields = {field: size for field, size in bits.items() if size}
     return stream.Signature(StructLayout(fields | {"data": width}))
 
 
 def connect_streams(m: Module, fabric: Any, assembly: Assembly) -> None:
-    """Connect the members of a fabric to the ports of its assembly."""
+    """Connect the stream members of a fabric to the ports of its netlist.
+
+    Parameters
+    ----------
+    m : Module
+        The module of the fabric.
+    fabric : Fabric
+        The component with the members.
+    assembly : Assembly
+        The netlist as an Amaranth component.
+    """
     for node in range(fabric.nodes):
         _connect(m, assembly, f"s_axis_{node}", fabric.node[node].send)
         _connect(m, assembly, f"m_axis_{node}", fabric.node[node].receive)
@@ -75,7 +91,7 @@ def connect_streams(m: Module, fabric: Any, assembly: Assembly) -> None:
 
 
 def _connect(m: Module, assembly: Assembly, prefix: str, ours: Any) -> None:
-    """Connect a stream to its ports."""
+    """Connect an Amaranth stream to the ports with a prefix; inputs are padded with zeros."""
     names = {SIGNALS[field]: ours.payload[field] for field, _ in ours.payload.shape()}
     names |= {"tvalid": ours.valid, "tready": ours.ready}
     for name, value in names.items():

@@ -1,4 +1,4 @@
-"""The options of streams: ports of a fabric, a mode, and how a simulation drives ports."""
+"""Command-line options of streams: for the ports of a fabric, a barrier, and simulations."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable
@@ -13,9 +13,9 @@ __all__ = ["BARRIER", "Clocks", "MOST_STALL", "PORTS", "RUNS", "SETTINGS", "chec
 class Clocks(Choice):
     """The clocks of the streams of nodes."""
 
-    #: The one of the fabric.
+    #: The clock of the fabric.
     ONE = "one"
-    #: Each node has one of its own.
+    #: An own clock for the streams of each node.
     PER_NODE = "per-node"
 
 
@@ -37,17 +37,17 @@ RUNS = """
     that the fabric must drop it, 0 to 1 (default 0)
 """
 
-#: The largest probability that a port rests in a cycle.
+#: Largest probability that a port pauses in a cycle.
 MOST_STALL = 0.95
 
 
 def check_share(name: str, value: object, most: float) -> float:
-    """Return a probability.
+    """Return a probability, checked to be from 0 to `most`.
 
     Raises
     ------
     InputError
-        If it is not from 0 to `most`.
+        If the value is no number, or out of range.
     """
     share = real(name, value)
     if not 0 <= share <= most:
@@ -56,7 +56,7 @@ def check_share(name: str, value: object, most: float) -> float:
 
 
 def _reader(most: float) -> Callable[[str], float]:
-    """Return the reader of a probability; argparse puts the name before the message."""
+    """Return an argparse type for a probability; argparse itself adds the name of the option."""
 
     def share(text: str) -> float:
         try:
@@ -67,7 +67,7 @@ def _reader(most: float) -> Callable[[str], float]:
     return share
 
 
-#: The values of the options.
+#: Readers, values and defaults of the options.
 SETTINGS = {
     "clocks": {"choices": tuple(map(str, Clocks)), "default": str(Clocks.ONE)},
     "timeout": (natural, 0),

@@ -1,7 +1,8 @@
-"""The own block of a node: words that the node sends to itself, and the data of its stream.
+"""`OwnBlock`: the memory for words that a node sends to itself, and the source of `tdata`.
 
-These words do not pass the core. They are kept from the message that is loaded to the run that is
-unloaded, which are more than there are sections of the memories: hence twice as many sections here.
+Words of a node to itself do not pass the core. They are kept from the load of the message until the
+unload of its run. In this time more messages are under way than memories have sections, so the
+memory of the own block has twice as many sections.
 """
 
 from __future__ import annotations
@@ -18,27 +19,29 @@ __all__ = ["OwnBlock"]
 
 
 class OwnBlock(Leaf):
-    """Keeps the own block of a node, and shows it or the word of the memory port.
+    """Module that stores the own block, and drives `tdata` with its word or the received word.
 
     Parameters
     ----------
     shape : EngineShape
-        The shape of the unloaders.
+        Parameters of the unloaders.
     keeps : bool
-        True if the node keeps words; else it only shows those of the memory port.
+        True if the node sends words to itself. If False, there is no memory, and `tdata` is always
+        the word of the memory port.
 
     Members
     -------
     own_enable, own_index, write_data, write_section : In
-        The words that the loader writes.
+        Write of a word, from the loader.
     read_advance, read_own, read_index, read_section : In
-        The word that the unloader asks for.
+        Read of a word, from the unloader, in the cycle in which the unloader drives the memory
+        port.
     read_data : In
         The word of the memory port.
     tkeep : In
-        The bytes of the word that are part of the packet; the others are shown as 0.
+        Bytes of the word that are part of the packet; all others are 0 in `tdata`.
     tdata : Out
-        The data of the stream.
+        Data of the stream.
     """
 
     def __init__(self, shape: EngineShape, *, keeps: bool) -> None:
@@ -54,7 +57,7 @@ class OwnBlock(Leaf):
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
-        """Build the memory, and the choice of the word."""
+        """Build the memory, and the multiplexer of the word."""
         m, word = Module(), self.value("read_data")
         if self._keeps:
             own, kept = self._read(m)
@@ -68,7 +71,10 @@ class OwnBlock(Leaf):
         return m
 
     def _read(self, m: Module) -> tuple[Value, Value]:
-        """Return whether the word that is shown is kept here, and that word."""
+        """Return a flag that the word comes from the own block, and the word of the own block.
+
+        Registers delay the read as the memory port delays its own, so that both words coincide.
+        """
         most, advance = self._shape.words.most, self.value("read_advance")
         sections = 2 * self._shape.facts.sections.count
         address = in_section(self.value("read_index"), most, self.value("read_section"))

@@ -1,14 +1,16 @@
-"""Packets: where the words that a node sends, and those that it receives, lie at its memory port.
+"""`Packets`: the locations of the words of packets at the memory port of each node.
 
-The memory port moves a *word* in a cycle: one flit, or a beat of several. Addresses are
-those of its first flit.
+`packets_sent` and `packets_received` derive them from the program, once for each form. The packet
+table (`torusfabric.adapters.streams.table`) turns them into hardware.
 
-A packet has one *block* for each chunk. Word w of a packet belongs to block ``w % C`` in fabrics of
-any length, and to block ``w // B`` where blocks have a fixed number B of words. The words of a
-block lie `pitch` addresses apart in one bank.
+The memory port moves one *word* a cycle: one flit, or a beat of several flits. The address of a
+word is that of its first flit. A packet has one *block* for each chunk; C is the number of chunks,
+B the words of a block. Word w of a packet belongs to block ``w % C`` if runs choose their length,
+and to block ``w // B`` if the length is fixed. The words of a block lie in one bank, `pitch`
+addresses apart.
 
-The block that a node receives from itself never passes the memory port: it is kept beside the core,
-word by word, and has the bank `OWN`.
+The block that a node sends to itself does not pass the memory port. A memory beside the core keeps
+it (`torusfabric.adapters.streams.own_block`); its bank is `OWN`.
 """
 
 from __future__ import annotations
@@ -31,33 +33,34 @@ __all__ = [
     "packets_sent",
 ]
 
-#: The bank of words that a node keeps for itself, and of words that a node does not have.
+#: Bank numbers of blocks that a node sends to itself, and of blocks that a node does not have.
 OWN, NOWHERE = -2, -1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Packets:
-    """The packets that each node sends, or receives, in a run of a form.
+    """The packets that each node sends, or receives, in a run of one form.
 
     Parameters
     ----------
     at_root : bool
-        True if of these the root of the run alone has them.
+        True if only the root of a run has packets, and each run chooses its root.
     named : bool
         True if packets have destinations.
     origin : int
-        The origin of the first packet, if that is not the root of the run.
+        Origin of the first packet; later packets have the following numbers. Not used if `by_root`
+        is True.
     bank, base : ndarray of int, shape (nodes, packets, blocks)
-        The bank and the first address of each block.
+        Bank and first address of each block.
     by_root : bool
-        True if there is one packet, whose origin is the root of the run. Then the second axis has
-        an entry for each root.
+        True if a node has a single packet, whose origin is the root that the run chooses. The
+        second axis of `bank` and `base` then has an entry for each root.
     words : int
-        The most words of a block.
+        Words of the longest block.
     pitch : int
-        The distance of the addresses of two words of a block.
+        Difference between the addresses of consecutive words of a block.
     numbers : ndarray of int, shape (nodes, packets), or None
-        The origins of the packets of each node, where nodes lack some.
+        Origins of the packets of each node, in a collective in which nodes lack some packets.
     """
 
     at_root: bool = False
@@ -72,12 +75,12 @@ class Packets:
 
     @property
     def count(self) -> int:
-        """The most packets of a node."""
+        """Largest number of packets of a node."""
         return 1 if self.by_root else int(self.base.shape[1])
 
     @cached_property
     def counts(self) -> IntArray:
-        """The number of packets of each node, or of roots that a packet may have."""
+        """Packets of each node; with `by_root`, roots from which the node may get its packet."""
         return (self.bank != NOWHERE).any(axis=2).sum(axis=1)
 
     @property
@@ -87,7 +90,7 @@ class Packets:
 
     @property
     def keeps(self) -> BoolArray:
-        """True for each node that keeps words for itself."""
+        """True for each node that sends words to itself."""
         return (self.bank == OWN).any(axis=(1, 2))
 
     @property
@@ -97,7 +100,14 @@ class Packets:
 
 
 def packets_sent(core: Core, form: int) -> Packets:
-    """Return the packets that nodes send: one for each destination, or one for all.
+    """Return the packets that nodes send in a form: one for each destination, or one for all.
+
+    Parameters
+    ----------
+    core : Core
+        The core, whose memories have sections.
+    form : int
+        Form of the program, counted over all modes.
 
     Examples
     --------
@@ -119,7 +129,14 @@ def packets_sent(core: Core, form: int) -> Packets:
 
 
 def packets_received(core: Core, form: int) -> Packets:
-    """Return the packets that nodes receive: one from each origin, or one in all.
+    """Return the packets that nodes receive in a form: one from each origin, or a single one.
+
+    Parameters
+    ----------
+    core : Core
+        The core, whose memories have sections.
+    form : int
+        Form of the program, counted over all modes.
 
     Examples
     --------
@@ -162,7 +179,15 @@ def packets_received(core: Core, form: int) -> Packets:
 
 
 def barrier_packets(nodes: int, bank: int) -> Packets:
-    """Return the packets of a barrier: one word of each node, which the node receives itself."""
+    """Return the packets of a barrier, in which each node sends one word to itself.
+
+    Parameters
+    ----------
+    nodes : int
+        Nodes of the fabric.
+    bank : int
+        Bank of the word: the send memory for the sent packet, `OWN` for the received packet.
+    """
     shape = nodes, 1, 1
     return Packets(bank=np.full(shape, bank), base=np.zeros(shape, int), words=1)
 
@@ -170,13 +195,14 @@ def barrier_packets(nodes: int, bank: int) -> Packets:
 def _first_words(
     core: Core, form: int, count: int, *, received: bool, root: int | None = None
 ) -> tuple[IntArray, IntArray]:
-    """Return bank and address of the first two words of each block, by node, packet and block.
+    """Return bank and address of the first two words of each block.
 
-    The address is -1 where a node has no such word.
+    Both have the shape (nodes, packets, blocks, 2), from which `_joined` derives the pitch. The
+    address is -1 where a node has no such word.
     """
     program = core.program
     blocks, words = _block_shape(core, form)
-    # A message of whole blocks, each of two words at least.
+    # A message of whole blocks with at least two words each, so that a pitch can be measured.
     words = max(words, 2)
     block, word = np.arange(blocks)[:, None], np.arange(2)
     step = word * blocks + block if program.any_length else word + block * words
@@ -188,15 +214,16 @@ def _first_words(
 
 
 def _block_shape(core: Core, form: int) -> tuple[int, int]:
-    """Return the blocks of a packet, and the most words of one."""
+    """Return the number of blocks of a packet, and the words of the longest block."""
     part = core.program.part(form)
     return part.schedule.chunks, -(-part.block_flits // core.beat)
 
 
 def _joined(core: Core, form: int, bank: IntArray, address: IntArray, **others: Any) -> Packets:
-    """Return packets, given where the first two words of each block lie.
+    """Return packets, given bank and address of the first two words of each block.
 
-    Blocks that follow one another in a bank become one.
+    If the blocks of every packet are contiguous in one bank, they are joined to one block, which
+    makes the packet table smaller.
     """
     _, words = _block_shape(core, form)
     base, passes = np.maximum(address[..., 0], 0), (bank >= 0).all(axis=3)
@@ -204,7 +231,7 @@ def _joined(core: Core, form: int, bank: IntArray, address: IntArray, **others: 
     pitch = max(int(steps.max(initial=0)), 1) if words > 1 else 1
     bank = bank[..., 0]
     there = (bank != NOWHERE).any(axis=(1, 2))
-    # Words that a node keeps lie one after another.
+    # The own block has a memory of its own, in which its words are contiguous.
     block = np.arange(base.shape[2])
     base = np.where(bank == OWN, words * block, base)
     step = np.where(bank == OWN, words, words * pitch)

@@ -1,4 +1,8 @@
-"""The ports of a fabric whose nodes have streams: names, widths and purposes."""
+"""The ports of a fabric with streams: names, widths and purposes.
+
+`StreamTop` adds them to a netlist; manifest, test bench and Amaranth members read them. The strings
+are the purposes that the manifest and generated pages show.
+"""
 
 from __future__ import annotations
 
@@ -21,26 +25,26 @@ __all__ = ["COMMAND", "COMMAND_BITS", "COMMAND_NETS", "LOAD", "STATUS", "command
 #: Bits of a beat of the command stream and of the status stream.
 COMMAND_BITS = 32
 
-#: The beats of a command, and of its status.
+#: The words of a command, and of its status, in their order.
 COMMAND = ("mode", "length", "root", "operation", "tag")
 STATUS = ("tag", "error", "cycles")
 
-#: The nets of both, by the members of what takes commands, or sends them.
+#: Net of each member of `Commands` and `CommandPort` that belongs to one of these streams.
 COMMAND_NETS = {
     before + name: net + name
     for before, net in (("", "s_axis_cmd_"), ("status_", "m_axis_status_"))
     for name in ("tdata", "tvalid", "tready", "tlast")
 }
 
-#: In place of a mode: behind the command are the words of an image, which is to be loaded.
+#: A number in place of the mode: the words of an image to load follow the command.
 LOAD = (1 << COMMAND_BITS) - 1
 
 
 def needs_commands(program: Program) -> bool:
-    """Whether anything but the length of messages is chosen for each run.
+    """Return True if runs choose more than the length of messages: mode, root or operator.
 
-    Then there are a stream of commands and one of statuses; otherwise a run starts as soon as every
-    message is there.
+    The fabric then has a command stream and a status stream. Otherwise a run starts when every node
+    has its message.
 
     Examples
     --------
@@ -58,7 +62,13 @@ def needs_commands(program: Program) -> bool:
 def stream_signals(
     data: int = 0, *, keep: int = 0, dest: int = 0, origin: int = 0
 ) -> dict[str, Member]:
-    """The signals of a stream, as what takes it has them, with as many bits of what words are."""
+    """Return the signals of an AXI4-Stream, with the directions of its receiver.
+
+    Parameters
+    ----------
+    data, keep, dest, origin : int
+        Bits of `tdata`, `tkeep`, `tdest` and `tid`; a signal of 0 bits is left out by `Leaf`.
+    """
     return {
         "tdata": In(data), "tvalid": In(1), "tready": Out(1), "tlast": In(1), "tkeep": In(keep),
         "tdest": In(dest), "tid": In(origin),
@@ -66,7 +76,7 @@ def stream_signals(
 
 
 def command_members() -> dict[str, Member]:
-    """The streams of commands and of statuses, as what takes commands has them."""
+    """Return the signals of command and status streams, with the directions of `Commands`."""
     command = stream_signals(COMMAND_BITS)
     return command | {f"status_{name}": each.flip() for name, each in command.items()}
 
@@ -74,18 +84,20 @@ def command_members() -> dict[str, Member]:
 def stream_ports(
     program: Program, width: int, clocks: Clocks | str = Clocks.ONE, *, beat: int = 1
 ) -> dict[str, Port]:
-    """Return the ports of a fabric whose nodes have streams, by name, without `clk` and `rst`.
+    """Return the ports of a fabric with streams, keyed by name, without `clk` and `rst`.
 
-    In the name of a port of a node, the number of the node stands before the name of the signal.
+    The name of a node's port is stream, node, signal: ``s_axis_8_tdata``.
 
     Parameters
     ----------
+    program : Program
+        The program, which decides whether there are commands, `tdest`, and the bits of `tid`.
     width : int
         Bits of a flit.
     clocks : Clocks
-        Of the streams of nodes.
+        Clocks of the node streams.
     beat : int
-        Flits of a word of these streams.
+        Flits of a word of the node streams.
 
     Examples
     --------
@@ -135,7 +147,7 @@ def stream_ports(
 def _stream(
     prefix: str, width: int, meaning: str, *, keeps: bool = False, tdest: int = 0, tid: int = 0
 ) -> dict[str, Port]:
-    """The signals of a stream; data are whole bytes, and packets may be known by so many bits."""
+    """Return the ports of one stream; `tdata` is padded to whole bytes."""
     signals = {
         "tdata": (8 * -(-width // 8), f"a word of {meaning}"),
         "tvalid": (1, "a word is there"),
@@ -153,5 +165,5 @@ def _stream(
 
 
 def is_inward(prefix: str, name: str) -> bool:
-    """Whether a signal of a stream comes from outside."""
+    """Return True if a signal of a stream is an input of the fabric."""
     return prefix.startswith("s_axis") != (name == "tready")

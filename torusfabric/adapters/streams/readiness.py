@@ -1,7 +1,8 @@
-"""The tree that finds out whether every node is ready for a run, and the watch over nodes.
+"""The readiness tree, which combines the states of all nodes, and the watch for late nodes.
 
-The tree also says what messages are like; the watch names a node for which all others have waited
-too long.
+A level of the tree is a row of `ReadinessMerge`. Its root tells the control that every node is
+ready, and describes the waiting messages: their length and their faults. The optional `Watch` has
+direct wires from all nodes, and names one for which all others have waited too long.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ __all__ = ["ReadinessMerge", "add_tree", "add_watch"]
 
 
 class MessageShape(Protocol):
-    """What is said of the messages of nodes."""
+    """Protocol of the parameters that decide the ports of the tree; `EngineShape` has them."""
 
     @property
     def some(self) -> bool:
-        """True if some nodes send nothing in a run, which matters for the length."""
+        """True if some nodes send nothing in a run, so that their length must not be compared."""
 
     @property
     def length_bits(self) -> int:
-        """Bits of the number of the last flit of a packet, where that is to be found out."""
+        """Bits of the number of the last flit of a packet; 0 if the length is fixed."""
 
     @property
     def facts(self) -> RunFacts:
@@ -43,27 +44,37 @@ class MessageShape(Protocol):
 
 
 class ReadinessMerge(Leaf):
-    """Combines what nodes, or branches of the tree, say; it shows it a cycle later.
+    """A node of the readiness tree, which combines its inputs in one cycle.
 
     Parameters
     ----------
-    branches : bool
-        Whether its inputs are of branches; else of nodes, which have a message, and room, or not.
+    inputs : int
+        Number of fabric nodes, or of branches, that are combined.
     shape : MessageShape
-        Says of which lengths packets may be, and whether all nodes send any.
+        Decides the members `length`, `sends` and `rest`.
+    branches : bool
+        True if the inputs come from other nodes of the tree, False if from nodes of the fabric.
 
     Members
     -------
-    ready, good, bad, length, sends, rest : In
-        Of each branch, or node: whether it is ready; of branches, whether nothing is bad; two bits
-        of what is; the length, and whether there is one; and whether all has been passed on.
+    ready : In
+        Two bits of each fabric node, `loaded` and `free`, or one bit of each branch.
+    bad : In
+        Two bits of each input, the faults of messages.
+    good : In
+        High for each branch without faults; only from branches.
+    length, sends : In
+        The number of the last flit of the packets of each input, and high if the input has any;
+        only if these are needed.
+    rest : In
+        High for each input that has sent all received words; only with loadable tables.
     all_ready, none_bad, any_bad, any_length, any_sends, all_rest : Out
-        The same of all of them; bit 0 of `any_bad` is high as well where lengths differ.
+        The combined values. Bit 0 of `any_bad` (`BAD_LENGTH`) is also high if lengths differ.
     """
 
     def __init__(self, inputs: int, shape: MessageShape, *, branches: bool) -> None:
         self._shape, self._branches, some = shape, branches, shape.some
-        # Before an image is loaded, nodes have to have passed on all that runs have brought.
+        # An image may be loaded only when nodes have sent all received words.
         self._rests, length_bits = not shape.facts.by_form, shape.length_bits
         super().__init__(
             {
@@ -81,7 +92,7 @@ class ReadinessMerge(Leaf):
                 "all_rest": Out(int(self._rests)),
             }
         )
-        # After a reset the control waits until all of these say what nodes say.
+        # No reset: after a reset the control waits until states of nodes arrive here.
         self.all_ready = Signal(reset_less=True, name="all_ready")
         self.any_bad = Signal(2, reset_less=True, name="any_bad")
         self.none_bad = Signal(init=1, reset_less=True, name="none_bad")
@@ -89,10 +100,10 @@ class ReadinessMerge(Leaf):
             self.any_length = Signal(length_bits, reset_less=True, name="any_length")
 
     def elaborate(self, platform: object) -> Module:
-        """Build the comparison, and the registers."""
+        """Build the comparison of lengths, and the registers."""
         m = Module()
         bad = reduce(or_, self.words("bad", 2))
-        # Known of branches, which spares a level of logic behind long wires.
+        # Branches provide `good` beside `bad`, which spares a level of logic behind long wires.
         good = self.value("good").all() if self._branches else bad == 0
         m.d.sync += self.all_ready.eq(self.value("ready").all())
         if self._rests:
@@ -118,7 +129,7 @@ class ReadinessMerge(Leaf):
 
 
 def add_tree(build: CoreBuilder, shape: MessageShape) -> None:
-    """Add the tree that brings what nodes say to the control, as of `ReadinessMerge`."""
+    """Add the readiness tree to a netlist. The root has the nets ``ready_<level>_0`` etc."""
     widths = {"ready": 1, "bad": 2, "good": 1, "length": shape.length_bits, "sends": shape.some}
     widths["rest"] = not shape.facts.by_form
     widths = {name: int(width) for name, width in widths.items() if width}
@@ -152,38 +163,46 @@ def add_tree(build: CoreBuilder, shape: MessageShape) -> None:
 
 
 def shown(nodes: int) -> dict[str, int]:
-    """What is shown, and its bits."""
+    """Return the widths of the outputs of the watch, keyed by name."""
     return {"stalled": 1, "stalled_node": address_width(nodes), "stalled_sends": 1}
 
 
 class Watch(Leaf):
-    """Names a node that holds up a run, or that takes nothing of what it has received.
+    """Module that names a node which holds up a run, or does not accept its received words.
 
-    A run is *asked for* while a command waits for its run, or, without commands, while a node has
-    a message of its own. If none has begun for `timeout` cycles, the watch looks for a receiver
-    without room, and if all have room for a sender without a message, one node in each cycle.
-    While no run is asked for, it looks for a receiver that has been offered a word for as long and
-    has not taken it. The node is shown until a run begins, or until it holds up nothing any more.
+    A run is *requested* while a command waits for its run, or, without commands, while a node has a
+    message. The watch counts cycles in which no run is under way.
+
+    - A run is requested, and none has begun for `timeout` cycles: the watch searches, one node a
+      cycle, for a receiver without a free buffer, or, if all have one, for a sender without a
+      message.
+    - No run is requested: the watch searches for a receiver that has been offered a word for
+      `timeout` cycles, and has not accepted it.
+
+    It names the node until a run begins, or the node no longer holds up anything.
 
     Parameters
     ----------
+    nodes : int
+        Nodes of the fabric.
     timeout : int
-        The most cycles without a report.
+        Cycles without a run before the search begins.
     bits : int
-        Bits that say that a run is asked for.
+        Bits of the input `asked`.
 
     Members
     -------
     loaded, free : In
-        Of each node, whether it has a message, and room for what a run brings.
+        One bit for each node: it has a message, and a free buffer for received words.
     asked : In
-        Commands that wait for their runs; without commands, messages that do.
+        Any bit high: a run is requested.
     offered, taken : In
-        Of each node, whether a word waits to be taken, and whether one is taken.
+        One bit for each node: a received word is offered on its stream, and one is accepted.
     busy, run_begins : In(1)
+        High while a run is under way, and when one begins.
     stalled, stalled_node, stalled_sends : Out
-        Whether a node is shown; its number; and whether it has not sent its message, else it has
-        not taken what it has received.
+        High while a node is named; its number; and high if the node has not sent its message, low
+        if it has not accepted received words.
     """
 
     def __init__(self, nodes: int, timeout: int, bits: int) -> None:
@@ -198,7 +217,7 @@ class Watch(Leaf):
     def elaborate(self, platform: object) -> Module:
         """Build the count, and the search."""
         m = Module()
-        # The wires from all nodes end here.
+        # Long wires from all nodes end in these registers.
         loaded = Signal(self._nodes, name="loaded_here", reset_less=True)
         free = Signal(self._nodes, name="free_here", reset_less=True)
         asked, was_asked = Signal(name="asked_here"), Signal(name="was_asked")
@@ -208,7 +227,7 @@ class Watch(Leaf):
             asked.eq(self.value("asked").any()),
         ]
         count, number = Signal(range(self._timeout + 1), name="count"), self.stalled_node
-        # Receivers that have taken nothing since the count began.
+        # Receivers that have accepted nothing since the count began.
         stuck = Signal(self._nodes, name="stuck")
         begun = count != 0
         waiting = self.value("offered") & ~self.value("taken")
@@ -234,14 +253,18 @@ class Watch(Leaf):
 
 
 def add_watch(build: CoreBuilder, timeout: int, asked: Parts, *, apart: bool) -> None:
-    """Add the watch, and what it shows.
+    """Add the watch and its outputs to a netlist.
 
     Parameters
     ----------
+    build : CoreBuilder
+        The netlist under construction.
+    timeout : int
+        Cycles without a run before a node is named.
     asked : tuple of Part
-        Bits of which any says that a run is asked for.
+        Bits any of which requests a run.
     apart : bool
-        True if nodes have clocks of their own.
+        True if nodes have clocks of their own. Crossings then report offered and accepted words.
     """
     offered, taken = (
         ("untaken_{}", "takes_{}") if apart else ("m_axis_{}_tvalid", "m_axis_{}_tready")

@@ -1,6 +1,7 @@
-"""The run port of a fabric with streams: starts become commands, and statuses show how runs went.
+"""`CommandPort`: a run port in place of the command and status streams, for an adapter like a bus.
 
-An adapter such as a bus stands in front of it, as in front of the run port of a core.
+Each start becomes a command, and each status sets the outputs `done`, `error` and `cycles`. So the
+bus adapter drives a fabric with streams just as it drives the run port of a core.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CommandPort", "add_run_port", "run_choices"]
 
-#: The state of the last run, and its bits.
+#: Outputs with the state of the last run, and their widths.
 STATES = {"busy": 1, "done": 1, "error": ERROR_BITS, "cycles": 32}
 
 
 def run_choices(program: Program) -> dict[str, int]:
-    """Return what commands choose for a run, with its bits."""
+    """Return the choices of a command for a run, and their widths."""
     modes = len(program.modes) + program.barrier
     choices = RunChoices.of(program).inputs
     return dict(choices) | ({"mode": address_width(modes)} if modes > 1 else {})
@@ -38,14 +39,16 @@ def run_choices(program: Program) -> dict[str, int]:
 def add_run_port(
     build: CoreBuilder, choices: Mapping[str, int], kept: Collection[str] = ()
 ) -> None:
-    """Replace the streams of commands and statuses of a fabric by a run port.
+    """Replace the command and status streams of a fabric by a run port.
 
     Parameters
     ----------
+    build : CoreBuilder
+        The netlist, whose ports become nets.
     choices : mapping of str to int
-        What commands choose for a run, with its bits.
+        Widths of the choices of a command, keyed by name.
     kept : collection of str
-        Other ports that stay.
+        Further ports that stay ports.
     """
     ports = {"start": 1, **choices, **STATES}
     inputs, outputs = build.enclose({name: f"run_{name}" for name in ports})
@@ -60,24 +63,28 @@ def add_run_port(
 
 
 class CommandPort(Leaf):
-    """Sends a command for each start, and keeps what its status says.
+    """Module that sends a command for each start, and stores the status of the run.
 
     Parameters
     ----------
     choices : mapping of str to int
-        What is chosen for a run, by the names of `COMMAND`, and its bits.
+        Widths of the choices of a command, keyed by their names in `COMMAND`.
 
     Members
     -------
     start : In(1)
-        A pulse of one cycle sends a command; ignored while busy.
+        A pulse of one cycle sends a command; ignored while `busy` is high.
     mode, length, root, operation : In
-        Sampled with it, as far as there is a choice.
-    busy, done, error, cycles : Out
-        From the edge after the start until the status has come; then done, until the next start.
+        Choices, sampled with `start`; each only if runs have this choice.
+    busy, done : Out(1)
+        `busy` is high from the edge after the start until the status has arrived; then `done` is
+        high until the next start.
+    error, cycles : Out
+        Contents of the last status.
     tdata, tvalid, tlast, tready : Out, In
+        The command stream.
     status_tdata, status_tvalid, status_tlast, status_tready : In, Out
-        The streams of commands and of statuses.
+        The status stream.
     """
 
     def __init__(self, choices: Mapping[str, int]) -> None:
@@ -92,7 +99,7 @@ class CommandPort(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the words that are sent, and what is kept of those that come."""
+        """Build the sender of commands, and the registers for statuses."""
         m = Module()
         number, begins = Signal(range(len(COMMAND)), name="number"), Signal(name="begins")
         words: list[Value] = []

@@ -1,19 +1,22 @@
-"""How many messages a node holds on each side, in which sections of its memories they lie, and how
-many flits a word of its streams has: as much as is needed for runs to limit the rate, not ports.
+"""Choice of the sections of memories and of the beat, so that runs limit the rate, not streams.
 
-A side holds a message from its first word loaded to the end of its run, or from the begin of a run
-to its last word unloaded. With two of them a run comes every
+*Buffers.* A buffer of a loader holds a message from its first loaded word to the end of its run.
+A buffer of an unloader is taken from the begin of a run to its last unloaded word. Let
+
+- R, L, U be the cycles in which a message runs, is loaded, and is unloaded;
+- u be the levels of the readiness tree plus 1, the delay between nodes and control.
+
+With two buffers on each side a run begins every ::
 
     max(R, L, U, (R + U + u) / 2, (L + R + u - 2) / 2)
 
-cycles, where R, L and U are those in which it runs, loads and unloads, and u, one more than the
-levels of the tree of readiness, is what passes between nodes and control. Only where runs are very
-short that is much more than the slowest of the three. With three of them it is as few as these.
+cycles, with three buffers every ``max(R, L, U)`` cycles. The difference is large only for very
+short runs. Two buffers need two sections of a memory, three need four (a power of two).
 
-A node's links bring up to as many flits a cycle as it has ports. A stream whose words are *beats*
-of several flits takes them in as few cycles as the run. Memories of what is sent have rows of a
-beat, which are written as a whole and read flit by flit; copies of what is received that are
-unloaded have such rows, too, and are written flit by flit.
+*Beat.* The links of a node deliver up to one flit a cycle at each port. A stream with one flit a
+word would then take longer than the run. A stream whose words are beats of several flits keeps up.
+Send memories have rows of one beat, which are written whole, and read flit by flit. The copies of
+receive memories that are unloaded have such rows too, which are written flit by flit.
 """
 
 from __future__ import annotations
@@ -45,24 +48,25 @@ __all__ = [
     "share_with_two",
 ]
 
-#: The share of the rate that ports and links allow that is to be reached at least.
+#: Least rate of runs, as a share of the rate that ports and links allow, with which two buffers
+#: are enough.
 SHARE = 0.95
 
-#: A narrower beat is taken if runs come so much as often, or nearly.
+#: A narrower beat is preferred if it makes the time between runs longer by at most this factor.
 ALIKE = 1.02
 
 
 @dataclass(frozen=True)
 class Sections:
-    """The sections of memories.
+    """The division of memories into sections.
 
-    Message and run k lie in section k modulo `count`, which is a power of two, so that the section
-    is the upper bits of an address.
+    Message k, and its run, use section k modulo `count`. The count is a power of two, so that the
+    section number is the upper bits of an address.
 
     Parameters
     ----------
     buffers : int
-        Messages that a node holds on each side at a time, 2 or 3.
+        Messages that a loader, or an unloader, holds at a time: 2 or 3.
 
     Examples
     --------
@@ -84,31 +88,37 @@ class Sections:
 
     @property
     def number_bits(self) -> int:
-        """Bits of a number that tells all messages and runs apart that a node deals with."""
+        """Bits of a message number that is unique among all messages in a node at a time."""
         return self.bits + 1
 
     @property
     def two(self) -> bool:
-        """Whether there are two, so that a section is whether a number is odd."""
+        """True for two sections: the section is the lowest bit of a message number."""
         return self.count == 2
 
     def of(self, number: Value) -> Value:
-        """The section of a run or message."""
+        """Return the section of a run or message, from its number."""
         return number[: self.bits]
 
     def following(self, section: Value, step: Value | None = None) -> Value:
-        """The section after one; or that one, if `step` is 0."""
+        """Return the section after `section`; with `step`, `section` itself while `step` is 0."""
         if self.two:
             return ~section if step is None else section ^ step
         return (section + (1 if step is None else step))[: self.bits]
 
 
 def sections_of(program: Program, beat: int = 1) -> Sections:
-    """The sections of a fabric: more than two where its runs would not reach `SHARE` with two.
+    """Return the sections for a program: two, or four if runs would not reach `SHARE` with two.
 
-    Of one whose tables are loaded there are two.
+    A fabric with loadable tables has two sections, because its runs may change. If runs choose
+    their length, the longest messages decide.
 
-    Ports take and give a beat of flits a cycle. Where messages may be shorter, the longest count.
+    Parameters
+    ----------
+    program : Program
+        The program of the fabric.
+    beat : int
+        Flits that a stream moves in a cycle.
 
     Examples
     --------
@@ -117,18 +127,27 @@ def sections_of(program: Program, beat: int = 1) -> Sections:
     >>> [sections_of(tf.compile(gather, flits=flits)).count for flits in (1, 2)]
     [4, 2]
     """
-    if program.writable:  # of whatever length runs may be
+    if program.writable:
         return Sections()
     shares = [share_with_two(program, mode, beat) for mode in range(len(program.modes))]
     return Sections(2 if min(shares) >= SHARE else 3)
 
 
 def share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float:
-    """The share of what ports and links allow that runs of the longest messages reach with two.
+    """Return the rate of runs with two sections, as a share of the rate of ports and links.
+
+    Parameters
+    ----------
+    program : Program
+        The program of the fabric; its longest messages are considered.
+    mode : int
+        Mode of the runs.
+    beat : int
+        Flits that a stream moves in a cycle.
 
     Examples
     --------
-    A run takes 8 cycles, in which a node loads one word and unloads 8; then one comes every 9.5.
+    A run takes 8 cycles; a node loads one word and unloads 8. A run then begins every 9.5 cycles.
 
     >>> import torusfabric as tf
     >>> gather = tf.plan("2x2x2", "allgather", algorithm="matching")
@@ -144,22 +163,23 @@ def share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float:
 
 
 def packet_counts(program: Program, form: int) -> tuple[int, int]:
-    """How many packets a node sends in a form, and how many it receives.
+    """Return the numbers of packets that a node sends, and receives, in a form.
 
-    One for each destination or offset, and from each origin or offset, or one.
+    There is one packet for each destination (origin), or for each offset of an exchange, or a
+    single packet.
     """
     blocks = program.part(form).schedule.blocks
     return blocks.goals, blocks.parts
 
 
 def number_bits(program: Program) -> int:
-    """Bits of the number of a packet: of a node, or of an offset."""
+    """Return the bits of `tdest` and `tid`: the number of a node, or of an offset."""
     counts = [max(packet_counts(program, form)) for form in range(len(program.forms))]
     return address_width(max(program.topology.nodes, *counts))
 
 
 def section_bits(depth: int) -> int:
-    """Bits of an address within a section of so many words.
+    """Return the bits of an address within a section of `depth` words.
 
     Examples
     --------
@@ -170,13 +190,13 @@ def section_bits(depth: int) -> int:
 
 
 def in_section(address: Value, depth: int, section: Value) -> Value:
-    """An address of so many words in one of the sections of a memory."""
+    """Return the memory address of a word, given its address within a section of `depth` words."""
     bits = section_bits(depth)
     return Cat(address[:bits], Const(0, max(bits - len(address), 0)), section)
 
 
 def levels(nodes: int) -> int:
-    """Levels of the tree of readiness, at least one.
+    """Return the levels of the readiness tree, at least one.
 
     Examples
     --------
@@ -187,20 +207,23 @@ def levels(nodes: int) -> int:
 
 
 def least_beat(program: Program, width: int, *, fixed: bool = True) -> tuple[int, Program]:
-    """Return the least beat that does not limit the runs, and the program for it.
+    """Return the smallest beat with which streams do not limit the runs, and the program for it.
 
-    If every beat limits them, return the one with which they come most often.
+    If streams limit the runs with every beat, return the beat with the highest rate of runs.
 
     Parameters
     ----------
+    program : Program
+        The program of the fabric; its longest messages are considered.
     width : int
         Bits of a flit.
     fixed : bool
-        True if tables are fixed: then rows of memories have to suit the program.
+        True if tables are fixed. Beats that the memories of the program cannot hold are then
+        excluded.
 
     Examples
     --------
-    A node receives 15 messages from others in 136 cycles, which takes two flits a word.
+    A node receives 15 messages of 16 flits in 136 cycles, which needs words of two flits.
 
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("4x4", "alltoall"), max_flits=16)
@@ -223,9 +246,10 @@ def least_beat(program: Program, width: int, *, fixed: bool = True) -> tuple[int
 
 
 def _slowness(program: Program, beat: int, runs: Sequence[int]) -> float:
-    """How much longer it takes from a run to the next than the runs of each mode alone, at most.
+    """Return the cycles from one run to the next, divided by `runs`, the cycles of a run alone.
 
-    What a node has for itself need not pass its ports at the same time.
+    The largest ratio of all modes counts. The own packet of a node is not counted, because it can
+    pass the stream at another time.
     """
     found, beats = 0.0, -(-program.flits // beat)
     for mode, least in enumerate(runs):

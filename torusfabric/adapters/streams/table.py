@@ -1,13 +1,16 @@
-"""The packet table of a node: a row for each block of each packet, form by form.
+"""`PacketTable`: the table of a node with bank and base address of each block of each packet.
 
-An engine steps through the rows of a packet. The address of a row is::
+An engine reads one row for each word, at the address ::
 
     | form | packet | block |
 
-The rows of a form begin at a multiple of their number. In each form, a bit of a row that is
-constant at all nodes takes no table, and neither does a bit that equals a bit of the address at all
-nodes: so first addresses that are an affine function of the packet, by a power of two, are wires.
-All other bits are in a ROM of the node.
+The rows of a form begin at a multiple of their number. The table of all nodes is optimised
+together, bit by bit and for each form:
+
+- A bit that is constant in all rows at all nodes is a constant.
+- A bit that equals an address bit at all nodes is a wire. So a base address that is the packet
+  number times a power of two needs no memory.
+- All other bits are in a ROM at the node.
 """
 
 from __future__ import annotations
@@ -26,18 +29,19 @@ from .packets import Packets
 
 __all__ = ["PacketTable"]
 
-#: The value of a field in a row that no node uses.
+#: The value of a field that does not matter.
 FREE = -1
 
 
 class BitPlace(NamedTuple):
-    """The place of a bit of a field.
+    """The source of a bit of a field.
 
     Parameters
     ----------
     kind : {"constant", "address", "rom"}
+        The three cases of the module docstring.
     number : int
-        The constant; the bit of the address; or the bit of a row of the ROM.
+        Value of the constant, number of the address bit, or number of the ROM bit.
     """
 
     kind: str
@@ -46,18 +50,20 @@ class BitPlace(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PacketTable:
-    """The packet tables of all nodes, on one side.
+    """The packet tables of all loaders, or of all unloaders, of a fabric.
 
     Parameters
     ----------
     packets : sequence of Packets
-        One entry for each form.
+        The packets in each form.
     fields : dict of str to (sequence of ndarray of int)
-        For each field, its values by form, shape (nodes, packets, blocks); `FREE` where they do not
-        matter.
+        Values of each field, an array of shape (nodes, packets, blocks) for each form; `FREE` where
+        a value does not matter.
 
     Examples
     --------
+    Base addresses 0, 4, .., 28 of eight packets are wires from the packet number.
+
     >>> base = 4 * np.arange(8).reshape(1, 8, 1)
     >>> packets = Packets(bank=0 * base, base=base, words=4)
     >>> table = PacketTable([packets], {"base": [base]})
@@ -70,22 +76,22 @@ class PacketTable:
 
     @cached_property
     def packet_bits(self) -> list[int]:
-        """Bits of a packet in an address, for each form."""
+        """Address bits of the packet number, for each form."""
         return [(each.base.shape[1] - 1).bit_length() for each in self.packets]
 
     @cached_property
     def block_bits(self) -> list[int]:
-        """Bits of a block in an address, for each form."""
+        """Address bits of the block number, for each form."""
         return [(each.blocks - 1).bit_length() for each in self.packets]
 
     @cached_property
     def _below(self) -> list[int]:
-        """Bits of a row within those of its form."""
+        """Address bits of packet and block together, for each form."""
         return [sum(bits) for bits in zip(self.packet_bits, self.block_bits, strict=True)]
 
     @cached_property
     def starts(self) -> list[int]:
-        """The first row of each form: the largest come first, so that all are aligned."""
+        """First row of each form. Larger forms come first, so that all are aligned."""
         starts, start = [0] * len(self._below), 0
         for form in sorted(range(len(starts)), key=lambda form: -self._below[form]):
             starts[form], start = start, start + (1 << self._below[form])
@@ -93,7 +99,7 @@ class PacketTable:
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """Number of rows of all forms."""
         return sum(1 << bits for bits in self._below)
 
     @property
@@ -102,7 +108,7 @@ class PacketTable:
         return (self.rows - 1).bit_length()
 
     def address(self, block: Value, packet: Value, form: Value) -> Value:
-        """Return the address of a row."""
+        """Return the address of the row of a block, a packet and a form."""
         found = []
         for start, packets, blocks in zip(
             self.starts, self.packet_bits, self.block_bits, strict=True
@@ -122,7 +128,7 @@ class PacketTable:
 
     @cached_property
     def values(self) -> dict[str, IntArray]:
-        """The values of each field, shape (nodes, rows); `FREE` where they do not matter."""
+        """Values of each field, shape (nodes, rows); `FREE` where a value does not matter."""
         return {name: self._joined(values) for name, values in self.fields.items()}
 
     def _joined(self, values: Sequence[IntArray]) -> IntArray:
@@ -142,7 +148,7 @@ class PacketTable:
 
     @cached_property
     def places(self) -> dict[str, list[list[BitPlace]]]:
-        """The place of each bit of each field, for each form."""
+        """Source of each bit of each field, for each form."""
         found = dict[str, list[list[BitPlace]]]()
         for name, values in self.values.items():
             first = _row_bits(found)
@@ -155,9 +161,9 @@ class PacketTable:
     def _places_in(
         self, values: IntArray, rows: IntArray, width: int, first: int
     ) -> list[BitPlace]:
-        """Return the place of each bit of a field, given its values in some rows.
+        """Return the source of each bit of a field, from its values in the rows of one form.
 
-        Bits in the ROM are numbered from `first` on.
+        ROM bits are numbered from `first` on.
         """
         known = values >= 0
         places: list[BitPlace] = []
@@ -182,18 +188,18 @@ class PacketTable:
 
     @property
     def wired_bits(self) -> list[int]:
-        """The bits of the address that fields follow."""
+        """Numbers of the address bits that are the source of some bit."""
         every = (place for forms in self.places.values() for places in forms for place in places)
         return sorted({place.number for place in every if place.kind == "address"})
 
     @property
     def by_form(self) -> bool:
-        """True if the place of a bit depends on the form."""
+        """True if the source of some bit depends on the form."""
         return any(places != forms[0] for forms in self.places.values() for places in forms)
 
     @cached_property
     def rom_rows(self) -> IntArray:
-        """The ROM of each node, shape (nodes, rows)."""
+        """Contents of the ROM of each node, shape (nodes, rows)."""
         found = np.zeros((len(next(iter(self.values.values()))), self.rows), np.int64)
         for name, values in self.values.items():
             for rows, places in zip(self._of_form, self.places[name], strict=True):
@@ -204,7 +210,19 @@ class PacketTable:
         return found
 
     def field(self, name: str, address: Value, row: Value, form: Value) -> Value:
-        """Return a field, given the address of its row, the row of the ROM, and the form."""
+        """Return the value of a field.
+
+        Parameters
+        ----------
+        name : str
+            Name of the field.
+        address : Value
+            Address of the row, in the cycle in which the ROM outputs the row.
+        row : Value
+            Output of the ROM.
+        form : Value
+            Form of the packet, in the same cycle; needed if `by_form` is True.
+        """
         known = {"address": address, "rom": row}
 
         def bit_at(place: BitPlace) -> Value:
@@ -219,11 +237,11 @@ class PacketTable:
         return Cat(*bits)
 
     def is_disjoint(self, name: str, bits: int) -> bool:
-        """Return True if a field has no bit in common with any number whose set bits are these."""
+        """Return True if no value of a field has a bit in common with the mask `bits`."""
         return not (np.maximum(self.values[name], 0) & bits).any()
 
 
 def _row_bits(fields: Mapping[str, Sequence[Sequence[BitPlace]]]) -> int:
-    """Return the bits of a row of the ROM, given the places of the bits of some fields."""
+    """Return the bits of a ROM row, from the sources of the bits of some fields."""
     every = (place for forms in fields.values() for places in forms for place in places)
     return max((place.number + 1 for place in every if place.kind == "rom"), default=0)

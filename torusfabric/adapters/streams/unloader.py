@@ -1,18 +1,20 @@
-"""The unloader of a node: sends the packets that the node has received, run by run.
+"""`Unloader`: the engine that reads received words from memories, and sends them as packets.
 
 While a run goes on, the words of earlier runs are read from other sections.
 
-Cycles of a word, if its receiver takes words in every cycle:
+Pipeline of a word, if the receiver accepts a word in every cycle:
 
-======  ==============================================================
-0       counters show packet, block and word: the ROM is given its address
-1       ``sought``: the row is there
-2       ``asked``: bank and address are in registers, the memory port is given them
-3       ``read``: memories show the word
-4       the stream shows it; a cycle later where the core shows many memories
-======  ==============================================================
+=====  ==========  ===================================================================
+cycle  stage       contents
+=====  ==========  ===================================================================
+0                  counters: packet, block and word; the ROM is addressed
+1      ``sought``  row of the packet table
+2      ``asked``   registers of bank and address, which drive the memory port
+3      ``read``    word of each memory
+4      ``shown``   word on the stream; one cycle later in nodes with many memories
+=====  ==========  ===================================================================
 
-All of these wait while the receiver does, so that no word needs a place in between.
+The receiver stalls the whole pipeline, counters included, so that no buffer is needed in between.
 """
 
 from __future__ import annotations
@@ -34,34 +36,39 @@ __all__ = ["Unloader"]
 
 
 class Unloader(Engine):
-    """Sends the packets that a node has received.
+    """Module that unloads the received packets of a node.
+
+    Parameters
+    ----------
+    shape : EngineShape
+        Parameters that all unloaders of the fabric share.
 
     Members
     -------
     tvalid, tlast, tkeep, tid, tready : Out, In
-        The stream of the packets; its data come from the memory port, or from the own block.
+        The stream of the packets, without `tdata`, which `OwnBlock` drives.
     receives, position : In
-        For each form: high if the node receives packets; and its position in its group.
+        For each form, high if the node receives packets, and the position of the node in its group.
     own_last, own_numbers : In
-        For each form: the number of the last packet of the node, and the origins of its packets, if
-        nodes lack some.
+        For each form, the number of the last packet of the node, and the origins of its packets;
+        only if nodes lack some packets.
     clear : In(1)
-        The reset of the node.
+        Reset of the node.
     run_begins, run_ends : In(1)
-        High for a cycle when a run begins, and when one has ended.
+        High for a cycle when a run begins, and when a run has ended.
     run_empty, run_last, unload_mode, unload_root : In
-        For the last run in each section: high if it has brought nothing; the number of the last
-        flit of its packets; and the choices of its command.
+        One field for the last run in each section: high if the run was dropped, so that nothing is
+        unloaded; the number of the last flit of its packets; its form; and its root.
     key, row : Out, In
-        The address of the ROM, and its row a cycle later.
+        Address of the ROM of the packet table, and its row one cycle later.
     read_advance, read_bank, read_address : Out
-        The read of the memory port.
+        The read of the memory port. `read_advance` is low while the receiver stalls.
     read_section : Out
-        The lowest bits of the number of the run: the section, and one bit more.
+        Lowest bits of the number of the run: the section, and one further bit.
     read_own, read_index : Out
-        High if the node keeps the word itself, and the number of the word in its packet.
+        High if the word is in the own block, and the number of the word in its packet.
     free : Out(1)
-        High if there is room for the packets of another run.
+        High if a buffer is free for the words of another run.
     """
 
     side, passes = "m_axis", "receives"
@@ -98,29 +105,29 @@ class Unloader(Engine):
         registered_outputs(
             self, "read_bank", "read_address", "read_section", "read_own", "read_index"
         )
-        #: The lowest bits of the number of the run that is unloaded, or will be next.
+        #: Lowest bits of the number of the run that is unloaded now or next.
         self._run = state(sections.number_bits, name="run")
-        #: High while there are words of the run that were not asked for yet.
+        #: High while words of the run wait to enter the pipeline.
         self._there = state(name="there")
-        #: High with the last word of a run.
+        #: High with the last word of a run, in cycle 0 of the pipeline.
         self._finishes = state(name="finishes")
-        #: High in the cycle in which a run is passed over that has brought nothing.
+        #: High for one cycle when a run without packets for this node is skipped.
         self._skips = state(name="skips")
 
     @cached_property
     def _section(self) -> Value:
-        """The section of the run that is unloaded."""
+        """Section of the run that is being unloaded."""
         return self._sections.of(self._run)
 
     @cached_property
     def _form(self) -> Value:
-        """The form of the run that is unloaded."""
+        """Form of the run that is being unloaded."""
         return self._form_of(self._section)
 
     def elaborate(self, platform: object) -> Module:
-        """Build the counters of words, and the pipeline that reads them.
+        """Build the counters, and the pipeline that reads words.
 
-        The receiver decides only whether words go on, and never where they go.
+        `tready` only enables registers, and is in no data path, because it arrives late.
         """
         m, shape, there, clear = Module(), self.shape, self._there, self.value("clear")
         shows, advance = Signal(name="shows"), Signal(name="advance")
@@ -158,7 +165,7 @@ class Unloader(Engine):
             full = Cat(Const(1, 1), shown[2 + shape.number_bits :])
             size = shape.keep_bits // shape.beat
             m.d.comb += self.tkeep.eq(Cat(*(flit.replicate(size) for flit in full)))
-        # Counters of runs share no level of logic with counters of words.
+        # A second copy of the enable, so that counters of runs share no logic with those of words.
         turns = self._goes_on(m, read[0], "runs")
         self._follow(m, finishes, turns, ~there & ~sought[0] & ~asked[0])
         last_asked = state(name="last_asked")
@@ -174,24 +181,24 @@ class Unloader(Engine):
             name="claimed",
         )
         self._show_rest(m, claimed)
-        # There are never more than there are buffers.
+        # The count never exceeds the number of buffers, so one or two bits decide.
         m.d.comb += self.free.eq(~claimed[1] if self._sections.two else ~claimed.all())
         return m
 
     def _count(self, m: Module, beat: Value, restart: Value) -> WordCount:
-        """Count the words of packets."""
+        """Add the counters of the words of a packet."""
         return counted(m, self.shape.words, self._form, beat=beat, restart=restart)
 
     def _origin_in(self, row: Value) -> Value:
-        """Return the origin of a packet, if its row says that."""
+        """Return the origin of a packet if its row contains it; a subclass overrides this."""
         del row
         return Const(0, 0)
 
     def _show_rest(self, m: Module, claimed: Value) -> None:
-        """Show whether all packets of runs have been sent, if anybody has to know."""
+        """Drive an output that tells that all packets are sent; a subclass overrides this."""
 
     def _stage(self, m: Module, advance: Value, valid: Value, tags: Value, name: str) -> Value:
-        """Return a stage of the pipeline: a valid bit, and the tags of the word."""
+        """Add a pipeline stage, and return its registers: a valid bit, then tags of the word."""
         there = state(name=f"{name}_valid")
         known = Signal(len(tags), name=name, reset_less=True)
         with m.If(advance):
@@ -200,10 +207,10 @@ class Unloader(Engine):
         return Cat(there, known)
 
     def _goes_on(self, m: Module, shown_next: Value, name: str) -> Value:
-        """Return whether words go on, for a few registers to which that comes late.
+        """Return a copy of `advance` for registers far from the pipeline.
 
-        These registers have a copy of `shows` of their own. Why: the first copy is placed near the
-        registers of the pipeline.
+        The copy has its own register `shows_<name>`. Why: the register `shows` is placed near the
+        pipeline, from where wires to other registers are long.
         """
         shows, tready = Signal(name=f"shows_{name}"), self.value("tready")
         stays = (shown_next | (shows & ~tready)) & ~self.value("clear")
@@ -217,7 +224,7 @@ class Unloader(Engine):
         return self.value("run_last").word_select(section, self.shape.length_bits)
 
     def _full(self, ends_packet: Value) -> Value:
-        """Return whether each flit of a word but the first is part of the packet."""
+        """Return one bit for each flit of a word but the first: high if it is in the packet."""
         bits = self.shape.flit_bits
         if not bits:
             return Const(0, 0)
@@ -227,13 +234,17 @@ class Unloader(Engine):
     def _packets(
         self, m: Module, goes_on: Value, ends_packet: Value, following: Value
     ) -> tuple[Value, Value]:
-        """Return the packet, and whether that of the next word is the last of its run."""
+        """Return the packet number, and a flag: the packet of the next word is the last of its run.
+
+        The flag is computed one word early, because it decides on the counters of runs.
+        """
         shape, there = self.shape, self._there
         if not shape.packet_bits:
             return Const(0, 1), Const(1)
         packet = state(shape.packet_bits, name="packet")
         last, last_follows = state(name="last_packet"), Signal(name="last_follows")
-        # For the first word of a run, and for others; a packet stays until it ends.
+        # `single` decides for the first word of a run, `before` for the first word of a later
+        # packet; within a packet `last` is kept.
         single = constant_at([int(count == 1) for count in shape.counts], self._form_of(following))
         before = packet == constant_at([max(count - 2, 0) for count in shape.counts], self._form)
         if shape.lacks:
@@ -245,7 +256,7 @@ class Unloader(Engine):
         ends = there & ends_packet
         with m.If(goes_on | ~there):
             m.d.sync += last.eq(last_follows)
-        # No condition but the one that comes late is left to the enable.
+        # Only the late signal `goes_on` is a write enable; all others are in the data path.
         with m.If(goes_on):
             m.d.sync += packet.eq((packet + ends) & ~(ends & last).replicate(len(packet)))
         cleared(m, self.value("clear"), packet, last)
@@ -261,7 +272,7 @@ class Unloader(Engine):
         return fitting(self._or_root(number), shape.number_bits)
 
     def _or_root(self, number: Value) -> Value:
-        """Return the root of the run in forms in which the one packet is from the root."""
+        """Return the root in forms in which the only packet comes from the root, else `number`."""
         by_root = [int(each.by_root) for each in self.shape.packets]
         if not any(by_root):
             return number
@@ -272,9 +283,9 @@ class Unloader(Engine):
         return self.shape.table.address(counter.chunk, self._or_root(packet), self._form)
 
     def _ask(self, m: Module, advance: Value, counter: WordCount, packet: Value) -> Value:
-        """Ask the memory port for a word: where its block begins, and how far it is from there.
+        """Address the ROM in cycle 0, and drive bank and address of the memory port in cycle 2.
 
-        Returns the row of the word, a cycle after its address.
+        Return the row of the packet table, valid in cycle 1.
         """
         shape, table = self.shape, self.shape.table
         address = self._row_address(counter, packet)
@@ -305,7 +316,10 @@ class Unloader(Engine):
         return row
 
     def _held_row(self, m: Module, advance: Value) -> Value:
-        """Return the row of a word that waits; the ROM shows it for the first cycle of that."""
+        """Return the row of the word in stage ``sought``, held while the receiver stalls.
+
+        The ROM has no enable, so its output is valid only in the first cycle of a stall.
+        """
         if not self.shape.table.rom_bits:
             return Const(0, 0)
         row = self.value("row")
@@ -319,15 +333,15 @@ class Unloader(Engine):
         return Mux(fresh, row, held)
 
     def _follow(self, m: Module, finishes: Value, goes_on: Value, rests: Value) -> None:
-        """Go on from run to run.
+        """Advance from run to run.
 
-        A run is complete from its end until its last word is asked for. Its packets are known
-        before its end. Runs that bring nothing are passed over while no word is on its way: at
-        rest.
+        A run is *complete* from its end until its last word enters the pipeline. `run_empty` is
+        valid before the end of the run. A run without packets for this node is skipped while the
+        pipeline is empty (`rests`).
         """
         there, skips, sections = self._there, self._skips, self._sections
         ends, clear, empty = map(self.value, ("run_ends", "clear", "run_empty"))
-        # `goes_on` comes late, by long wires: only one LUT may follow.
+        # `goes_on` arrives late, by long wires: only one LUT may follow it.
         keep, turns = keeper(m, 1), there | skips
         passes = (keep(there & finishes) & goes_on) | skips
         complete, _ = tally(m, up=ends, down=passes, clear=clear, name="complete")
@@ -335,7 +349,7 @@ class Unloader(Engine):
         brought: Sequence[Value] = [
             self._takes_part(Const(k, sections.bits)) & ~empty[k] for k in range(sections.count)
         ]
-        # Other nodes may hold the same.
+        # `apart` keeps synthesis from sharing this register with equal ones of other nodes.
         m.d.comb += known.eq(apart(m, Cat(*brought), name="brought_here"))
         this, following = (
             known.bit_select(section, 1)

@@ -1,9 +1,9 @@
-"""Registers of nodes, which are reset together, and what counts with them: the words of a packet,
-and what chunk of it each belongs to.
+"""Registers and counters of the engines: `counted` counts the words of a packet and their chunks.
 
-A reset that one register gives to all nodes at once would be the longest wire of a fabric. So the
-control passes it on as `clear`, like all that nodes are given; for that one cycle nodes offer and
-accept nothing.
+All registers of engines are made by `state`, and reset by the input `clear` of the engine. Why not
+by the reset of the clock domain: a reset from one register to all nodes would be the longest wire
+of a fabric. The control sends the reset as `clear` through the registers on the way to the nodes.
+In the cycle of `clear`, engines offer and accept nothing.
 """
 
 from __future__ import annotations
@@ -20,24 +20,30 @@ __all__ = ["WordCount", "WordShape", "cleared", "counted", "registered_outputs",
 
 
 def state(bits: int = 1, *, name: str, init: int = 0) -> Signal:
-    """A register that `cleared` sets back, and no other reset."""
+    """Return a register that only `cleared` resets."""
     return Signal(bits, name=name, init=init, reset_less=True)
 
 
 def registered_outputs(leaf: Leaf, *names: str) -> None:
-    """Make registers of outputs, as far as a leaf has them, that only `cleared` sets back."""
+    """Make those outputs that a leaf has into registers that only `cleared` resets."""
     for name in names:
         if name in leaf.signature.members:
             setattr(leaf, name, state(leaf.signature.members[name].shape, name=name))
 
 
 def cleared(m: Module, clear: Value, *registers: Signal) -> None:
-    """Let registers go back to their initial values; nothing is assigned to them after this.
+    """Add the synchronous reset of registers to their initial values.
+
+    Call it after all other assignments to the registers, because the last assignment holds.
 
     Parameters
     ----------
+    m : Module
+        The module of the registers.
     clear : Value
-        High in the cycle before.
+        High in the cycle before the registers have their initial values.
+    registers : Signal
+        Registers made by `state`.
 
     Examples
     --------
@@ -52,22 +58,26 @@ def cleared(m: Module, clear: Value, *registers: Signal) -> None:
 
 
 def tally(m: Module, *, up: Value, down: Value, clear: Value, name: str) -> tuple[Signal, Signal]:
-    """Count from 0 to 3, up and down.
+    """Add a counter from 0 to 3 that counts up and down.
 
-    Each bit follows from four others: one table, where an adder and a subtractor would take two
-    levels of them, behind signals that come late.
+    Why no adder and subtractor: `up` and `down` arrive late. Each bit of this counter is a function
+    of four signals, which fits one LUT.
 
     Parameters
     ----------
+    m : Module
+        The module of the counter.
     up, down : Value
-        Whether the count grows with the next edge, and whether it shrinks.
+        High to increase, or to decrease, the count with the next edge; both leave it unchanged.
     clear : Value
-        Whether it is 0 from there on.
+        High to reset the count with the next edge.
+    name : str
+        Name of the counter, and prefix of its signals.
 
     Returns
     -------
     count, following : Signal
-        The count, and what it is from the next edge on, but for `clear`.
+        The count, and its value after the next edge, `clear` not considered.
 
     Examples
     --------
@@ -90,20 +100,21 @@ def tally(m: Module, *, up: Value, down: Value, clear: Value, name: str) -> tupl
 
 @dataclass(frozen=True)
 class WordShape:
-    """How the words of a packet are divided into chunks.
+    """The division of the words of a packet into chunks.
 
     Parameters
     ----------
     most : int
         Words of the longest packet.
     chunks : tuple of int
-        Of each form.
+        Chunks of a packet in each form.
     block : int
-        Words of a chunk of the longest packet, of the form that has most.
+        Words of the longest chunk of any form.
     in_turn : bool
-        Whether words go to the chunks in turn; else chunks follow one another.
+        True if word w belongs to chunk w modulo the number of chunks; False if the words of a chunk
+        are consecutive.
     pitch : tuple of int
-        Of each form, from the address of a word of a chunk to that of the next.
+        Difference between the addresses of consecutive words of a chunk, in each form.
     """
 
     most: int
@@ -119,20 +130,20 @@ class WordShape:
 
     @property
     def chunk_bits(self) -> int:
-        """Bits of the number of a chunk; 0 if there is only one."""
+        """Bits of the number of a chunk; 0 for packets of one chunk."""
         return (max(self.chunks) - 1).bit_length()
 
     @property
     def within_bits(self) -> int:
-        """Bits of the address of a word, counted from that of the first of its chunk."""
+        """Bits of the offset of a word: its address minus the first address of its chunk."""
         words = self.most if max(self.chunks) == 1 else self.block
         return address_width((words - 1) * max(self.pitch) + 1)
 
     @property
     def divisor_bits(self) -> int | None:
-        """Bits of the number of a word below the place where a division by a power of two cuts it.
+        """Number of low bits of a word number that are the remainder of the division into chunks.
 
-        None where there is nothing to divide, or not by a power of two.
+        None if a packet has one chunk, or the divisor is no power of two.
 
         Examples
         --------
@@ -150,16 +161,16 @@ class WordShape:
 
 
 class WordCount(NamedTuple):
-    """Which word of a packet passes.
+    """Position of the current word of a packet.
 
     Parameters
     ----------
     index, following : Signal
-        Its number, and that of the next.
+        Number of the word in its packet, and number of the next word.
     chunk, within : Value
-        The number of its chunk, and its address, counted from that of the first word of that.
+        Number of the chunk, and offset of the word: its address minus the first of its chunk.
     registers : tuple of Signal
-        What the caller sets back with its own `cleared`.
+        Registers that the caller has to reset by `cleared`.
     """
 
     index: Signal
@@ -173,18 +184,24 @@ def counted(
     m: Module, shape: WordShape, form: Value, *, beat: Value, restart: Value,
     last_chunk: Value | None = None,
 ) -> WordCount:  # fmt: skip
-    """Count the words of packets.
+    """Add counters for the words of packets.
+
+    A division of the word number by a power of two needs no counter of chunks, only wires.
 
     Parameters
     ----------
+    m : Module
+        The module of the counters.
+    shape : WordShape
+        The division of words into chunks.
     form : Value
-        Whose packet it is.
+        Form of the packet.
     beat : Value
-        Whether a word passes.
+        High in a cycle in which a word passes.
     restart : Value
-        Whether it is the last of its packet.
+        High if the word is the last of its packet.
     last_chunk : Value, optional
-        The number of the last chunk, by default that of the form.
+        Number of the last chunk of a packet, by default that of the form.
     """
     index, following = (
         state(shape.index_bits, name="index"),
@@ -209,7 +226,7 @@ def counted(
 
 
 def _split(shape: WordShape, bits: int, index: Signal) -> tuple[Value, Value]:
-    """Chunks, and addresses within them, from the bits of the number of a word."""
+    """Return chunk and offset of a word by splitting the bits of its number."""
     low, high = index[:bits], index[bits:]
     chunk, word = (low, high) if shape.in_turn else (high, low)
     apart = Cat(Const(0, shape.pitch[0].bit_length() - 1), word)
@@ -219,7 +236,7 @@ def _split(shape: WordShape, bits: int, index: Signal) -> tuple[Value, Value]:
 def _divided(
     m: Module, shape: WordShape, form: Value, last: Value, *, beat: Value, restart: Value
 ) -> tuple[Signal, Signal]:
-    """Count chunks, and addresses within them."""
+    """Add counters for the chunk and the offset of a word."""
     chunk = state(shape.chunk_bits, name="chunk")
     within = state(shape.within_bits, name="within_chunk")
     ends = Signal(name="ends_chunks" if shape.in_turn else "ends_chunk")

@@ -1,4 +1,4 @@
-"""Claims about ports of nodes, and whole runs through them."""
+"""Proof of a bare core: a claim about the wires of node ports, and whole runs through the ports."""
 
 from __future__ import annotations
 
@@ -22,14 +22,30 @@ __all__ = ["port_claims", "port_runs"]
 
 
 def port_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """Yield the claim about the wires of ports to memories."""
+    """Yield the claim that the memory ports of the top lead to their nodes; none without memories.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric, with the top ``core``.
+    text : GateText
+        The gates of its emitted Verilog.
+    """
     if not fabric.streaming:
         says = "the ports of each node lead to that node"
         yield wired("node ports", says, text, core_ports(fabric, text))
 
 
 def port_runs(fabric: Fabric, machine: Machine) -> Runs:
-    """Return whole runs whose words go through the ports of nodes."""
+    """Return the proof of whole runs whose words pass through the ports of nodes.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric, with the top ``core``.
+    machine : Machine
+        Symbolic simulation of the fabric.
+    """
     if fabric.streaming:
         return DirectRuns(fabric, Access(fabric, machine))
     return MemoryRuns(CoreAccess(fabric, machine))

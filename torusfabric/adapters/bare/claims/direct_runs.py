@@ -1,4 +1,7 @@
-"""Runs of a direct core: words enter and leave in the cycles that the manifest says."""
+"""`DirectRuns`: the proof of whole runs of a core without memories.
+
+Symbolic words are injected, and taken, in the cycles that the manifest states.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,10 @@ __all__ = ["DirectRuns"]
 
 
 class DirectRuns(Runs):
-    """Runs of a core whose nodes inject and receive words in cycles that are known.
+    """Proof of runs of a core whose nodes inject and receive words in fixed cycles.
 
-    An injected word is known in the one cycle in which it counts.
+    An injected word is defined in its own cycle only, and unknown in all others. So a core that
+    samples it earlier or later is refuted.
     """
 
     def __init__(self, fabric: Fabric, access: Access) -> None:
@@ -40,7 +44,24 @@ class DirectRuns(Runs):
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Carry out runs; they may start at any time."""
+        """Execute runs from a state between runs, and compare the received words.
+
+        Parameters
+        ----------
+        runs : sequence of Run
+            Runs to execute, each from the same state.
+        rest : Snapshot
+            State between runs.
+        variant : int
+            Not used: there are no memories to be filled in different ways.
+        compares : bool
+            Not used: received words are always compared.
+
+        Returns
+        -------
+        Snapshot
+            State after the runs, with unknown values where they differ.
+        """
         del variant, compares
         cycles = self.prepare(runs)
         for run in runs:
@@ -58,18 +79,22 @@ class DirectRuns(Runs):
         return of_all(left, len(runs))
 
     def _flit_of(self, cycle: int, first: int, *, every: int) -> int | None:
-        """Which flit counts in a cycle, given when the first one does; None if none does."""
+        """Return the flit whose cycle it is, or None.
+
+        Flit 0 has the `every` cycles from `first` on; each further flit has those one period of
+        `steps` cycles later.
+        """
         flit, rest = divmod(cycle - first, self._steps)
         return flit if 0 <= flit < self._flits and rest < every else None
 
     def _index(self, part: int, chunk: int, flit: int) -> int | None:
-        """The number of a word among those of a memory of a host; None beyond the end."""
+        """Return the index of a word among the words of a node; None beyond the end of its part."""
         length = self._layout.part_flits(self.program.flits)
         word = chunk * self._flits + flit
         return part * length + word if word < length else None
 
     def _injected(self, run: Run, cycle: int) -> dict[str, IntArray]:
-        """What nodes inject in a cycle."""
+        """Return the values of the nets `inject_<node>` in a cycle."""
         flit = self._flit_of(cycle, self._injects, every=1)
         if flit is None:
             return {}
@@ -86,7 +111,7 @@ class DirectRuns(Runs):
         return given
 
     def _look(self, run: Run, found: IntArray, cycle: int) -> None:
-        """Check what the core says of a cycle, and take what has arrived."""
+        """Check `tx_address`, `rx_enable` and `rx_address` in a cycle, and take arriving words."""
         shown = self._flit_of(cycle, self._shows, every=self._steps)
         if shown is not None:
             self.check([run], cycle, "tx_address", shown)
@@ -108,7 +133,7 @@ class DirectRuns(Runs):
                         found[node, index] = words[port]
 
     def _compare(self, run: Run, found: IntArray, cycle: int) -> None:
-        """Compare what has arrived with what is expected."""
+        """Compare the received words with the expected ones."""
         words, receives = expected_bits(self.program, run, self.machine.sums)
         wrong = (found != words) & receives
         if wrong.any():

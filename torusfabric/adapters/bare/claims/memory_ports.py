@@ -1,4 +1,4 @@
-"""Ports of each node to its memories: wires, and how memories are written and read."""
+"""Memory ports of each node in the proof: their wires, and `CoreAccess`, which drives them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ if TYPE_CHECKING:
 
 __all__ = ["CoreAccess", "core_ports"]
 
-#: Bank and first address of each block of each node, as the map of a core lists them.
+#: For each node and block, the memory and first address in the written address map, or None.
 Listed: TypeAlias = list[list[list[int] | None]]
 
-#: The ports of a node that has memories, less its number.
+#: Ports of a node with memories, without the suffix for the node.
 PORTS = ("write_bank", "write_address", "write_data", "write_enable", "read_bank", "read_address",
          "read_data")  # fmt: skip
 
 
 def core_ports(fabric: Fabric, text: GateText) -> Wires:
-    """Yield the ports of the memories of each node of a core: they lead to that node."""
+    """Yield the wires between the memory ports of the top and the nodes.
+
+    Each wire is (instance, pin, found bits, expected bits).
+    """
     for endpoint in fabric.netlist.having(Role.ENDPOINT):
         pins = text.instances[endpoint.name].pins
         for port in PORTS:
@@ -40,7 +43,7 @@ def core_ports(fabric: Fabric, text: GateText) -> Wires:
 
 
 class CoreAccess(Access):
-    """Every node is written and read by itself, where the address map that is written says."""
+    """Accesses through a memory port at each node, at the addresses of the written address map."""
 
     def __init__(self, fabric: Fabric, machine: Machine) -> None:
         super().__init__(fabric, machine)
@@ -48,12 +51,12 @@ class CoreAccess(Access):
         self._map = fabric.address_map()
 
     def idle(self) -> dict[str, IntArray]:
-        """What drives nets of the top while nobody writes."""
+        """Return the values of the write enables in cycles without a write."""
         return {name: np.array([[0]]) for name in self.machine.text.inputs
                 if name.startswith("write_enable_")}  # fmt: skip
 
     def _listed(self, run: Run, *, sent: bool) -> Locations:
-        """Where the map says that words lie: those of a block one after the other."""
+        """Return the locations of words by the address map. Words of a block are consecutive."""
         listed = self._map["sent" if sent else "received"]
         layout = self.program.part(run.form(self.program)).layout
         words = layout.send_words(run.length) if sent else layout.recv_words(run.length)
@@ -65,7 +68,7 @@ class CoreAccess(Access):
         return Locations(first[..., 0], np.where(base >= 0, base + flit, -1))
 
     def writes(self, runs: Sequence[Run]) -> Steps:
-        """Writes of what nodes send."""
+        """Return the steps that write the messages of some runs."""
         memory, address = self.located(runs, partial(self._listed, sent=True), ends_at_once=True)
         there = (address >= 0).astype(int)
         numbers = {"write_enable": there, "write_bank": memory, "write_address": address}
@@ -73,6 +76,6 @@ class CoreAccess(Access):
                      otherwise={"write_enable": 0})  # fmt: skip
 
     def reads(self, runs: Sequence[Run]) -> Steps:
-        """Reads of what nodes have received."""
+        """Return the steps that read the received words of some runs."""
         memory, address = self.located(runs, partial(self._listed, sent=False))
         return Steps(len(address), {"read_bank": memory, "read_address": address})

@@ -1,4 +1,8 @@
-"""Claims about the host port, and whole runs through it."""
+"""Proof of a fabric with a host port: claims about the port, and whole runs through it.
+
+`host_claims` yields claims that hold for each access on its own. `host_runs` executes whole runs
+with symbolic words on the emitted netlist; see `torusfabric.proof.memory_runs`.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +26,21 @@ __all__ = ["HostPorts", "host_claims", "host_runs"]
 
 
 def host_claims(fabric: Fabric, text: GateText, ports: Sequence[HostPorts] = ()) -> Iterator[Claim]:
-    """Yield the claims about the host port, and about the wires between it and nodes.
+    """Yield the claims about the host port, and about the wires between the port and the nodes.
 
     Parameters
     ----------
+    fabric : Fabric
+        The fabric, with the top ``host`` or behind a bus.
+    text : GateText
+        The gates of its emitted Verilog.
     ports : sequence of HostPorts
-        The host ports of all tops with this text; by default the one of a fabric on one chip.
+        The host ports of all tops that instantiate this Verilog; by default the only port of a
+        fabric on one chip.
     """
     says = "each node is given what the host port gives, or gives to its group, a cycle later"
     yield wired("control tree", says, text, distributed_wires(fabric, text))
-    # The finder of a fabric with a room finds words by what is in tables.
+    # With loadable tables the finder depends on the contents of tables; other claims cover it.
     if not fabric.tables:
         says = ("a word that the host writes, or asks for, is where the address map says, "
                 "with every edge another")  # fmt: skip
@@ -42,5 +51,15 @@ def host_claims(fabric: Fabric, text: GateText, ports: Sequence[HostPorts] = ())
 
 
 def host_runs(fabric: Fabric, machine: Machine, ports: HostPorts | None = None) -> MemoryRuns:
-    """Return whole runs whose words go through a host port."""
+    """Return the proof of whole runs whose words pass through a host port.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric, with the top ``host`` or behind a bus.
+    machine : Machine
+        Symbolic simulation of the fabric.
+    ports : HostPorts, optional
+        The host port; by default the only port of a fabric on one chip.
+    """
     return MemoryRuns(HostAccess(fabric, machine, ports or HostPorts.of_chip(fabric)))

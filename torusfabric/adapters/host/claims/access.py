@@ -1,4 +1,8 @@
-"""What the host port gives to nodes, and what they answer."""
+"""`HostAccess`: the accesses by which the proof of whole runs writes and reads node memories.
+
+The proof drives the nets between host port and nodes. The claims of `check_host` say that the port
+drives these nets so.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +33,40 @@ __all__ = ["HostAccess"]
 
 
 class HostAccess(Access):
-    """A port serves all nodes, or those of a block: each is told which is meant."""
+    """Accesses through a host port that serves all nodes, or those of one block.
+
+    Every node receives every access, and compares the number of the addressed node with its own.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric, with the top ``host`` or behind a bus.
+    machine : Machine
+        Symbolic simulation of the fabric.
+    ports : HostPorts
+        The port, and the numbers of its nodes.
+
+    Attributes
+    ----------
+    answer : int
+        Cycles from a read at the nodes to its word.
+    overlap : int
+        Cycles between the writes of the messages and the begin of a run.
+    hold : int
+        Cycles after a write in which no run begins.
+    """
 
     def __init__(self, fabric: Fabric, machine: Machine, ports: HostPorts) -> None:
         super().__init__(fabric, machine)
         self._ports, self._loaded = ports, fabric.tables is not None
         self._enables = write_enables(fabric.program)
         self.answer = fabric.answer
-        # Writes wait for the registers of the host port, and data for one more.
+        # A write passes the registers of the host port, its data one more.
         self.overlap = fabric.netlist.modules["host"]().write_cycles + 2 - fabric.hold
         self.hold = fabric.hold if ports.holds else 0
 
     def idle(self) -> dict[str, IntArray]:
-        """What drives nets of the top while nobody writes."""
+        """Return the values of the nets at the host port in cycles without a write."""
         return self.settling(UNKNOWN) | {
             f"{enable}{name}": np.array([[0]])
             for name in self._ports.names
@@ -49,7 +74,7 @@ class HostAccess(Access):
         }
 
     def writes(self, runs: Sequence[Run]) -> Steps:
-        """Writes of what nodes send: data come a step after their address."""
+        """Return the steps that write the messages of runs; data follow addresses by one step."""
         program = self.program
         memory, address = self.located(runs, partial(sent_locations, program), ends_at_once=True)
         of_run = np.array([program.forms[run.form(program)].layout for run in runs])
@@ -71,10 +96,13 @@ class HostAccess(Access):
                      dict.fromkeys(self._enables, 0))  # fmt: skip
 
     def reads(self, runs: Sequence[Run]) -> Steps:
-        """Reads of what nodes have received; at rest the sequencer passes addresses on."""
+        """Return the steps that read the received words of some runs.
+
+        Between runs the sequencer passes the address of the host to the nodes.
+        """
         memory, address = self.located(runs, partial(received_locations, self.program))
         memory = np.where(address >= 0, memory, -1)
-        # A module may call its port for an address otherwise than the net of the sequencer.
+        # The port of a node module and the net of the sequencer may differ in name.
         inputs = {
             port for module in self.nodes for port in self.machine.groups[module].program.inputs
         }
@@ -88,7 +116,7 @@ class HostAccess(Access):
 
     @property
     def _passed(self) -> list[str]:
-        """The addresses that the sequencer gives, if those of the host pass there."""
+        """The address nets of the sequencer through which addresses of the host pass."""
         if self._loaded:
             return []
         nets, name = self.machine.text.nets, self._ports.names[0]
@@ -96,12 +124,18 @@ class HostAccess(Access):
         return [n for n in ends if n.removeprefix("read_").isdigit()]
 
     def check_rest(self, rest: Snapshot) -> int:
-        """Check that a node that is not asked shows 0, and that addresses of the host pass."""
+        """Check that nodes which are not addressed output 0, and that host addresses pass.
+
+        Returns
+        -------
+        int
+            Number of bits that were checked.
+        """
         count = sum(self._check_passed(rest, name) for name in self._ports.names if self._passed)
         return count + self._check_not_asked(rest)
 
     def _check_passed(self, rest: Snapshot, name: str) -> int:
-        """Check, and count, bits of addresses that a port gives and that pass."""
+        """Check that the sequencer passes each bit of the host address, and count the bits."""
         machine, count = self.machine, 0
         machine.prepare(1)
         given = f"read_address{name}"
@@ -115,7 +149,11 @@ class HostAccess(Access):
         return count
 
     def _check_not_asked(self, rest: Snapshot) -> int:
-        """Check, and count, words that a node does not show."""
+        """Check that a node outputs 0 for every other node number, and count the bits.
+
+        All numbers are covered by one case for each bit: this bit differs from the own number, the
+        other bits are unknown.
+        """
         machine, count = self.machine, 0
         machine.prepare(1)
         for position in range((len(self._ports.nodes) - 1).bit_length()):
@@ -133,10 +171,10 @@ class HostAccess(Access):
         return count
 
     def check_others(self, begin: Snapshot) -> None:
-        """Check that writes for other nodes change nothing that a node holds.
+        """Check that writes to other nodes leave registers and memories of a node unchanged.
 
-        Those of its group are at another place; those of other groups may be at the same one, but
-        there it is not enabled.
+        A write to another node of the same group differs in `write_node`. A write to a node of
+        another group may have the same `write_node`, but the write enable of the group is low.
         """
         nodes = len(self._ports.nodes)
         if nodes == 1:
@@ -158,7 +196,7 @@ class HostAccess(Access):
         _require("a node", _holds_words(now, begin), "keep its words when others are written")
 
     def _others(self, module: str, port: str, position: int | None) -> IntArray:
-        """All numbers that differ from a node's own at one bit of them, or any number."""
+        """Return numbers that differ from a node's own in bit `position`; any number for None."""
         own = self.bits(module, port, self._ports.number[self.nodes[module]][:, None])
         others = np.full_like(own, UNKNOWN)
         if len(own) and position is not None:
@@ -167,12 +205,12 @@ class HostAccess(Access):
 
 
 def _copied(now: Snapshot) -> Snapshot:
-    """A state whose memories can be changed while these stay."""
+    """Return a copy of a state, whose memories can be changed without changing the original."""
     return changed_by(lambda values: values, np.copy, now)
 
 
 def _holds_words(now: Snapshot, before: Snapshot) -> bool:
-    """Whether registers and memories hold what words they have held before."""
+    """Return True if every word in registers and memories of `before` is unchanged in `now`."""
     pairs = [*zip(arrays(before), arrays(now), strict=True)]
     for module, state in before.states.items():
         pairs += zip(state.rams, now.states[module].rams, strict=True)
@@ -180,6 +218,6 @@ def _holds_words(now: Snapshot, before: Snapshot) -> bool:
 
 
 def _require(signal: str, holds: object, what: str) -> None:
-    """Raise a refutation unless something holds at rest."""
+    """Raise a refutation about `signal` between runs, unless `holds` is true."""
     if not holds:
         raise refuted("whole runs", signal, f"{signal} at rest must {what}")

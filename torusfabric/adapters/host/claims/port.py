@@ -1,8 +1,9 @@
-"""The host ports: by which numbers each knows its nodes, and where its addresses lead.
+"""Claim that a host port translates every access as the address map says.
 
-The host port is a pipeline. Every path from its inputs to what it tells the nodes passes the same
-number of registers, so that accesses with every edge do not meet; what comes out is then compared
-with the address map, for every node and every address of a message.
+The proof has two steps. First, `_check_ages` shows that the port is a pipeline: all paths from an
+input to one output have the same number of registers, so consecutive accesses are independent.
+Second, `_compare` replaces the registers by wires, and compares the outputs with the address map,
+for every node and every address of a message. `HostPorts` says which nodes a port serves.
 """
 
 from __future__ import annotations
@@ -32,25 +33,49 @@ if TYPE_CHECKING:
 
 __all__ = ["HostPorts", "check_host", "write_enables"]
 
-#: Accesses that are carried out at once.
+#: Accesses that are simulated at a time, in one array.
 AT_ONCE = 1 << 13
 
-#: Inputs that stay as they are while the host reads: those of the last run, and the block.
+#: Inputs that are constant while the host reads: those of the last run, and the block.
 CONSTANT = ("rst", "form", "sampled_root", "block")
 
 
 class _Access(NamedTuple):
-    """Accesses of the host, and what they are to lead to."""
+    """Inputs of some accesses, and the expected outputs of the host port.
+
+    An expected output is -1 for "don't care". For an output with one bit for each group it is the
+    number of the bit that is high.
+    """
 
     inputs: dict[str, IntArray]
-    outputs: dict[str, IntArray]  # -1 where it does not matter; the group of what is by group
+    outputs: dict[str, IntArray]
 
 
 def check_host(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> int:
-    """Check, and count, accesses by host ports: they lead where the address map says."""
+    """Check that host ports translate all accesses as the address map says.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric, with the top ``host`` or behind a bus.
+    text : GateText
+        The gates of its emitted Verilog.
+    ports : sequence of HostPorts
+        The host ports of all tops that instantiate this Verilog.
+
+    Returns
+    -------
+    int
+        Number of accesses that were checked.
+
+    Raises
+    ------
+    Refuted
+        If an output of the port is wrong, or the port is no pipeline.
+    """
     module = text.modules[fabric.prefix + "host"]
     leaf = fabric.netlist.modules["host"]()
-    # The register of the group, the node, and the tree are behind the port.
+    # The read latency counts the registers of groups, the node and the tree, outside the port.
     behind = DISTRIBUTION - 1 + fabric.answer + len(merge_levels(fabric.nodes))
     locating = fabric.read_latency - behind
     writes = leaf.write_cycles
@@ -76,7 +101,7 @@ def check_host(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> in
 
 
 def _check_ages(module: GateModule, ages: Mapping[str, int]) -> None:
-    """Check that all that an output follows from was there so many cycles ago."""
+    """Check that every output depends only on inputs from `ages[output]` cycles ago."""
     inputs = {bit for name, bits in module.inputs.items() if name not in CONSTANT for bit in bits}
     wanted = [bit for name in ages for bit in module.outputs[name]]
     wires = _without_registers(module)
@@ -103,7 +128,7 @@ def _check_ages(module: GateModule, ages: Mapping[str, int]) -> None:
 def _check_settling(module: GateModule, fabric: Fabric) -> None:
     """Check that `settling` is high in the `hold` cycles after a write, and in no other.
 
-    All else that the port is given, before or after, is not known, so that it does not matter.
+    All other inputs are unknown before and after, so the result holds for any values of them.
     """
     program = GateProgram(module, {"settling": [0]}, kept_as=np.int8)
     words = max(layout.send_words for layout in fabric.form_layouts)
@@ -126,7 +151,7 @@ def _check_settling(module: GateModule, fabric: Fabric) -> None:
 
 
 def _without_registers(module: GateModule) -> GateModule:
-    """A pipeline as a function: registers are wires."""
+    """Return a pipeline as a combinational function, with a wire in place of each register."""
     gates = [*module.gates, *(Gate("OR", flop.q, flop.d, "0") for flop in module.flops)]
     flops: list[Flop] = []
     return GateModule(
@@ -135,9 +160,9 @@ def _without_registers(module: GateModule) -> GateModule:
 
 
 def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
-    """All reads and writes of messages, and what is neither, form by form.
+    """Yield reads, writes and ignored writes, form by form, with the expected outputs.
 
-    Where it matters, reads are given root by root.
+    If locations depend on the root, reads are yielded for each root.
     """
     program, beat = fabric.program, fabric.beat
     served, nodes = ports.nodes, np.arange(len(ports.nodes))
@@ -174,17 +199,17 @@ def _accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_Access]:
 
 
 def write_enables(program: Program) -> list[str]:
-    """The net of the write enable of each send map: maps with as many words have the same."""
+    """Return the net of the write enable of each send map; maps of equal size share one."""
     first = {form.layout: number for number, form in reversed([*enumerate(program.forms)])}
     numbers = enable_numbers(program.part(first[layout]).send_words for layout in sorted(first))
     return [f"write_enable{suffix(number)}" for number in numbers]
 
 
 def _without_writes(fabric: Fabric, chosen: Mapping[str, int], form: int) -> Iterator[_Access]:
-    """Accesses that enable no group of nodes for the send map of a form.
+    """Yield accesses in which the write enables of the send map of a form must be low.
 
-    No write at any address; a write past the words of the map; and a write at any address with a
-    start, or in a run.
+    These are: no write, a write beyond the words of the map, a write in the cycle of a start, and a
+    write during a run.
     """
     nodes, every = np.arange(fabric.nodes), 2 * fabric.layout.recv_base
     none, words = NodeGroups(fabric.nodes).count, fabric.form_layouts[form].send_words
@@ -202,7 +227,17 @@ def _access(
     where: tuple[int, IntArray],
     wanted: dict[str, IntArray],
 ) -> _Access:
-    """Accesses to consecutive addresses from one on, at all nodes."""
+    """Return accesses to consecutive addresses, from a base on, at all nodes.
+
+    Parameters
+    ----------
+    chosen : mapping of str to int
+        Inputs that all accesses share.
+    where : tuple of (int, ndarray)
+        The base, and the host's numbers of the nodes.
+    wanted : dict of str to ndarray, shapes that broadcast to (nodes, addresses)
+        Expected outputs.
+    """
     base, nodes = where
     shape = len(nodes), max(values.shape[1] for values in wanted.values())
     spread = lambda values: np.broadcast_to(values, shape).ravel()
@@ -219,7 +254,7 @@ def _compare(
     inputs: Mapping[str, IntArray],
     outputs: Mapping[str, IntArray],
 ) -> None:
-    """Compare accesses with what they are to lead to."""
+    """Compare the outputs of the port with the expected ones."""
     size = len(next(iter(inputs.values())))
     given = {
         name: (values[None] >> np.array(function.inputs[name], int)[:, None] & 1).astype(np.int8)
@@ -243,20 +278,20 @@ def _compare(
 
 @dataclass(frozen=True)
 class HostPorts:
-    """The host ports of a fabric: one, or one for each of several blocks of nodes.
+    """A host port with the nodes that it serves: all nodes, or one of several blocks of nodes.
 
     Parameters
     ----------
     nodes : ndarray of int
-        Those that a port serves, by the order of their numbers there.
+        Nodes that the port serves, in the order of their numbers at the port.
     number : ndarray of int, shape (all nodes,)
-        The number of each node at its port.
+        Number of each node at its port.
     block : int or None
-        The block of the port, if it is told which it is.
+        Value of the input `block`, if the port has one.
     names : tuple of str
-        The endings of the names of nets of each port.
+        Suffixes of the nets of all ports.
     holds : bool
-        True if a run begins later that is started while words are on their way to memories.
+        True if `settling` delays a run that is started while a write is on its way to a memory.
     """
 
     nodes: IntArray
@@ -267,6 +302,6 @@ class HostPorts:
 
     @classmethod
     def of_chip(cls, fabric: Fabric) -> HostPorts:
-        """The one port of a fabric."""
+        """Return the only port of a fabric on one chip."""
         everyone = np.arange(fabric.program.topology.nodes)
         return cls(everyone, everyone)

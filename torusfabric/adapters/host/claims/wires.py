@@ -1,4 +1,4 @@
-"""Wires between the host port and nodes, as the text has them."""
+"""Wires between the host port and the nodes in the emitted Verilog, to be compared by the proof."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 __all__ = ["distributed_wires", "merged_wires"]
 
-#: The inputs of the host port, which ports of the top, or registers behind a bus, drive.
+#: Inputs of the host port. Ports of the top drive them, or registers behind a bus.
 HOST = ("start", "busy", "host_we", "host_node", "host_addr", "host_wdata")
 
 
 def distributed_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield what nodes are given by the host port, bit by bit: each behind a register.
+    """Yield the wires into the host port, and those from the host port to each node.
 
-    The host port itself is given the start of a run, whether one is under way, and what the host
-    asks for. Of what it gives to groups, a node is to be given the bit that the upper bits of its
-    number choose: `write_node` has the others.
+    Each wire is (instance, pin, found bits, expected bits). Between port and node lies one
+    register. Of a signal with one bit for each group, a node receives the bit of its group, which
+    the upper bits of its number give; `write_node` carries the lower bits.
     """
     host = text.instances["the_host"].pins
     gives = text.modules[fabric.prefix + "host"].outputs
@@ -44,9 +44,10 @@ def distributed_wires(fabric: Fabric, text: GateText) -> Wires:
 
 
 def merged_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield where each bit of a word comes to that a node shows, while others show 0.
+    """Yield the path of each bit of `read_data` of a node through the read tree to `host_rdata`.
 
-    It passes all levels of the tree to the host.
+    A level of the tree has to be an OR of its inputs and a register, so that a bit passes while all
+    other nodes output 0. Each wire is (instance, pin, reached bits, expected bits).
     """
     arrives: dict[Bit, tuple[Bit, ...]] = {}
     for instance in fabric.netlist.having(Role.READ_TREE):

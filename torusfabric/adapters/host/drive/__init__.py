@@ -1,4 +1,4 @@
-"""Runs through the host port, in any engine."""
+"""Driver of the host port in simulation: runs through the port, with any engine."""
 
 from .port import HostPort, host_runs
 from .words import PortWords, Words

@@ -1,4 +1,9 @@
-"""The host port, edge by edge: words are written, a run is started, and words are read."""
+"""`HostPort`, which drives a host port: it writes words, starts a run, and reads words.
+
+Every method is a generator of `Edges`: inputs for a number of clock edges, and the outputs to
+record. A simulation engine runs the edges, and sends the recorded outputs back. So one driver
+serves all engines.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +22,19 @@ __all__ = ["HostPort", "host_runs"]
 
 
 class HostPort:
-    """The host port of a fabric, and the words of its memories.
+    """Driver of the host port of one fabric.
 
     Parameters
     ----------
+    fabric : Fabric
+        The fabric, with the top ``host``.
     cells : Cells, optional
-        The words of memories, where these can be reached.
+        Direct access to the memories of the simulated nodes, if the engine has it. Only a sample of
+        the words then passes through the port, which is faster.
+    progress : Progress, optional
+        Function that is called with the words that have moved, and with all words of all runs.
     runs : int
-        Number of runs, for progress.
+        Number of runs, by which the progress is scaled.
     """
 
     def __init__(
@@ -41,18 +51,18 @@ class HostPort:
         self._read_latency = fabric.read_latency
 
     def _pass(self, edges: Edges) -> Access[Passed]:
-        """Let edges pass, and count them."""
+        """Have the engine run edges, and count them."""
         passed = yield edges
         self._clocks += passed.edges
         return passed
 
     def run(self, words: Words, job: Job) -> Access[EngineRun]:
-        """Load a message into every node, start, wait for done, and take what every node has.
+        """Load a message into every node, execute a run, and take the received words.
 
         Raises
         ------
         WorkFailed
-            If the fabric does not come to an end.
+            If `done` is low `PATIENCE` edges after the predicted end.
         """
         self._clocks, before = 0, self._done
         yield from self.load(words)
@@ -69,12 +79,12 @@ class HostPort:
         yield from self.write(written, words.beats(written))
 
     def take(self, words: Words) -> Access[None]:
-        """Take what every node has received."""
+        """Take the received words of every node."""
         for asked in words.asked(self._cells):
             words.fill(asked, (yield from self.read(asked)))
 
     def write(self, which: PortWords, words: np.ndarray) -> Access[None]:
-        """Write words into nodes' send memories, one an edge."""
+        """Write words into send memories, one with each edge, and wait until a run may begin."""
         if not which.number:
             return
         count = which.number + self._fabric.hold
@@ -84,10 +94,20 @@ class HostPort:
         yield from self._pass(Edges(count, inputs, report=self._moved(which.number)))
 
     def collect(self, job: Job) -> Access[tuple[int, int, float]]:
-        """Start, and wait for done; what the fabric counts, the edges between, and the seconds."""
+        """Start a run, and wait until it is done.
+
+        Returns
+        -------
+        cycles : int
+            The output `cycles` of the fabric.
+        edges : int
+            Clock edges from start to done, as the engine counts them.
+        seconds : float
+            Wall-clock seconds of these edges.
+        """
         chosen = {name: [value] for name, value in job.inputs.items()}
         yield from self._pass(Edges(1, {"host_we": [0], "start": [1], **chosen}))
-        # Later values of the inputs must not matter: a run keeps what it was started with.
+        # During the run every choice is inverted, to test that the fabric sampled it at the start.
         widths = self._fabric.netlist.inputs
         others = {n: [~value & (1 << widths[n]) - 1] for n, value in job.inputs.items()}
         expected = self._fabric.program.cycles(job.length, mode=job.mode)
@@ -103,7 +123,7 @@ class HostPort:
         return cycles, run.edges, run.seconds
 
     def read(self, which: PortWords) -> Access[np.ndarray]:
-        """Read words from nodes' receive memories, one an edge."""
+        """Read words from receive memories, one with each edge."""
         if not which.number:
             return np.zeros(0, np.uint64)
         inputs = {"host_node": which.nodes, "host_addr": which.addresses}
@@ -115,7 +135,7 @@ class HostPort:
         return passed.shown["host_rdata"][late:]
 
     def _moved(self, most: int) -> Callable[[int], object] | None:
-        """Return what reports words that move, one an edge."""
+        """Return a function that reports progress where one word moves with each edge."""
         if not self._progress:
             return None
         before, progress = self._done, self._progress
@@ -123,7 +143,7 @@ class HostPort:
         return lambda edges: progress(before + min(edges, most), self._total)
 
     def _advance(self, done: int) -> None:
-        """Report so many words as moved."""
+        """Report that `done` words have moved."""
         self._done = done
         if self._progress:
             self._progress(done, self._total)
@@ -138,12 +158,24 @@ def host_runs(
     through_port: bool,
     progress: Progress | None,
 ) -> Access[list[EngineRun]]:
-    """Run several collectives one after another; see `Engine.run_many`.
+    """Execute several runs one after another; see `Engine.run_many`.
+
+    Loadable tables that are empty after reset are loaded first.
 
     Parameters
     ----------
+    fabric : Fabric
+        The fabric, with the top ``host``.
+    batches : sequence of Messages
+        The messages of each run.
+    jobs : sequence of Job
+        Mode, length, root and operator of each run.
+    cells : Cells or None
+        Direct access to the memories of the simulated nodes, if the engine has it.
     through_port : bool
-        True if all words go through the host port.
+        True if all words pass through the host port, even with `cells`.
+    progress : Progress or None
+        Function that is called with the words that have moved, and with all words of all runs.
     """
     port = HostPort(fabric, cells, progress=progress, runs=len(batches))
     if fabric.tables and fabric.tables.empty:

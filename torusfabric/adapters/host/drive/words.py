@@ -1,8 +1,12 @@
-"""The words of a run: which go through the host port, and where in memories the others lie.
+"""`Words`: the division of the words of a run between the host port and direct memory access.
 
-All words are written and read, and compared. Through the port goes a sample, so that it is tested
-as well, and what is in no memory that can be reached; all others are put where the host port would
-put them, and taken from where it would find them.
+`HostPort` uses this module. All words of a run are written, read and compared. Where the engine
+gives direct access to memories (`Cells`), only these words pass through the host port:
+
+- a random sample and the corners of the messages, so that the port is tested as well;
+- words in memories that the engine cannot access.
+
+All other words are put into, and taken from, the locations that the address map gives.
 """
 
 from collections.abc import Iterator
@@ -21,22 +25,23 @@ from ....topology import IntArray
 
 __all__ = ["PortWords", "Words"]
 
-#: Whether something is so of words.
+#: One flag for each word, of shape (nodes, words).
 _Flags: TypeAlias = NDArray[np.bool_]
 
-#: Words whose places are worked out at a time, few enough for the caches of a processor.
+#: Words whose locations are computed at a time, few enough for the caches of a processor.
 AT_ONCE = 1 << 17
 
 
 class PortWords(NamedTuple):
-    """Beats of words that go through the host port, in this order.
+    """Accesses of the host port, in the order in which they are made; each moves one beat.
 
     Parameters
     ----------
-    nodes, addresses : ndarray of int, shape (words,)
-        The addresses are those of the host.
-    word : ndarray of int, shape (words, beat)
-        Which of the words of its node each has; -1 for none.
+    nodes, addresses : ndarray of int, shape (accesses,)
+        Node and host address of each access.
+    word : ndarray of int, shape (accesses, beat)
+        Numbers of the flits of each access among the flits of the node; -1 beyond the end of a
+        message.
     """
 
     nodes: IntArray
@@ -45,24 +50,35 @@ class PortWords(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many."""
+        """Number of accesses."""
         return len(self.nodes)
 
 
 class Words:
-    """The words of a run on their way into a fabric and out of it.
+    """The words of one run: the messages to send, and an array that collects the received words.
 
     Parameters
     ----------
+    fabric : Fabric
+        The fabric, with the top ``host``.
     messages : sequence of (sequence of int)
-        What each node sends.
+        The words that each node sends.
+    job : Job
+        Mode, length and root of the run.
     through_port : bool
-        Whether all of them go through the port.
+        True if all words pass through the port.
+
+    Attributes
+    ----------
+    messages, received : ndarray, shape (nodes, words)
+        Words that each node sends, and has received as far as they have been taken.
+    through_port, direct : int
+        Number of words that have passed through the port, and that were accessed directly.
 
     Raises
     ------
     InputError
-        If messages are not as many, or as long, as the job says.
+        If number or length of the messages disagrees with the job.
     """
 
     def __init__(
@@ -79,15 +95,15 @@ class Words:
             raise InputError(f"Messages must be of shape {sent}, not {self.messages.shape}")
         shape, wide = (fabric.nodes, part.layout.recv_words(length)), fabric.width > 64
         self.received = np.zeros(shape, object if wide else np.min_scalar_type(self._ones))
-        #: How many have gone through the port, and how many not.
         self.through_port = self.direct = 0
 
     def put(self, cells: Cells | None) -> PortWords:
-        """Put words into memories; returns those that are to be written through the port."""
+        """Put words directly into memories, and return the accesses for all others."""
         chosen = self._sample(self.messages.shape, cells)
         if not chosen.all():
             assert cells is not None
-            # What the port is to write is wrong before.
+            # Locations that the port will write hold inverted words first, so that a write which
+            # does not happen is noticed.
             wrong = np.where(chosen, self.messages ^ self._ones, self.messages)
             for rows, there, reached, places in self._places(cells, received=False):
                 chosen[rows] |= there & ~reached
@@ -96,9 +112,10 @@ class Words:
         return self._through(chosen, self._layout.send_base)
 
     def asked(self, cells: Cells | None) -> Iterator[PortWords]:
-        """The words that are to be read through the port: a sample, and what cannot be reached.
+        """Yield the accesses that read the sample, then those that read inaccessible memories.
 
-        Each is noted before the next is asked for; all others are taken from memories meanwhile.
+        The caller passes the words of the first accesses to `fill` before it takes the second.
+        In between, all other words are taken directly from memories.
         """
         known = self._sample(self.received.shape, cells)
         yield self._through(known, self._layout.recv_base)
@@ -115,7 +132,7 @@ class Words:
         yield self._through(missing, self._layout.recv_base)
 
     def fill(self, which: PortWords, words: NDArray[Any]) -> None:
-        """Note what was read through the port."""
+        """Enter the words that some accesses read through the port."""
         if self._beat == 1:
             self.received[which.nodes, which.word[:, 0]] = words
             return
@@ -126,7 +143,7 @@ class Words:
             self.received[which.nodes[there], word[there]] = as_words(self._fabric, flits)
 
     def beats(self, which: PortWords) -> NDArray[Any]:
-        """Return the words that are written through the port."""
+        """Return the data of some write accesses, one beat each."""
         if self._beat == 1:
             return self.messages[which.nodes, which.word[:, 0]]
         found = np.zeros(which.number, object)
@@ -137,12 +154,12 @@ class Words:
 
     @property
     def _ones(self) -> int | np.uint64:
-        """A word of ones, as words are."""
+        """A flit of all ones, in the type of the words."""
         ones = (1 << self._fabric.width) - 1
         return np.uint64(ones) if self._fabric.width <= 64 else ones
 
     def _sample(self, shape: tuple[int, int], cells: Cells | None) -> _Flags:
-        """Return True for words that go through the port in any case: some, and the corners."""
+        """Return True for the words that always pass through the port: a sample and the corners."""
         total = shape[0] * shape[1]
         if cells is None or self._through_port or total <= SAMPLE:
             return np.ones(shape, bool)
@@ -150,7 +167,7 @@ class Words:
         chosen.ravel()[np.random.default_rng(total).choice(total, SAMPLE, replace=False)] = True
         chosen[[0, 0, -1, -1], [0, -1, 0, -1]] = True
         if self._beat > 1:
-            # All words of a beat go at a time.
+            # All flits of a beat move together, so one chosen flit chooses its beat.
             first = self._first(np.arange(shape[1]))
             starts = np.unique(first)
             by_beat = np.logical_or.reduceat(chosen, starts, axis=1)
@@ -158,18 +175,18 @@ class Words:
         return chosen
 
     def _first(self, word: IntArray) -> IntArray:
-        """The first of the words in the same beat as each."""
+        """Return the number of the first flit in the beat of each flit."""
         return word - word % self._flits % self._beat
 
     def _through(self, chosen: _Flags, base: int) -> PortWords:
-        """Chosen words with their addresses at the port."""
+        """Return the accesses that move the chosen words, and count these words."""
         nodes, index = np.nonzero(chosen)
         if self._beat > 1:
-            # One word stands for its beat.
+            # One access for each beat.
             nodes, index = np.unique([nodes, self._first(index)], axis=1)
         if len(nodes) < chosen.size:
-            # In any order, so that what the port answers depends on each question alone; node by
-            # node, for simulators are slower the more nodes are concerned.
+            # Random order within a node, so that no answer of the port can depend on the access
+            # before. Node by node, because simulators are slower if more nodes change at a time.
             random = np.random.default_rng(len(nodes))
             order = np.lexsort([random.random(len(nodes)), random.permutation(len(chosen))[nodes]])
             nodes, index = nodes[order], index[order]
@@ -183,10 +200,16 @@ class Words:
     def _places(
         self, cells: Cells, *, received: bool
     ) -> Iterator[tuple[slice, _Flags, _Flags, tuple[IntArray, IntArray, IntArray]]]:
-        """Yield the places of words, of some nodes at a time, which come first.
+        """Yield the locations of words, for some nodes at a time.
 
-        Then, of each of their words, whether it is in a memory, and in one that can be reached; and
-        the node, memory and address of these.
+        Yields
+        ------
+        rows : slice
+            The nodes.
+        there, reached : ndarray of bool, shape (nodes, words)
+            True for words that lie in a memory, and in a memory that the engine can access.
+        locations : tuple of (ndarray, ndarray, ndarray)
+            Node, memory and address of the words in `reached`.
         """
         words = (self.received if received else self.messages).shape[1]
         size, every = max(AT_ONCE // max(words, 1), 1), cells.exists.all() and cells.reached.all()
@@ -208,7 +231,10 @@ class Words:
             yield rows, there, reached, (node, memory[reached], address[reached])
 
     def _in_rows(self, memory: IntArray, address: IntArray) -> tuple[IntArray, IntArray]:
-        """Memories of flits, and rows, in place of memories and addresses; see `Cells`."""
+        """Convert flit addresses to (memory, row), with one memory for each flit of a row.
+
+        See `Cells`. A row of a memory holds one beat.
+        """
         fabric = self._fabric
         own = np.array([each.own for each in fabric.program.memories])
         pitches = 1, received_pitch(fabric.program, 0)

@@ -1,4 +1,9 @@
-"""Claims about streams: the modules by induction, packet tables and wires by comparison."""
+"""Proof of a fabric with streams.
+
+Modules are proved by induction (`stream_harnesses`), packet tables and wires by comparison with the
+program and the plan of the netlist (`stream_claims`), and whole runs by symbolic simulation
+(`torusfabric.adapters.streams.claims.whole_runs`).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +31,7 @@ __all__ = ["between_harnesses", "stream_claims", "stream_harnesses"]
 
 
 def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
-    """Yield the harnesses of the engines, the control, and what lies between it and nodes.
+    """Yield the harnesses of engines, control, commands, readiness tree and crossings.
 
     Examples
     --------
@@ -49,7 +54,7 @@ def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
 
 
 def between_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
-    """Yield the harnesses of what lies between nodes and the control, or ports."""
+    """Yield the harnesses of readiness tree and crossings."""
     for name in fabric.netlist.modules:
         if name.startswith("readiness"):
             yield tree_harness(design, name)

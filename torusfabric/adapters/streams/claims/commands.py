@@ -1,8 +1,8 @@
-"""Claims about commands: each has one status, in their order, and its run is the one it asks for.
+"""Claims about `Commands`: each command gets one status, in order, and the run that it requests.
 
-Any one command is followed from its last beat to the last beat of its status. The model counts the
-commands ahead of it. Their number says where the command has to be: taken, waiting for its run,
-under way, or a status that waits.
+The model follows one arbitrary command, from its last word to the last word of its status, and
+counts the commands ahead of it. This number determines the state of the command: taken, waiting for
+its run, under way, or a waiting status.
 """
 
 from __future__ import annotations
@@ -24,9 +24,17 @@ __all__ = ["commands_harness"]
 
 
 def commands_harness(design: Design, shape: CommandShape) -> Harness:
-    """Return the harness around the receiver of commands, which also sends statuses."""
+    """Return the harness of `Commands`.
+
+    Parameters
+    ----------
+    design : Design
+        The emitted Verilog.
+    shape : CommandShape
+        Parameters of the module.
+    """
     model = Model(design, "commands")
-    # Runs, of which one may begin in the cycle before it is told that another has ended.
+    # Runs. One may begin in the cycle before `run_over` reports the end of another.
     model.register("begun", "begun + run_begins", 2)
     model.register("running", "running + run_begins - run_over", 2)
     next_is_there = "load_valid[begun[0]] && $past(load_valid)[begun[0]]"
@@ -50,12 +58,12 @@ def commands_harness(design: Design, shape: CommandShape) -> Harness:
 
 
 def _add_collection(model: Model) -> None:
-    """Add the beats of the command that is being taken."""
+    """Add the words of the command that is being received."""
     model.wire("beat", "tvalid && tready")
     model.wire("accepted", "beat && tlast")
     model.wire("more_beats", f"beats + 3'(beat && beats <= {len(COMMAND)})", 3)
     model.register("beats", "accepted ? 0 : more_beats", 3)
-    # Those of the packet that was taken.
+    # Words of the last packet that was received.
     model.register("its_beats", "accepted ? more_beats : its_beats", 3)
     same = []
     for k, name in enumerate(COMMAND):
@@ -72,7 +80,7 @@ def _add_collection(model: Model) -> None:
 
 
 def _add_counts(model: Model, shape: CommandShape) -> None:
-    """Add the number of commands in each place."""
+    """Add the number of commands in each state."""
     section = section_of("begun", shape.facts.sections)
     model.wire("put", "there && fine && waiting != 2")
     model.wire("refused", "there && !fine && waiting == 0 && running == 0 && may_begin")
@@ -94,7 +102,7 @@ def _add_counts(model: Model, shape: CommandShape) -> None:
 
 
 def _add_tracked(model: Model, shape: CommandShape) -> None:
-    """Add a command that is followed, and the number of those ahead of it."""
+    """Add an arbitrary command that is followed, and the number of commands ahead of it."""
     model.free("follow")
     model.wire("begins_here", "accepted && follow && !followed")
     model.wire("first", "followed && ahead == 0")
@@ -124,7 +132,7 @@ def _add_tracked(model: Model, shape: CommandShape) -> None:
 
 
 def _form(shape: CommandShape) -> str:
-    """Return the form of the command that is followed: that for the longest messages by default."""
+    """Return the form of the followed command; length 0 selects the form for longest messages."""
     of_modes = []
     for ranges in shape.choices.served:
         cases = [
@@ -138,12 +146,12 @@ def _form(shape: CommandShape) -> str:
 
 
 def _kept(name: str) -> str:
-    """Return the value that is kept of a command, by the name of a beat."""
+    """Return the model signal for a word of the followed command: the form in place of the mode."""
     return "its_form" if name == "mode" else f"its_{name}"
 
 
 def _claim_tracked(model: Model, shape: CommandShape) -> None:
-    """Claim that the command stays the same, wherever it is."""
+    """Claim that the followed command keeps its contents in every state."""
     bits = {name: width for name, width in shape.bits.items() if width}
     held = {"mode": "load_mode", "root": "load_root"}
     claims = {
@@ -193,7 +201,7 @@ def _claim_tracked(model: Model, shape: CommandShape) -> None:
 
 
 def _claim_refusals(model: Model, shape: CommandShape) -> None:
-    """Claim that impossible commands are refused, with an error that says why."""
+    """Claim that invalid commands are refused, with a right error number."""
     modes = shape.choices.modes
     mode = f"command_mode[{max(shape.mode_bits, 1) - 1}:0]"
     model.wire("bad_mode", f"command_mode >= {modes}")
@@ -245,7 +253,7 @@ def _claim_statuses(model: Model) -> None:
 
 
 def _claim_facts(model: Model, shape: CommandShape) -> None:
-    """Claim that the choices of a run change only while nodes do not look at them."""
+    """Claim that the choices of a run are stable while nodes use them."""
     bits = {"mode": shape.facts.form_bits, "root": shape.facts.root_bits}
     sections = shape.facts.sections
     begun = section_of("$past(begun)", sections)

@@ -1,8 +1,7 @@
-"""Claims about the control: when runs begin and end, and what nodes are told of them.
+"""Claims about the control: the conditions for begin and end of runs, and its outputs to the nodes.
 
-A node is any node: what it says of itself is free, but it stays ready until a run begins there. All
-other nodes are one free signal. Both are heard by a tree of some registers, and a run begins at the
-nodes a cycle later than at the control. The core may end its runs at any time.
+The model has one node, all other nodes, and the readiness tree, see
+`torusfabric.adapters.streams.claims.readiness`. The core of the model may end a run at any time.
 """
 
 from __future__ import annotations
@@ -23,9 +22,16 @@ __all__ = ["control_harness"]
 
 
 def control_harness(design: Design, program: Program | None, *, levels: int) -> Harness:
-    """Return the harness around the control, so many registers above the nodes.
+    """Return the harness of the control.
 
-    Without a program nothing is claimed of blocks, into which packets are divided.
+    Parameters
+    ----------
+    design : Design
+        The emitted Verilog.
+    program : Program or None
+        The program, for the claim about the last flit of a block; None to leave out this claim.
+    levels : int
+        Registers of the readiness tree between nodes and control.
     """
     model = Model(design, "stream_control")
     add_nodes(model, levels)
@@ -42,9 +48,10 @@ def control_harness(design: Design, program: Program | None, *, levels: int) -> 
 
 
 def _add_core(model: Model) -> None:
-    """Add the core, as far as whole runs show it: it ends each run once, told `LEAD` cycles before.
+    """Add a model of the core: it ends each run once, and asserts `ends` `LEAD` cycles before.
 
-    A run that begins in the last cycle of another is shown a cycle later.
+    If a run begins in the last cycle of another, `busy` rises one cycle later. The proof of whole
+    runs shows that the core behaves so.
     """
     model.wire("accepted", "start && idle")
     model.register("carried_out", "accepted || (carried_out && !ends)")
@@ -63,9 +70,9 @@ def _add_core(model: Model) -> None:
 
 
 def _claim_runs(model: Model, *, round_trip: int) -> None:
-    """Claim when runs begin and end.
+    """Claim the conditions under which runs begin and end.
 
-    Nodes are heard again some cycles after a run has begun.
+    After the begin of a run, the readiness of nodes is valid again after `round_trip` cycles.
     """
     wrong = "bad != 0"
     if model.has("wanted") and model.has("last"):
@@ -112,9 +119,9 @@ def _claim_runs(model: Model, *, round_trip: int) -> None:
 
 
 def _claim_blocks(model: Model, program: Program) -> None:
-    """Claim that the core is given the number of the last flit of a block.
+    """Claim that `last_flit` is the number of the last flit of a block.
 
-    Flits of a packet are dealt out to blocks in turn, by units.
+    The flits of a packet go to its blocks in turn, in units of `unit` flits.
     """
     form, last, sampled = "0", "last", "start"
     if len(program.forms) > 1:

@@ -1,8 +1,8 @@
-"""Runs, words and packet tables in claims about engines.
+"""Parts of the models of loader and unloader: runs, words and packet tables, in Verilog.
 
-Runs are numbered from 0, modulo twice the sections of memories, by the pulses `run_begins` and
-`run_ends`. For the last run in each section there are facts: the form, the root, the length of
-packets, and whether the run brings nothing.
+A model numbers runs from 0, modulo twice the sections of memories, by the pulses `run_begins` and
+`run_ends`. The last run in each section has *facts*: form, root, length of packets, and a flag for
+a dropped run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def add_runs(model: Model, sections: Sections, *, begins_if: str) -> None:
     bits = sections.number_bits
     model.drive("clear", "rst")
     if not model.has("run_ends"):
-        # Runs end even if the module is not told of it.
+        # The module has no input for the end of runs, but the model needs it.
         model.free("run_ends")
     model.register("begun", "begun + run_begins", bits)
     model.register("ended", "ended + run_ends", bits)
@@ -66,12 +66,12 @@ def section_of(number: str, sections: Sections) -> str:
 
 
 def fact(model: Model, name: str, section: str, bits: int) -> str:
-    """Return a fact of a section, in Verilog; 0 where the module is told no such fact."""
+    """Return a fact of a section, in Verilog; 0 if the module has no input for the fact."""
     return within(name, section, bits) if model.has(name) else "1'b0"
 
 
 def takes_part(shape: EngineShape, port: str, form: str, root: str) -> str:
-    """Return whether a node has packets in a form with a root, in Verilog."""
+    """Return, in Verilog, True if a node has packets in a form with a root."""
     at_root = [each.at_root for each in shape.packets]
     if not any(at_root):
         return f"{port}[{form}]"
@@ -91,11 +91,10 @@ def cases(texts: Sequence[str], form: str) -> str:
 
 
 def add_words(model: Model, shape: EngineShape, number: str, form: str, *, valid: str) -> None:
-    """Add the block `word_block` of a word, and its distance `word_within` from the first of it.
+    """Add the block `word_block` of a word, and its offset `word_within` in the block.
 
-    Where the module counts them, they are its registers, and it is claimed that they satisfy an
-    equation with the number of the word that has no other solution. Nothing is claimed beyond the
-    longest packet of a form.
+    If the module has counters for them, these are used, with a claim: they satisfy an equation with
+    the word number that has one solution. Nothing is claimed beyond the longest packet of a form.
 
     Parameters
     ----------
@@ -156,7 +155,7 @@ def row_of(table: PacketTable, packet: str, form: str) -> str:
 
 
 def field_of(table: PacketTable, name: str, address: str, row: str, form: str) -> str:
-    """Return a field of a row, in Verilog, given its address and what the ROM holds of it."""
+    """Return a field of a row, in Verilog, from the address of the row and the ROM output."""
     texts = {"constant": "1'b{}", "address": address + "[{}]", "rom": row + "[{}]"}
     bits = [
         cases([texts[kind].format(number) for kind, number in places], form)
@@ -166,6 +165,6 @@ def field_of(table: PacketTable, name: str, address: str, row: str, form: str) -
 
 
 def address_of(shape: EngineShape, base: str, within: str) -> str:
-    """Return the address of a word, in Verilog, given the first one of its block."""
+    """Return the address of a word, in Verilog, from base address and offset."""
     bits, sign = shape.port.address_bits, "|" if shape.address_is_disjoint else "+"
     return f"{bits}'({bits}'({base}) {sign} {bits}'({within}))"

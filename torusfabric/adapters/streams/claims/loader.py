@@ -1,8 +1,8 @@
-"""Claims about loaders: every word that is accepted is written once, to its place.
+"""Claims about loaders: each accepted word is written once, at its location.
 
-The model counts the words and packets of the message that is loaded, and keeps in a queue the
-faults and lengths of those that wait for their run. The section that is written is never the one of
-a run under way, so that a message that waits stays what it is, whatever comes behind it.
+The model counts the words and packets of the message that is being loaded. A queue of the model
+holds faults and lengths of waiting messages. The written section is never that of a run under way,
+so a waiting message is not overwritten by later ones.
 """
 
 from __future__ import annotations
@@ -31,7 +31,15 @@ __all__ = ["loader_harness"]
 
 
 def loader_harness(design: Design, shape: EngineShape) -> Harness:
-    """Return the harness around a loader."""
+    """Return the harness of a loader.
+
+    Parameters
+    ----------
+    design : Design
+        The emitted Verilog.
+    shape : EngineShape
+        Parameters of the loaders.
+    """
     constants = ["sends", "position"] + ["row"] * (not shape.key_bits)
     model = Model(design, "loader", constants=constants)
     add_runs(model, shape.facts.sections, begins_if="loaded")
@@ -48,7 +56,7 @@ def loader_harness(design: Design, shape: EngineShape) -> Harness:
 
 
 def _add_message(model: Model, shape: EngineShape) -> None:
-    """Add the message that is loaded, and whether anything of it is accepted now."""
+    """Add the message that is being loaded, and the condition for accepting its words."""
     facts, sections = shape.facts, shape.facts.sections
     bits = sections.number_bits
     model.register("filling", "filling + ends", bits)
@@ -65,7 +73,7 @@ def _add_message(model: Model, shape: EngineShape) -> None:
                 model.assume(f"!steady || !({stays}) || {now} == {then}")
     for name, width in known.items():
         value = fact(model, name, "filling[0]", width)
-        # Without a command anything may be there; no word is accepted then.
+        # Without a command the value is arbitrary, and no word is accepted.
         model.wire(name.removeprefix("load_"), f"{valid} ? {value} : 0", max(width, 1))
     model.assume(f"mode < {len(shape.packets)}" if len(shape.packets) > 1 else "1")
     model.wire("waiting", f"{bits}'(filling - begun)", bits)
@@ -86,7 +94,7 @@ def _add_message(model: Model, shape: EngineShape) -> None:
 
 
 def _add_position(model: Model, shape: EngineShape) -> None:
-    """Add the number of the next word and its packet; words beyond the longest packet count not."""
+    """Add the numbers of the next word and packet. Words beyond the longest packet do not count."""
     most, counts = shape.words.most, by_value([count - 1 for count in shape.counts], "mode")
     model.wire("beyond", f"at == {most}")
     model.register("at", "accepted ? (tlast ? 0 : beyond ? at : at + 1) : at", most.bit_length())
@@ -98,7 +106,7 @@ def _add_position(model: Model, shape: EngineShape) -> None:
         max(shape.packet_bits, 1),
     )
     model.wire("ends_message", "ends_packet && last_packet")
-    # A node that sends nothing has nothing to wait for.
+    # The message of a node that sends nothing is complete at once.
     model.wire("ends", "ends_message || (may && !takes_part)")
     add_words(model, shape, "at", "mode", valid="!beyond")
     claims = {
@@ -114,7 +122,7 @@ def _add_position(model: Model, shape: EngineShape) -> None:
 
 
 def _add_faults(model: Model, shape: EngineShape) -> None:
-    """Add the faults of the message that is loaded, so far."""
+    """Add the faults so far of the message that is being loaded."""
     most, bits, full = shape.words.most, shape.flit_bits, full_beats(shape)
     last, torn = "at", "0"
     if bits:
@@ -152,13 +160,13 @@ def _add_faults(model: Model, shape: EngineShape) -> None:
 
 
 def _bad_destination(model: Model, shape: EngineShape) -> str:
-    """Return whether a packet has no destination that there is, or one that had a packet."""
+    """Return, in Verilog, True for a destination that does not exist, or has had a packet."""
     if not model.has("tdest"):
         return "1'b0"
     # A destination with all bits set needs one bit more to be less than the number of them.
     wrong = f"{{1'b0, tdest}} >= {by_value(shape.counts, 'mode')}"
     if shape.packet_bits:
-        # One that there is not may be taken for another: its message is wrong as it is.
+        # A destination out of range may be taken for another one, as its message is faulty anyway.
         most, size, at = max(shape.counts), 1 << shape.packet_bits, shape.packet_bits - 1
         seen = f"seen | ({size}'d1 << tdest[{at}:0])"
         model.register("seen", f"ends_message ? 0 : ends_packet ? {seen} : seen", size)
@@ -168,7 +176,7 @@ def _bad_destination(model: Model, shape: EngineShape) -> str:
 
 
 def _add_queue(model: Model, shape: EngineShape) -> None:
-    """Add what is known of the messages that wait: their faults, and their length."""
+    """Add the facts about waiting messages: their faults, and their length."""
     bits, length = 3 + shape.length_bits, ""
     if shape.length_bits:
         length = f"{shape.length_bits}'(its_packet == 0 ? last_flit_at : first_at), "
@@ -198,7 +206,7 @@ def _add_queue(model: Model, shape: EngineShape) -> None:
 
 
 def _same(register: str, known: str, shape: EngineShape) -> str:
-    """Return that a register holds what is known, but for a length that matters not."""
+    """Return, in Verilog, True if a register equals the model; a faulty length does not matter."""
     same = f"{register}[2:0] == {known}[2:0]"
     if shape.length_bits:
         same += f" && (!{known}[2] || {known}[0] || {register} >> 3 == {known} >> 3)"
@@ -206,7 +214,7 @@ def _same(register: str, known: str, shape: EngineShape) -> str:
 
 
 def _claim_writes(model: Model, shape: EngineShape) -> None:
-    """Claim that a word is written a cycle after it was accepted, and nothing else ever is."""
+    """Claim that each accepted word, and nothing else, is written one cycle later."""
     sections, table = shape.facts.sections, shape.table
     model.wire("counts_word", "accepted && !beyond")
     row = row_of(table, "tdest" if model.has("tdest") else "0", "mode")

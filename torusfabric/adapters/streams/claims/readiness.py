@@ -1,8 +1,9 @@
-"""What is claimed of the control of streams, of the tree that tells it of nodes, and of queues.
+"""Claims about the readiness tree and the crossings, and a model of the nodes for the control.
 
-A node is any node: what it says of itself is free, but it stays ready until a run begins there. All
-other nodes are one free signal. The tree is so many registers deep, and a run begins at the nodes
-a cycle later than at the control.
+The model (`add_nodes`), which `torusfabric.adapters.streams.claims.control` uses, has one node with
+free outputs, which stands for any node. The only assumption: it stays ready until a run begins
+there. All other nodes together are one free signal. The tree is a delay of `levels` cycles. A run
+begins at the nodes one cycle later than at the control.
 """
 
 from __future__ import annotations
@@ -17,31 +18,11 @@ if TYPE_CHECKING:
     from ....proof.solver import Harness
     from ....verilog.design import Design
 
-__all__ = ["add_nodes", "claim_facts", "control_harness", "crossing_harness", "tree_harness"]
-
-
-def control_harness(design: Design, *, levels: int) -> Harness:
-    """The harness around the control of streams, so many registers above the nodes."""
-    model = Model(design, "stream_control")
-    add_nodes(model, levels)
-    _add_sequencer(model)
-    model.register("begun", "begun + run_begins", 2)
-    model.register("ended", "ended + run_ends", 2)
-    model.wire("under_way", "begun != ended")
-    _claim_runs(model)
-    claim_facts(model)
-    if model.has("length"):
-        length = f"length == {model.width('length')}'(last + 1)"
-        model.claim("length_is_that_of_packets", length)
-    return model.harness(
-        "a run begins only when every node has a good message and room, ends once, and says of "
-        "what length it is, or what was wrong",
-        cycles=levels + 4,
-    )
+__all__ = ["add_nodes", "claim_facts", "crossing_harness", "tree_harness"]
 
 
 def add_nodes(model: Model, levels: int) -> None:
-    """Add a node, the others, and the tree."""
+    """Add a node, all other nodes, and a tree of `levels` registers to the model."""
     model.register("arrives", "run_begins")
     model.free("node_ready")
     model.free("others_ready")
@@ -50,7 +31,7 @@ def add_nodes(model: Model, levels: int) -> None:
         if bits:
             model.free(f"node_{name}", bits)
             model.free(f"others_{name}", bits)
-    # A node is reset a cycle after the control, and may say anything before.
+    # A node is reset one cycle after the control; its outputs are arbitrary before.
     model.wire("stays_ready", "steady && $past(steady && !rst && node_ready && !arrives)")
     model.assume("!stays_ready || node_ready")
     model.assume("!stays_ready || node_bad == $past(node_bad)")
@@ -65,50 +46,14 @@ def add_nodes(model: Model, levels: int) -> None:
     model.drive("good", f"{shown} == 0")
 
 
-def _add_sequencer(model: Model) -> None:
-    """The sequencer tells the end of a run that it carries out once, and is idle only then."""
-    model.free("told")
-    model.wire("accepted", "start && rests")
-    model.register("rests", "(rests || ending) && !accepted")
-    model.drive("idle", "rests")
-    model.register("carried_out", "accepted || (carried_out && !told)")
-    model.assume("!told || carried_out")
-    model.assume("!(rests || ending) || !carried_out || told")
-    model.wire("run_ends", "told || over")
-
-
-def _claim_runs(model: Model) -> None:
-    """When runs begin and end."""
-    wrong = "bad != 0"
-    if model.has("wanted") and model.has("last"):
-        wrong += " || (wanted != 0 && wanted != length)"
-    model.wire("wrong", wrong)
-    model.wire("only_waits", "barrier" if model.has("barrier") else "1'b0")
-    model.wire("allowed", "may_begin" if model.has("may_begin") else "1'b1")
-    model.assume("!told || !(steady && $past(run_begins))")
-    model.claims({
-        "begins_when_every_node_is_ready": "!run_begins || (ready && idle && allowed)",
-        "finds_the_node_ready": "!arrives || node_ready",
-        "runs_what_is_good": "accepted == (run_begins && !wrong && !only_waits)",
-        "drops_what_is_not_run": "drops == (steady && $past(run_begins && (wrong || only_waits)))",
-        "ends_what_is_not_run": "over == (steady && $past(drops))",
-        "begins_after_the_run_before": "!run_begins || !under_way || run_ends",
-        "ends_no_run_at_once": "!steady || !$past(run_begins) || !run_ends",
-        "is_under_way_until_its_end": "under_way == (carried_out || drops || over)",
-        "begins_once": "!steady || !$past(run_begins) || !run_begins",
-        "counts_runs": f"section == begun[{model.width('section') - 1}:0] && "
-                       "2'(begun - ended) < 2",
-    })  # fmt: skip
-
-
 def _in_others(sections: Iterable[int], stays: Callable[[str], str]) -> str:
-    """That something stays of each section but that of the run before this cycle."""
+    """Return the claim that `stays` holds for every section but that of the run just begun."""
     kept = (f"($past(section) == {k} || {stays(str(k))})" for k in sections)
     return f"!steady || ({' && '.join(kept)})"
 
 
 def claim_facts(model: Model) -> None:
-    """Claim what is said of a run that has begun, until the next one in its section."""
+    """Claim that the facts about a run are right, and kept until the next run in its section."""
     sections, bits = range(model.width("run_empty")), model.width("last")
     destination, packets = RunError.DESTINATION, RunError.PACKETS
     kind = f"(bad[1] ? {int(destination)} : {int(packets)})"
@@ -136,7 +81,15 @@ def claim_facts(model: Model) -> None:
 
 
 def tree_harness(design: Design, name: str) -> Harness:
-    """The harness around a node of the tree: it shows a cycle later what all below say together."""
+    """Return the harness of a tree node: one cycle later it outputs its inputs combined.
+
+    Parameters
+    ----------
+    design : Design
+        The emitted Verilog.
+    name : str
+        Name of the module, such as ``readiness_8``.
+    """
     model = Model(design, name)
     inputs, bits = model.width("bad") // 2, model.width("any_length")
     if model.has("good"):
@@ -169,18 +122,25 @@ def tree_harness(design: Design, name: str) -> Harness:
     return model.harness("it shows a cycle later what all below say together", cycles=2)
 
 
-#: The counters of a queue.
+#: Counters of a queue.
 POINTERS = ("written", "fetched")
 
-#: The resets of its two sides, which set the counters back.
+#: Resets of the two sides of a queue.
 RESETS = ("node_reset_node_resets", "sync_reset_sync_resets")
 
 
 def crossing_harness(design: Design, name: str) -> Harness:
-    """Of the counters that another clock reads one bit changes at a time, if any.
+    """Return the harness of a crossing: counters that cross clocks change one bit at a time.
 
-    Every counter is in one clock, and the two inputs that move it may do anything. So it does not
-    matter that a proof has one clock for all registers.
+    The proof has one clock for all registers. This suffices, because each counter is in one clock
+    domain, and the inputs that move it are free.
+
+    Parameters
+    ----------
+    design : Design
+        The emitted Verilog.
+    name : str
+        Name of the module, such as ``s_axis_crossing``.
 
     Examples
     --------

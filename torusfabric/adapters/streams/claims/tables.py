@@ -1,7 +1,7 @@
-"""Packet tables: where an engine finds each word is where it lies at the memory port of the core.
+"""Claim about packet tables: an engine accesses each word at its location in the core.
 
-The bank and the address of a word follow from its row in the table of the node, of which some bits
-are constants, some are bits of the address of the row, and the others are in a ROM.
+Bank and address of a word are decoded from its row in the packet table, and compared with the
+locations that the program gives.
 """
 
 from __future__ import annotations
@@ -22,7 +22,20 @@ __all__ = ["check_tables"]
 
 
 def check_tables(core: Core, shape: EngineShape) -> int:
-    """Check the place of each word of packets of all lengths; returns the number of words."""
+    """Check the location of each word, for packets of all lengths, all forms and all roots.
+
+    Parameters
+    ----------
+    core : Core
+        The core, which gives the locations of words.
+    shape : EngineShape
+        Parameters of the loaders or unloaders, with their packet table.
+
+    Returns
+    -------
+    int
+        Number of words that were checked.
+    """
     program, count = core.program, 0
     fields = {name: decoded_field(shape.table, name) for name in shape.table.fields}
     lengths = range(1, program.flits + 1) if program.any_length else [program.flits]
@@ -50,7 +63,7 @@ def check_tables(core: Core, shape: EngineShape) -> int:
 
 
 def decoded_field(table: PacketTable, name: str) -> IntArray:
-    """Return a field of all rows, shape (nodes, rows), by the places of its bits."""
+    """Return a field of all rows, shape (nodes, rows), decoded from the sources of its bits."""
     found, rows = np.zeros_like(table.rom_rows), np.arange(table.rows)
     for start, packets, blocks, places in zip(
         table.starts, table.packet_bits, table.block_bits, table.places[name], strict=True
@@ -67,7 +80,7 @@ def decoded_field(table: PacketTable, name: str) -> IntArray:
 def _rows_and_steps(
     shape: EngineShape, form: int, root: int, beats: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the row of each word of each packet, and its distance from the first of its block."""
+    """Return the row of each word of each packet, and the offset of the word in its block."""
     words, packets, table = shape.words, shape.packets[form], shape.table
     packet = np.array([root]) if packets.by_root else np.arange(packets.count)
     index = np.arange(beats)
@@ -82,9 +95,9 @@ def _rows_and_steps(
 def _wanted(
     core: Core, shape: EngineShape, form: int, length: int, root: int
 ) -> tuple[dict[str, IntArray], BoolArray]:
-    """Return the place of each word, -1 where it does not matter, and which words there are.
+    """Return the expected fields of each word, and a flag for each word that exists.
 
-    All arrays have the shape (nodes, packets, words).
+    All arrays have the shape (nodes, packets, words). A field is -1 where it does not matter.
     """
     packets, received = shape.packets[form], shape.verb == "unload"
     first = core.beat * np.arange(-(-length // core.beat))

@@ -1,9 +1,8 @@
-"""Claims about unloaders: AXI-Stream, and every word once, in order, with its tags.
+"""Claims about unloaders: the rules of AXI-Stream, and each word once, in order, with its tags.
 
-The model walks through the words of runs that have ended, packet by packet. When a word is asked
-for, its tags enter a queue as long as the pipeline; the word at the port must be the head of that
-queue. So nothing is lost, doubled or exchanged between the memory and the port, however long the
-receiver waits.
+The model steps through the words of ended runs, packet by packet. When a word enters the pipeline,
+its tags enter a queue of the model, as long as the pipeline. The word on the stream must be the
+head of this queue. So no word is lost, doubled or exchanged, however long the receiver stalls.
 """
 
 from __future__ import annotations
@@ -33,7 +32,15 @@ __all__ = ["unloader_harness"]
 
 
 def unloader_harness(design: Design, shape: EngineShape) -> Harness:
-    """Return the harness around an unloader."""
+    """Return the harness of an unloader.
+
+    Parameters
+    ----------
+    design : Design
+        The emitted Verilog.
+    shape : EngineShape
+        Parameters of the unloaders.
+    """
     constants = ["receives", "position"] + ["row"] * (not shape.key_bits)
     constants += ["own_last", "own_numbers"] * shape.lacks
     model = Model(design, "unloader", constants=constants)
@@ -46,7 +53,7 @@ def unloader_harness(design: Design, shape: EngineShape) -> Harness:
     _add_queue(model, shape)
     _add_places(model, shape)
     _claim_port(model, shape)
-    # Nothing is read of the run that is under way, or of any older than a node has room for.
+    # Only the sections of the last `buffers` ended runs are read.
     sections = shape.facts.sections
     read, under_way = (section_of(name, sections) for name in ("read_section", "ended"))
     model.claims({
@@ -62,7 +69,7 @@ def unloader_harness(design: Design, shape: EngineShape) -> Harness:
 
 
 def _pipeline(shape: EngineShape) -> list[tuple[str, str]]:
-    """Return the valid bit and the tags of each stage, the nearest to the port first."""
+    """Return the valid bit and the tags of each pipeline stage, the last stage first."""
     size = shape.keep_bits // shape.beat
     full = "".join(f"tkeep[{k * size}], " for k in reversed(range(1, shape.beat)))
     reads = [(f"read_{k}_valid", f"read_{k}") for k in range(shape.port.answer - 1)]

@@ -1,8 +1,8 @@
-"""Whole runs between loaders and unloaders: what these give to nodes, and what nodes show.
+"""Proof of whole runs from the outputs of loaders to the words that unloaders read.
 
-A run has a number. Its lowest bits are the section of the memories; one bit more tells messages
-apart that lie in the own block of a node. Other messages are loaded, and other runs go on, at the
-same time: they do anything that they may, in other sections.
+A run has a number. Its lowest bits are the section of the memories; one further bit distinguishes
+messages in the own block of a node. At the same time other messages are loaded, and other runs go
+on. In the proof these have arbitrary effects in other sections.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ LOADS, KEEP = ("write_enable", "own_enable"), "tkeep"
 
 
 class StreamAccess(Access):
-    """What a loader and an unloader give to each node.
+    """Accesses to the memories of nodes, with the signals that loaders and unloaders drive.
 
     Attributes
     ----------
     loader : EngineShape
-        The shape of all loaders.
+        Parameters of the loaders.
     number : int
-        The number of the run that is carried out.
+        Number of the run that is executed.
     lead : int
         Cycles from `ends` of the run port to the last cycle of a run.
     """
@@ -84,7 +84,7 @@ class StreamAccess(Access):
         return self._outlets
 
     def idle(self) -> dict[str, IntArray]:
-        """Return what drives nets while nothing is loaded."""
+        """Return the values of write enables in cycles without a write."""
         names = [name for name in self.machine.text.nets if name.startswith(LOADS)]
         return dict.fromkeys(names, np.array([[0]]))
 
@@ -124,7 +124,7 @@ class StreamAccess(Access):
         return {"last": np.array(last)}
 
     def writes(self, runs: Sequence[Run]) -> Steps:
-        """Return the writes of loaders, and what they keep in own blocks."""
+        """Return the steps in which loaders write words to memories and own blocks."""
         bank, address = self.located(runs, self._sent, ends_at_once=True)
         own = of_runs([self._own_index(run) for run in runs], ends_at_once=True)
         there = address >= 0
@@ -149,7 +149,7 @@ class StreamAccess(Access):
         return {port: np.full(nodes, number % wrap) for port, number in numbers.items()}
 
     def _sent(self, run: Run) -> Locations:
-        """Return where each word lies that each node sends; nodes that send nothing have none."""
+        """Return the locations of the words that each node sends, none for other nodes."""
         form = run.form(self.program)
         bank, address = self._core.places(
             received=False, form=form, length=run.length, root=run.root
@@ -175,7 +175,7 @@ class StreamAccess(Access):
         return np.where(part.groups.position[:, None] == packet, index, -1)
 
     def _received(self, run: Run) -> Locations:
-        """Return where each word lies that each node receives."""
+        """Return the locations of the words that each node receives."""
         form = run.form(self.program)
         return Locations(
             *self._core.places(received=True, form=form, length=run.length, root=run.root)
@@ -201,9 +201,9 @@ class StreamAccess(Access):
         return Steps(len(address), numbers | dict.fromkeys(LOADS, UNKNOWN * there), always=others)
 
     def at(self, steps: Steps, step: int) -> dict[str, Override]:
-        """Return what nodes are given in a step, of which a read takes several.
+        """Return the inputs of nodes in a step of some accesses.
 
-        The receiver of a run with an even number waits in every other step.
+        In a run with an even number, the receiver stalls in every other step of a read.
         """
         if step and KEEP in steps.numbers:
             there, known = steps.numbers["read_advance"], (KEEP, *LOADS)
@@ -359,9 +359,9 @@ class StreamRuns(MemoryRuns):
         return with_arrays(now, [*arrays(known)])
 
     def _disturb(self, now: Snapshot, runs: Iterable[int], loads: Iterable[int]) -> None:
-        """Let some runs go on, and some messages be loaded, in place; they may do anything.
+        """Change a state as some other runs and loads may: unknown values in their sections.
 
-        Nothing is known of registers but the section, so that what one cycle leaves all will.
+        All registers but the section number are unknown, so that one cycle covers any number.
         """
         machine, access = self.machine, self.access
         for number in runs:

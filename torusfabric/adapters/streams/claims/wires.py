@@ -1,4 +1,4 @@
-"""Wires between the core, engines, own blocks, the control and ports, as the text has them."""
+"""Claims about wires in the emitted Verilog: of core, engines, own blocks, control and ports."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 __all__ = ["wire_claims"]
 
 
-#: The outputs of the tree of readiness, each with the inputs from which it follows.
+#: Outputs of a node of the readiness tree, each with the inputs on which it depends.
 FOLLOWS = {"all_ready": ["ready"], "any_bad": ["bad"], "none_bad": ["good"],
            "any_length": ["length", "sends"], "any_sends": ["sends"]}  # fmt: skip
 
-#: The inputs of the control of streams, each with what loaders and unloaders say of it.
+#: Inputs of the control, each with the outputs of loaders and unloaders on which it depends.
 HEARD = {"ready": ["loaded", "free"], "bad": ["bad"], "good": ["bad"],
          "last": ["length", "counts"]}  # fmt: skip
 
-#: What loaders and unloaders are told of runs, and of messages unless tables are loaded.
+#: Inputs of loaders and unloaders about runs, and, with fixed tables, about messages.
 OF_RUNS = ("clear", "run_begins", "run_ends", "run_empty", "run_last")
 OF_MESSAGES = ("load_valid", "load_mode", "load_root", "unload_mode", "unload_root")
 
 
 def wire_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """Yield the claims about wires."""
+    """Yield the claims about wires: at nodes, to and from the control, and all others."""
     says = "the engines of each node write and read that node, by rows of its own tables"
     yield wired("node ports", says, text, _node_wires(fabric, text))
     says = "the control hears each node, and each node is given what it and commands give"
@@ -65,10 +65,10 @@ def _node_wires(fabric: Fabric, text: GateText) -> Wires:
 
 
 def _control_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield the wires between the control of streams, the commands, the sequencer and all nodes.
+    """Yield the wires between control, commands, sequencer and all nodes.
 
-    Outputs of these three go to inputs of the same name, at nodes a cycle later; the control hears
-    each node by a tree.
+    An output of the first three drives the inputs of the same name, at nodes one cycle later. The
+    readiness tree connects each node to the control.
     """
     given: dict[str, list[Bit]] = {}
     ones = [name for name in ("the_sequencer", "the_commands", "the_stream_control")
@@ -98,13 +98,13 @@ def _control_wires(fabric: Fabric, text: GateText) -> Wires:
 
 
 def _heard(fabric: Fabric, text: GateText, bits: list[Bit]) -> set[Bit]:
-    """Return the bits at nodes from which bits follow through the tree of readiness."""
+    """Return the bits at nodes on which some bits at the root of the readiness tree depend."""
     before: dict[Bit, list[Bit]] = {}
     for instance in fabric.netlist.having(Role.STREAM):
         if instance.name in text.instances and instance.module.startswith("readiness"):
             pins = text.instances[instance.name].pins
             for out, ports in FOLLOWS.items():
-                # Nodes only say what is bad.
+                # Nodes have an output `bad`, but none for `good`.
                 followed = ports if out != "none_bad" or "good" in pins else ["bad"]
                 inputs = [bit for port in followed for bit in pins.get(port, [])]
                 before |= dict.fromkeys(pins.get(out, []), inputs)

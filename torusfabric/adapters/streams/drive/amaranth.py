@@ -32,7 +32,7 @@ SHORTEST, LONGEST = 0.4, 2.4
 
 
 class StreamBench:
-    """All sources and sinks, and a log of what comes.
+    """All sources and sinks, and a log of the received beats.
 
     Attributes
     ----------

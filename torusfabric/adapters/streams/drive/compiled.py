@@ -27,13 +27,13 @@ ALL = 1 << 32
 
 
 class CStream(ctypes.Structure):
-    """As `Stream` in ``streams.cc``."""
+    """The struct `Stream` of ``streams.cc``."""
 
     _fields_ = fields("valid* ready* fields* field_count beats* row capacity passed stall")
 
 
 class CStreamTask(ctypes.Structure):
-    """As `StreamTask` in ``streams.cc``."""
+    """The struct `StreamTask` of ``streams.cc``."""
 
     _fields_ = fields(
         "sources* source_count sinks* sink_count busy* cycles* runs* run_capacity run_count "
@@ -94,7 +94,7 @@ class Stream:
 def run_compiled(
     session: Session, traffic: StreamTraffic, progress: Progress | None
 ) -> tuple[Log, int]:
-    """Run all traffic; returns what came, and the number of beats that were not taken."""
+    """Run all traffic, and return the log, and the number of beats that were not accepted."""
     sources = [Stream(session, each, each.beats) for each in traffic.sources]
     sinks = [Stream(session, each, room=each.expected + MORE) for each in traffic.sinks]
     c_sources, c_sinks = (

@@ -157,7 +157,7 @@ def _least_ends(
     >>> _least_ends(one, [5, 5, 5, 5], one, 2)
     [7.0, 12.0, 17.0, 22.0]
 
-    With three buffers a long run begins while what the two before it brought is not yet received.
+    With three buffers a long run begins before the words of the two runs before it are received.
 
     >>> [_least_ends(one, [1, 1, 20, 1], 6 * one, buffers) for buffers in (2, 3)]
     [[8.0, 14.0, 34.0, 40.0], [8.0, 14.0, 29.0, 35.0]]

@@ -1,4 +1,7 @@
-"""The fabric as a core whose words enter and leave in the cycles of the schedule."""
+"""Driver of a core without memories in a cocotb test bench.
+
+Words are injected, and received, in the cycles that the manifest states.
+"""
 
 import json
 from pathlib import Path
@@ -11,9 +14,9 @@ __all__ = ["FabricPort"]
 
 
 class FabricPort(DirectPort):
-    """Injects words while a core runs, and takes those that arrive."""
+    """Driver that injects words while a core runs, and records those that arrive."""
 
-    cycles_of_a_word = 0  # all come and go in the cycles of the run
+    cycles_of_a_word = 0  # words need no cycles besides those of the run
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         super().__init__(dut, manifest)
@@ -24,7 +27,7 @@ class FabricPort(DirectPort):
         self.received: dict[Place, int] = {}
 
     async def load(self, sent: list[Words]) -> None:
-        """Keep what each node sends; it has its own words at once."""
+        """Keep the message of each node for `drive`; the node itself has received it at once."""
         (mode,) = self.manifest["modes"]
         self.sent, self.received = sent, {}
         for nodes in groups(self.manifest["topology"], self.manifest["nodes"], mode["axes"]):
@@ -33,7 +36,7 @@ class FabricPort(DirectPort):
                     self.received[node, position, flit] = word
 
     def drive(self, cycle: int) -> None:
-        """Inject a flit of each chunk in its cycle, and anything in all others."""
+        """Inject a flit of each chunk in the cycle of the flit, random words in other cycles."""
         flit, wait = divmod(cycle - self.form["inject_cycle"], self.form["steps"])
         if wait or not 0 <= flit < self.form["block_flits"]:
             self.stalls.scramble(*(f"inject_{node}" for node in range(len(self.sent))))
@@ -43,7 +46,7 @@ class FabricPort(DirectPort):
             getattr(self.dut, f"inject_{node}").value = self._joined(side_by_side)
 
     def sample(self, cycle: int) -> None:
-        """Take what arrives in a cycle."""
+        """Record the words that arrive in a cycle."""
         flit, step = divmod(cycle - self.form["receive_cycle"], self.form["steps"])
         if not 0 <= flit < self.form["block_flits"]:
             return
@@ -60,13 +63,13 @@ class FabricPort(DirectPort):
                     self.received[node, origin, number] = int(word)
 
     async def read(self, places: list[Place]) -> list[int]:
-        """What has arrived, by node, origin and flit."""
+        """Return recorded flits, each given as (node, origin, number of the flit)."""
         return [self.received[place] for place in places]
 
     def _number(self, chunk: int, flit: int) -> int:
-        """The number in its message of a flit of a chunk."""
+        """Return the number of a flit in its message, from its chunk and its number there."""
         return int(chunk * self.form["block_flits"] + flit)
 
     def _joined(self, words: list[int]) -> int:
-        """Words side by side, the first lowest."""
+        """Return the concatenation of words, the first in the lowest bits."""
         return sum(word << self.manifest["width"] * k for k, word in enumerate(words))

@@ -1,4 +1,4 @@
-"""The fabric as a core whose nodes have ports to their memories."""
+"""Driver of a core with memory ports at the nodes, in a cocotb test bench."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ __all__ = ["FabricPort"]
 
 
 class FabricPort(DirectPort):
-    """Loads, runs and reads a core by the addresses in its address map."""
+    """Driver that loads, runs and reads a core, at the addresses in its address map."""
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         super().__init__(dut, manifest)
@@ -20,12 +20,12 @@ class FabricPort(DirectPort):
         self.address_map = json.loads(file.read_text())
 
     async def load(self, sent: list[Words]) -> None:
-        """Write what each node sends, by part and beat: at the address of its first flit."""
+        """Write the message of each node, each beat at the address of its first flit."""
         for node, words in enumerate(sent):
             for (part, beat), word in by_beats(words, self.manifest).items():
                 place = self._place("sent", node, part, beat * self.beat)
                 if place is None:
-                    continue  # what this node does not send
+                    continue  # this node does not send the block
                 self._set("write_enable", node, 0)
                 await self.pause(*self._names(node, "write_bank", "write_address", "write_data"))
                 self._set("write_enable", node, 1)
@@ -36,7 +36,7 @@ class FabricPort(DirectPort):
             self._set("write_enable", node, 0)
 
     async def read(self, places: list[Place]) -> list[int]:
-        """Read flits by node, origin and number."""
+        """Read received flits, each given as (node, origin, number of the flit)."""
 
         def ask(place: Place | None) -> None:
             if place is None:
@@ -59,16 +59,16 @@ class FabricPort(DirectPort):
         return words
 
     def _names(self, node: int, *ports: str) -> list[str]:
-        """The names of ports of a node, of those that it has."""
+        """Return the names of those ports of a node that exist."""
         return [f"{port}_{node}" for port in ports if f"{port}_{node}" in self.manifest["ports"]]
 
     def _set(self, port: str, node: int, value: int) -> None:
-        """Set a port of a node, if there is a choice."""
+        """Drive a port of a node, if the port exists."""
         for name in self._names(node, port):
             getattr(self.dut, name).value = value
 
     def _place(self, which: str, node: int, part: int, flit: int) -> tuple[int, int] | None:
-        """Bank and address of a flit, if it has any."""
+        """Return memory and address of a flit, or None if the node does not store its block."""
         chunk, within = divmod(flit, self.form["block_flits"])
         block = self.address_map[which][node][part * self.form["part_chunks"] + chunk]
         return block and (block[0], block[1] + within)

@@ -1,4 +1,8 @@
-"""AXI4 with AXI4-Lite beside it: bursts of any size for windows, with pauses in all channels."""
+"""Driver of a fabric behind AXI4 in a cocotb test bench.
+
+Windows are accessed by bursts of random sizes, with random pauses in all channels. Registers are
+accessed through AXI4-Lite.
+"""
 
 import logging
 import random
@@ -11,12 +15,12 @@ from collectives import Words, by_beats, of_beat
 
 __all__ = ["FabricPort"]
 
-#: The most flits between two pieces that are written or read as one.
+#: Largest distance, in flits, between two flits that are accessed by one transfer.
 GAP = 8
 
 
 class FabricPort(bus_port.FabricPort):
-    """Loads and reads a fabric by bursts, and runs it by its registers."""
+    """Driver that loads and reads a fabric by bursts, and runs it by its registers."""
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         super().__init__(dut, manifest)
@@ -32,7 +36,7 @@ class FabricPort(bus_port.FabricPort):
             channel.set_pause_generator(self.stalls.forever())
 
     async def load(self, sent: list[Words]) -> None:
-        """Write what each node sends, what lies side by side in one piece."""
+        """Write the message of each node; flits at close addresses share a transfer."""
         flits = {
             self._address("send", node, part, beat): word
             for node, words in enumerate(sent)
@@ -52,7 +56,7 @@ class FabricPort(bus_port.FabricPort):
             assert write.data.resp == AxiResp.OKAY, f"a write must not be refused: {write.data}"
 
     async def read(self, places: list[tuple[int, int, int]]) -> list[int]:
-        """Read flits by node, origin and number, what lies side by side in one piece."""
+        """Read received flits, each given as (node, origin, number of the flit)."""
         addresses = [
             self._address("receive", node, origin, flit // self.beat)
             for node, origin, flit in places
@@ -68,7 +72,7 @@ class FabricPort(bus_port.FabricPort):
             for k in range(0, len(read.data.data), self.bytes):
                 flit = read.data.data[k : k + self.bytes]
                 found[start + k] = int.from_bytes(flit, "little")
-        # A few of them again, by bursts that wrap or stay.
+        # Two of them again, by bursts of the types WRAP and FIXED.
         for at in self.random.sample(addresses, min(len(addresses), 2)):
             await self._wrap(at, found)
         return [
@@ -77,7 +81,7 @@ class FabricPort(bus_port.FabricPort):
         ]
 
     async def _wrap(self, at: int, found: dict[int, int]) -> None:
-        """Read two flits in a burst that wraps, and in one that stays."""
+        """Read two flits by a WRAP burst, and one flit twice by a FIXED burst."""
         other = at ^ self.bytes
         for kind, second in ((AxiBurstType.WRAP, other), (AxiBurstType.FIXED, at)):
             answer = await self.master_of_windows.read(at, 2 * self.bytes, burst=kind)
@@ -87,7 +91,7 @@ class FabricPort(bus_port.FabricPort):
                     assert int.from_bytes(flit, "little") == found[where], f"{where:#x} by {kind!r}"
 
     def _word(self, flits: dict[int, int], at: int) -> int:
-        """What is written at an address: anything where nothing is looked for."""
+        """Return the word for an address; a random word in a gap between flits."""
         return (
             flits[at]
             if at in flits
@@ -95,7 +99,7 @@ class FabricPort(bus_port.FabricPort):
         )
 
     def _pieces(self, addresses: Any) -> Iterator[tuple[int, int]]:
-        """Where flits lie nearly side by side: where pieces begin, and how many flits they are."""
+        """Yield (first address, number of flits) of transfers that cover the given addresses."""
         stride = self.facts["windows"]["send"]["stride"]
         pieces: list[list[int]] = []
         for at in sorted(addresses):
@@ -107,16 +111,16 @@ class FabricPort(bus_port.FabricPort):
             yield first, (last - first) // self.bytes + 1
 
     def _joins(self, before: int, at: int, stride: int) -> bool:
-        """Whether a flit goes on a piece: the next one, or one of the same node nearby."""
+        """Return True if a flit may extend a transfer: it is adjacent, or of one node and close."""
         near = at - before <= GAP * self.bytes and at // stride == before // stride
         return near or at == before + self.bytes
 
     def _cut(self, start: int, count: int) -> Iterator[tuple[int, int]]:
-        """Bytes in two pieces, cut anywhere."""
+        """Return the byte ranges of a transfer, cut in two at a random byte."""
         cut = start + self.random.randrange(count)
         return iter([(start, cut), (cut, start + count)] if cut > start else [(start, cut + count)])
 
     def _size(self) -> int:
-        """The width of beats: that of the bus, or a narrow one."""
+        """Return the log2 of the bytes of a beat: the full width, or at times a narrow one."""
         full: int = self.bytes.bit_length() - 1
         return full if self.random.random() < 2 / 3 else self.random.randint(0, full)

@@ -1,4 +1,4 @@
-"""AXI4-Lite, by the master of cocotbext-axi, with pauses in all channels."""
+"""AXI4-Lite master for a cocotb test bench, with random pauses in all channels."""
 
 import logging
 from typing import Any
@@ -10,9 +10,9 @@ __all__ = ["Bus"]
 
 
 class Bus:
-    """Reads and writes words."""
+    """Bus master that reads and writes single words, by `cocotbext.axi`."""
 
-    #: Cycles of an access with its pauses, about.
+    #: Approximate cycles of an access with its pauses.
     cycles_of_an_access = 18
 
     def __init__(self, dut: Any, stalls: Stalls) -> None:
@@ -25,7 +25,7 @@ class Bus:
             channel.set_pause_generator(stalls.forever())
 
     def rest(self) -> None:
-        """Nothing is under way: the master ends what it began."""
+        """Do nothing: the master completes every access by itself."""
 
     async def read(self, address: int) -> int:
         """Read a word of the bus."""

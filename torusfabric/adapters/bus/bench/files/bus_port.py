@@ -1,4 +1,4 @@
-"""The fabric behind a bus: loaded, started and read by its registers and windows."""
+"""Driver of a fabric behind a bus in a cocotb test bench, by registers and windows."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ __all__ = ["FabricPort"]
 
 
 class FabricPort:
-    """Loads, runs and reads a fabric by its registers and windows."""
+    """Driver that loads, runs and reads a fabric by its registers and windows."""
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         self.dut, self.manifest, self.facts = dut, manifest, manifest["bus"]
@@ -25,7 +25,7 @@ class FabricPort:
         Clock(dut.clk, 10, "ns").start()
 
     async def reset(self) -> None:
-        """Reset, with no access under way; then allow the interrupt."""
+        """Reset the fabric with the bus idle, then enable the interrupt."""
         self.bus.rest()
         self.dut.rst.value = 1
         for _ in range(3):
@@ -35,7 +35,7 @@ class FabricPort:
         await self.write_register("interrupt_enable", 1)
 
     async def load(self, sent: list[Words]) -> None:
-        """Write what each node sends, by part and beat; the low word of a beat first."""
+        """Write the message of each node, beat by beat, the low word of a beat first."""
         for node, words in enumerate(sent):
             for (part, beat), word in by_beats(words, self.manifest).items():
                 address = self._address("send", node, part, beat)
@@ -43,13 +43,13 @@ class FabricPort:
                     await self.bus.write(address + 4 * k, word >> 32 * k & 0xFFFFFFFF)
 
     async def run(self, inputs: dict[str, int]) -> int:
-        """Start, with what is chosen, and wait for the interrupt."""
+        """Start a run, wait for the interrupt, and return the cycles of the run."""
         await self.start(inputs)
         await self.interrupt()
         return await self.read_register("cycles")
 
     async def abort(self, inputs: dict[str, int], after: int) -> None:
-        """Start a run, and abort it some cycles later, or a run that is over by then."""
+        """Start a run, and write to `abort` some cycles later, even if the run is over by then."""
         await self.start(inputs)
         for _ in range(after):
             await RisingEdge(self.dut.clk)
@@ -58,7 +58,7 @@ class FabricPort:
         await self.write_register("interrupt_pending", 1)
 
     async def start(self, inputs: dict[str, int]) -> None:
-        """Start, with what is chosen."""
+        """Write the choices of a run (mode, length, root, operation), and start it."""
         for name in inputs.keys() & self.facts["registers"].keys():
             await self.write_register(name, inputs[name])
         await self.write_register("start", 1)
@@ -71,7 +71,7 @@ class FabricPort:
         assert self.dut.irq.value == 0, "the interrupt must go when it is cleared"
 
     async def read(self, places: list[tuple[int, int, int]]) -> list[int]:
-        """Read flits by node, origin and number."""
+        """Read received flits, each given as (node, origin, number of the flit)."""
         words = []
         for node, origin, flit in places:
             address = self._address("receive", node, origin, flit // self.beat)
@@ -89,6 +89,6 @@ class FabricPort:
         await self.bus.write(self.facts["registers"][name]["offset"], value)
 
     def _address(self, window: str, node: int, part: int, beat: int) -> int:
-        """Where the low word of a beat is."""
+        """Return the byte address of the low word of a beat."""
         place, number = self.facts["windows"][window], part * self.manifest["stride"] + beat
         return int(place["offset"] + node * place["stride"] + number * place["flit_bytes"])

@@ -1,4 +1,4 @@
-"""Wishbone: one access after another, with pauses between."""
+"""Wishbone master for a cocotb test bench, with random pauses between accesses."""
 
 from typing import Any
 
@@ -9,16 +9,16 @@ __all__ = ["Bus"]
 
 
 class Bus:
-    """Reads and writes words."""
+    """Bus master that reads and writes single words, one after another."""
 
-    #: Cycles of an access with its pauses, about.
+    #: Approximate cycles of an access with its pauses.
     cycles_of_an_access = 8
 
     def __init__(self, dut: Any, stalls: Stalls) -> None:
         self.dut, self.stalls = dut, stalls
 
     def rest(self) -> None:
-        """End what is under way."""
+        """End the current bus cycle."""
         self.dut.wb_cyc.value = self.dut.wb_stb.value = 0
 
     async def read(self, address: int) -> int:

@@ -1,4 +1,4 @@
-"""The fabric behind its host port: loaded and read by addresses."""
+"""Driver of the host port in a cocotb test bench: words are written and read at host addresses."""
 
 from collectives import Words, by_beats, of_beat
 from direct_port import DirectPort, Place
@@ -7,10 +7,10 @@ __all__ = ["FabricPort"]
 
 
 class FabricPort(DirectPort):
-    """Loads, runs and reads a fabric with a host port."""
+    """Driver that loads, runs and reads a fabric through its host port."""
 
     async def load(self, sent: list[Words]) -> None:
-        """Write what each node sends, by part and beat."""
+        """Write the message of each node, one beat at a time."""
         for node, words in enumerate(sent):
             for (part, beat), word in by_beats(words, self.manifest).items():
                 self.dut.host_we.value = 0
@@ -22,7 +22,7 @@ class FabricPort(DirectPort):
         self.dut.host_we.value = 0
 
     async def read(self, places: list[Place]) -> list[int]:
-        """Read flits by node, origin and number."""
+        """Read received flits, each given as (node, origin, number of the flit)."""
 
         def ask(place: Place | None) -> None:
             if place is None:
@@ -40,6 +40,6 @@ class FabricPort(DirectPort):
         return words
 
     def _point(self, base: str, node: int, part: int, beat: int) -> None:
-        """Set the address of a beat."""
+        """Drive node and address of a beat."""
         self.dut.host_node.value = node
         self.dut.host_addr.value = self.manifest[base] + part * self.manifest["stride"] + beat

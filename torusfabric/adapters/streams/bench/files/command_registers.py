@@ -10,14 +10,14 @@ __all__ = ["CommandRegisters"]
 
 
 class CommandRegisters:
-    """Starts one run after another, and reads how it went.
+    """Driver that starts one run after another by registers, and reads the results.
 
     Attributes
     ----------
     packets : list of Packet
-        Commands that are not yet carried out.
+        Commands that have not been executed yet.
     statuses : list of Packet
-        What became of the others; their tags are those of the commands.
+        A status for each executed command, with the tag of the command.
     """
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
@@ -29,7 +29,7 @@ class CommandRegisters:
         self.statuses: list[Packet] = []
 
     async def run(self) -> None:
-        """Carry out commands, for ever."""
+        """Execute commands, for ever."""
         await self.port.write_register("interrupt_enable", 1)
         while self.names:
             await RisingEdge(self.dut.clk)

@@ -1,4 +1,4 @@
-"""Streams: packets are sent and received, and every port rests at random."""
+"""Drivers of streams in a cocotb test bench, `Source` and `Sink`, which pause at random."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ class Stream:
     Parameters
     ----------
     ports : dict
-        Those of the manifest.
+        Entry ``ports`` of the manifest.
     prefix : str
-        Of the names of its signals.
+        Beginning of the names of the signals.
     beat : int
         Flits of a word.
     """
@@ -29,7 +29,7 @@ class Stream:
     ) -> None:
         self.dut, self.ports, self.prefix, self.stalls = dut, ports, prefix, stalls
         self.clock = getattr(dut, ports[f"{prefix}_tvalid"]["clock"])
-        # Flits of a word, of so many bits, where it says which of its bytes are full.
+        # Flits of a word, and bits of a flit.
         self.beat, self.bits = beat, ports[f"{prefix}_tdata"]["width"] // beat
 
     def has(self, name: str) -> bool:
@@ -46,12 +46,12 @@ class Stream:
 
 
 class Source(Stream):
-    """Sends packets.
+    """Driver that sends packets into a stream.
 
     Attributes
     ----------
     packets : deque of Packet
-        What is still to be sent.
+        Packets that have not been sent yet.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Source(Stream):
         self.packets: deque[Packet] = deque()
 
     async def run(self) -> None:
-        """Send what there is to send, for ever."""
+        """Send all packets that are entered in `packets`, for ever."""
         while True:
             await self.rest()
             packet = self.packets[0]
@@ -95,12 +95,12 @@ class Source(Stream):
 
 
 class Sink(Stream):
-    """Receives packets.
+    """Driver that receives packets from a stream.
 
     Attributes
     ----------
     packets : list of Packet
-        What has been received.
+        Packets that have been received.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Sink(Stream):
         self.packets: list[Packet] = []
 
     async def run(self) -> None:
-        """Receive what comes, for ever; a word that waits must stay as it is."""
+        """Receive packets, for ever, and check that a waiting word does not change."""
         words: list[int] = []
         waiting = None
         while True:
@@ -129,13 +129,13 @@ class Sink(Stream):
                 words = []
 
     def flits(self, word: int, keep: int, *, last: bool) -> list[int]:
-        """The flits of a word that are kept."""
+        """Return the flits of a word that are valid by `tkeep`."""
         count = keep.bit_length() * 8 // self.bits if self.has("tkeep") else 1
         assert last or count == self.beat, f"{self.prefix}: only the last word may have free bytes"
         return [word >> self.bits * k & (1 << self.bits) - 1 for k in range(count)]
 
     def shown(self) -> tuple[int, int, int, int] | None:
-        """The word, whether it is the last, its origin and what is kept; None without one."""
+        """Return word, `tlast`, `tid` and `tkeep`; None while no word is offered."""
         if self.signal("tvalid").value == 0:
             return None
         number = int(self.signal("tid").value) if self.has("tid") else 0

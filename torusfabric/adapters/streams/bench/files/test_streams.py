@@ -1,8 +1,8 @@
-"""Sends random packets into the streams of the fabric, and checks every word and the cycles.
+"""Test of a fabric with streams by random packets: every word and the cycles are checked.
 
-What the fabric is, it finds in `manifest.json` alone. The environment variables `RUNS`, `SEED` and
-`STALL` say how many runs there are of each mode, which, and how often a port rests; and `FAULTS`,
-how many there are besides that are no good, for each good one.
+All facts about the fabric come from `manifest.json`. Environment variables: `RUNS`, number of runs
+of each mode; `SEED`, seed of the random values; `STALL`, probability that a port pauses in a cycle;
+`FAULTS`, number of runs with a fault for each run without one.
 """
 
 import math
@@ -104,7 +104,7 @@ class Bench:
             cocotb.start_soon(self.watch())
 
     async def watch(self) -> None:
-        """Note what `cycles` says at the end of each run, and `error` when it changes."""
+        """Record `cycles` at the end of each run, and `error` when it changes."""
         was_busy = False
         while True:
             await RisingEdge(self.dut.clk)
@@ -146,7 +146,7 @@ def barrier() -> Run:
 
 
 class Drawn(NamedTuple):
-    """A run, what is sent in it, and what each node must receive."""
+    """A run: its sent packets, and the packets that each node must receive."""
 
     run: Run
     sent: Spoiled
@@ -189,7 +189,7 @@ def as_packets(words: Words) -> Iterator[Packet]:
 
 
 def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
-    """The packets that each node must receive; what has a single origin comes from the root."""
+    """Return the packets that each node must receive; a single origin is the root."""
     single = run.mode["collective"] in ("broadcast", "scatter")
     return [
         [Packet(run.root, packet.words) if single else packet for packet in as_packets(words)]
@@ -213,7 +213,7 @@ def choices_of(run: Run) -> Choices:
 
 
 def draw(generator: random.Random) -> list[Drawn]:
-    """Runs in any order, good ones and others: what is sent, and what must be received."""
+    """Return runs in random order, some with a fault: packets sent, and packets expected."""
     extra = math.ceil(FAULTS * RUNS)
     counts = [runs_of(mode) for mode in MANIFEST["modes"]]
     barriers = RUNS + extra if BARRIER is not None else 0
@@ -240,9 +240,9 @@ def draw(generator: random.Random) -> list[Drawn]:
 
 @cocotb.test()
 async def random_packets(dut: Any) -> None:
-    """Every word is right, runs take the cycles that were predicted, and nothing else comes.
+    """Check that all words are right, runs take the predicted cycles, and no more words arrive.
 
-    What is no good is dropped, with its error.
+    Runs with a fault are dropped, with the right error.
     """
     generator = random.Random(SEED)
     bench = Bench(dut)
@@ -275,7 +275,7 @@ async def random_packets(dut: Any) -> None:
 
 
 def check_errors(bench: Bench, runs: list[Drawn]) -> None:
-    """Compare what is said of each run."""
+    """Compare the status of each run."""
     for statuses in [
         *(sink.packets for sink in bench.statuses),
         *(registers.statuses for registers in bench.registers if COMMANDED),
@@ -291,7 +291,7 @@ def check_errors(bench: Bench, runs: list[Drawn]) -> None:
 
 
 def check_packets(node: int, packets: list[Packet], expected: list[Packet]) -> None:
-    """Compare what came with what must come."""
+    """Compare the received packets with the expected ones."""
     for k, (got, right) in enumerate(zip(packets, expected, strict=False)):
         assert got == right, f"packet {k} at node {node} is {got}, not {right}"
     assert len(packets) == len(expected), (
