@@ -5,7 +5,7 @@ A `LoadedTable` holds all tables of one owner: those of a node, or a single tabl
 
     cycle 0   the loader drives the bus; the table compares the owner number
     cycle 1   write enable, row, piece and word come from registers
-    cycle 2   a read finds the new row
+    cycle 2   from this cycle on a read address finds the new row
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class LoadedTable(Leaf):
                 init += [0] * (depth - rows)
                 shown = add_rom(m, name, rows=init, width=bits, address=read)
             found.append([shown])
-        # With `whole` each piece has all its rows; they are interleaved, so that the pieces of a row
-        # lie side by side.
+        # With `whole` each piece has all its rows. They are interleaved, so that the pieces of one
+        # row lie side by side.
         whole = Cat(*(part for parts in zip(*found, strict=True) for part in parts))
         for name, (runs, late) in self.parts.items():
             part = Cat(whole[start : start + bits] for start, bits in runs)
