@@ -1,7 +1,7 @@
 """Requests: selection of the entry for the start of a run in a loaded fabric.
 
-A start gives a mode, a length and, if roots are chosen, a root. The rows of all entries are compared
-with it in parallel, so the selection takes no cycle.
+A start gives a mode, a length and, if roots are chosen, a root. It is compared with the rows of all
+entries in parallel, so the selection takes no cycle.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def last_flit(
 ) -> Value:
     """Return the number of the last flit of a block, from that of a message.
 
-    With C chunks and beat 1 it is floor(last_of_message / C), computed with the reciprocal of C. The
-    quotient is valid from the first slot of the run on. In the cycle before, the value is only
+    With C chunks and beat 1 it is floor(last_of_message / C), computed with the reciprocal of C.
+    The quotient is valid from the first slot of the run on. In the cycle before, the value is only
     1 (the quotient is above 0) or 0, because the product is not ready.
 
     Parameters
