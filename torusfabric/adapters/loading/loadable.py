@@ -255,7 +255,7 @@ class Entry(NamedTuple):
     Parameters
     ----------
     mode : int
-        Number of the mode.
+        Position of the mode in the fabric, from 0.
     start : int
         Length in flits of the shortest message that the form serves.
     root : int or None

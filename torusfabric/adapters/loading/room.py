@@ -519,7 +519,7 @@ def room_for(
 
 
 def require_room_size(rows: int | None, depth: int | None) -> None:
-    """Check the numbers of rows and of cycles from a row to its words against what can be built.
+    """Check the numbers of rows and of cycles from a row to its words against their limits.
 
     Parameters
     ----------

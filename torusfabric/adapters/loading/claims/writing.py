@@ -1,4 +1,4 @@
-"""Claims about loading: the loader follows the format of images, and tables store what it writes.
+"""Claims about loading: the loader follows the format of images, and tables store its words.
 
 The loader is compared with a model of a reader, which advances by one part of the image a word (see
 `torusfabric.adapters.loading.image`).
