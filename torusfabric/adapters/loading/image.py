@@ -283,8 +283,8 @@ class Image:
     def _written(self, owner: int, piece: int, rows: IntArray, which: BoolArray) -> Iterator[int]:
         """Yield the words of the runs that write the rows of a piece selected by `which`."""
         # Bridging a gap writes zeros into its rows. In a partial image they may belong to a mode
-        # that stays; in a run of one node they may have been written with EVERY. The EVERY runs of a
-        # piece come before those of single nodes, so in a full image they may bridge gaps.
+        # that stays; in a run of one node they may have been written with EVERY. In a full image
+        # EVERY runs may bridge gaps, since they come before the runs of single nodes.
         whole = not self.fills and owner >= self.room.nodes
         for start, end in _runs(np.flatnonzero(which).tolist(), GAP if whole else 0):
             yield owner | piece << PIECE_AT | (end - start - 1) << ROWS_AT
