@@ -2,12 +2,12 @@
 
 Modules:
 
-- `rewriting`: a program in the canonical form that every loaded fabric can carry out.
-- `loadable`: such forms, by lengths and by roots.
-- `room`: what may be loaded into a fabric.
-- `places`: where modes lie in the tables.
-- `contents`: the rows of the tables.
+- `rewriting`: rewrites a program into the canonical form that every loaded fabric can execute.
+- `loadable`: canonical forms, and modes of several forms for message lengths and roots.
+- `room`: the capacity of a loaded fabric, and the check that a form fits.
+- `places`: allocation of table rows to the forms of modes.
+- `contents`: the rows of the tables for given forms.
 - `image`: images as words and as files.
-- `loader`: the hardware that takes the words of an image.
-- `hardware`: the tables, and what finds starts and words.
+- `loader`: the hardware that checks the words of an image and writes them into tables.
+- `hardware`: adds the tables, the loader and the host port to a core.
 """

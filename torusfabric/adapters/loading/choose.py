@@ -1,4 +1,4 @@
-"""Choice: the schedules that can be loaded, and that are quickest."""
+"""Choice: the fastest schedules among those that can be loaded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["resolve_loadable"]
 
-#: Of cycles, how many more are as good in a new fabric that has no second registers then.
+#: In a new fabric, a schedule without second registers is preferred up to this ratio of its cycles
+#: to the fewest.
 WITHOUT = 1.1
 
 
@@ -36,24 +37,30 @@ def resolve_loadable(
     roots: int = 1,
     forms: FormChoice = FormChoice.AUTO,
 ) -> tuple[Selection, ...]:
-    """Choose what a selection leaves open, for messages of any length up to so many flits.
+    """Return the selections of one mode with all open choices made, for messages of any length.
 
-    There are several forms where `resolve_forms` would take several, that for the shortest messages
-    first.
+    There are several forms in the cases in which `resolve_forms` takes several; the form for the
+    shortest messages comes first.
 
     Parameters
     ----------
+    selection : Selection
+        The collective, and the choices already made.
+    flits : int
+        Flits of the longest message.
     operators : sequence of Operator
-        Of the fabric; by default ``add``.
+        Operators of the fabric; by default ``add``.
     room : Room, optional
-        What may be loaded into a fabric that is there.
+        Capacity of an existing fabric, into which the forms have to fit.
     roots : int
-        How many roots have rows of their own.
+        Number of roots that have rows of their own.
+    forms : FormChoice
+        One form for short or long messages, or a choice by length.
 
     Raises
     ------
     InputError
-        If nothing that serves can be loaded; it says why the quickest cannot.
+        If no schedule can be loaded, with the reason for the fastest.
 
     Examples
     --------
@@ -77,7 +84,7 @@ def _found(
     room: Room | None,
     roots: int,
 ) -> list[tuple[Loadable, Selection]]:
-    """All that serves and can be loaded."""
+    """Return the loadable form and the selection of each candidate that can be loaded."""
 
     found: list[tuple[Loadable, Selection]] = []
     wrong: list[tuple[int, InputError]] = []
@@ -99,10 +106,10 @@ def _found(
         found.append((form, replace(one, planned=schedule)))
     if found:
         fewest = min(form.program.cycles() for form, _ in found)
-        # Second registers are inputs more of every out-port.
+        # Second registers add inputs to the multiplexer of every out-port.
         plain = [each for each in found if room is None and not each[0].later]
         near = any(form.program.cycles() <= WITHOUT * fewest for form, _ in plain)
         return plain if near else found
     if not wrong:
-        planned(selection)  # which says why nothing serves
+        planned(selection)  # raises InputError with the reason why no algorithm serves
     raise min(wrong, key=lambda each: each[0])[1]

@@ -1,4 +1,7 @@
-"""The contents that programs have in loaded tables, by where their modes lie."""
+"""Contents: the rows of all tables of a loaded fabric, for entries at given places.
+
+`Image` cuts these rows into words, and `Loading` uses them as initial contents of the memories.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,22 @@ if TYPE_CHECKING:
 
 __all__ = ["UNASKED", "Contents", "contents_of"]
 
-#: A row of which nobody asks.
+#: Value of a row that is never read.
 UNASKED = -1
 
-#: The rows of what `TableLayout.tables` lists.
+#: Rows by owner, table and row, with the sizes of `TableLayout.tables`.
 Contents: TypeAlias = list[list[list[int]]]
 
 
 def pack(layout: StructLayout, **values: ArrayLike) -> list[int]:
-    """Return rows of values side by side, of which those count that have a field.
+    """Return rows in which each value stands in the field of its name.
+
+    Parameters
+    ----------
+    layout : StructLayout
+        The fields; each needs a value.
+    **values : array_like of int
+        One value for each row, or one for all rows. Names without a field are ignored.
 
     Examples
     --------
@@ -50,7 +60,23 @@ def pack(layout: StructLayout, **values: ArrayLike) -> list[int]:
 def contents_of(
     layout: TableLayout, entries: Sequence[tuple[Place, Entry]], freed: Sequence[int] = ()
 ) -> Contents:
-    """Return the rows of all tables; nothing finds the entries that are freed."""
+    """Return the rows of all tables.
+
+    Parameters
+    ----------
+    layout : TableLayout
+        Fields and sizes of the tables.
+    entries : sequence of (Place, Entry)
+        The entries to write, with their places.
+    freed : sequence of int
+        Numbers of entries that become unused. Their rows of `starts` are marked `further`, so that
+        a start of the mode with that number is refused.
+
+    Returns
+    -------
+    list of list of list of int
+        Rows by owner and table; `UNASKED` for rows that are never read.
+    """
     found = [[[UNASKED] * rows for rows, _ in tables] for tables in layout.tables]
     of_nodes, single = found[: layout.room.nodes], found[layout.room.nodes :]
     tables = {name: table for name, (table,) in zip(layout.single_tables, single, strict=True)}
@@ -73,13 +99,13 @@ def contents_of(
 
 
 def _lasting(form: Loadable) -> dict[str, IntArray]:
-    """Return how long each row of a form lasts, as `lasting` of the core says."""
+    """Return the fields `lasting` of each row of a form, which decide the cycles of the row."""
     loop, ends = form.program.loop, np.arange(form.rows) == form.rows - 1
     return {"pause": loop.pause, "empty": loop.blocks == 0, "ends": ends}
 
 
 def _mode(layout: TableLayout, place: Place, form: Loadable) -> list[int]:
-    """Return what is known of a form."""
+    """Return the row of the table `modes` for a form."""
     return pack(
         layout.mode,
         first=place.row,
@@ -97,7 +123,11 @@ def _mode(layout: TableLayout, place: Place, form: Loadable) -> list[int]:
 
 
 def _rows(layout: TableLayout, place: Place, form: Loadable) -> list[int]:
-    """Return the rows of the sequencer."""
+    """Return the rows of the table `rows` for a form.
+
+    Each row has the cycles of its successor, and the last row those of the first: the sequencer
+    needs them one row early.
+    """
     named = {
         f"setting_{table.name.lower()}": settings
         for table, settings in zip(SettingTable, place.settings, strict=True)
@@ -111,11 +141,11 @@ def _rows(layout: TableLayout, place: Place, form: Loadable) -> list[int]:
 
 
 def _row_values(layout: TableLayout, forms: Sequence[Loadable]) -> dict[Action, IntArray]:
-    """Return the values of control points in the rows of forms, one after another."""
+    """Return the values of all control points, with the rows of all forms concatenated."""
     room = layout.room
 
     def join(values: Sequence[IntArray]) -> IntArray:
-        """Return the values of all forms, one after another."""
+        """Return the rows of all forms, concatenated."""
         return np.concatenate(values)
 
     every = {
@@ -136,7 +166,11 @@ def _row_values(layout: TableLayout, forms: Sequence[Loadable]) -> dict[Action, 
 def _add_settings(
     layout: TableLayout, found: Contents, placed: Sequence[tuple[Place, Loadable]]
 ) -> None:
-    """Add the settings of each table of every node."""
+    """Write the settings of forms into the setting tables of every node.
+
+    Rows that share a setting agree in every value except idle ones, so their values are joined
+    by their maximum (idle is -1).
+    """
     values = _row_values(layout, [form for _, form in placed])
     for table, bits in assemble(layout.room, values, idles=layout.idles).items():
         named = np.concatenate([np.asarray(place.settings[table]) for place, _ in placed])
@@ -151,9 +185,10 @@ def _add_settings(
 
 
 def _add_blocks(layout: TableLayout, rows: list[int], place: Place, form: Loadable) -> None:
-    """Add where the host finds blocks: parts of a message, then chunks, as it counts, then nodes.
+    """Write the location of each received block into the table `blocks`.
 
-    Where there is anything at one node only, all nodes are that.
+    Block b (part, then chunk) of node k lies in row `place.block + b * S + k`, where S is the
+    number of nodes rounded up to a power of two. If only one node receives, S is 1 and k is 0.
     """
     nodes, apart = np.arange(layout.room.nodes), 1 << address_width(layout.room.nodes)
     memory, first = (each.reshape(len(nodes), -1) for each in form.received)
@@ -170,7 +205,7 @@ def _add_blocks(layout: TableLayout, rows: list[int], place: Place, form: Loadab
 
 
 def _add_packets(layout: TableLayout, found: Contents, place: Place, entry: Entry) -> None:
-    """Add what nodes with streams have of an entry, and where they find what they have received."""
+    """Write the rows of an entry in the tables `unload_row` and `facts_row` of all nodes."""
     room, message = layout.room, entry.form.compiled.layout
     blocks = (message if entry.root is None else message.with_root(entry.root)).blocks
     collective, groups = blocks.collective, blocks.groups
@@ -181,7 +216,7 @@ def _add_packets(layout: TableLayout, found: Contents, place: Place, entry: Entr
     origins = np.arange(blocks.parts) if collective.from_each else np.array([root])
     memory, base = (each.reshape(room.nodes, len(origins), -1) for each in entry.form.received)
     there, chunks = base[:, :, 0] >= 0, base.shape[2]
-    # What a node has from itself is found word by word.
+    # Words that a node sends to itself are addressed one by one, not from the base of a block.
     base = np.where(memory < room.ports, base, 0)
     facts: dict[str, ArrayLike] = {
         "sends": sends,
@@ -192,7 +227,7 @@ def _add_packets(layout: TableLayout, found: Contents, place: Place, entry: Entr
         "own_last": np.maximum(there.sum(axis=1) - 1, 0),
         "last_chunk": chunks - 1,
         "first_row": place.block,
-        # Where rows do not list them, all others follow the first.
+        # Used if rows of `unload_row` have no origins: these then count up from the first.
         "origin": origins[0],
     }
     loads, unloads = (pack(each, **facts) for each in (layout.load_facts, layout.unload_facts))

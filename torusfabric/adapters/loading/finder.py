@@ -1,4 +1,15 @@
-"""The finder of a loaded fabric: where blocks lie is looked up in a table."""
+"""The finder of a loaded fabric: translates host addresses by the table of received blocks.
+
+A host asks for a flit of a message by node, part and flit number f. With C chunks and beat 1 the
+flit is word floor(f / C) of chunk f mod C. The quotient is computed with a reciprocal::
+
+    cycle 0   f * reciprocal
+    cycle 1   floor(f / C) is valid
+    cycle 2   f mod C is valid
+    cycle 3   block number is valid; address of the table
+    cycle 4   row of the table: memory and first address
+    cycle 5   memory and address of the flit
+"""
 
 from __future__ import annotations
 
@@ -18,23 +29,30 @@ __all__ = ["BlockFinder", "host_layout"]
 
 
 def host_layout(layout: TableLayout) -> HostLayout:
-    """Return where the host finds words, whatever is loaded: like those of an all-to-all."""
+    """Return the address layout of the host port: that of an all-to-all, whatever is loaded."""
     room = layout.room
     words = Collective("alltoall").layout(room.topology, 1)
     return HostLayout(words, room.flits, beat=room.beat)
 
 
 class BlockFinder(Finder):
-    """Finds flits: the form says in how many chunks they lie in turn, a table where these are.
+    """Finder that looks up the location of each received block in a loaded table.
+
+    Parameters
+    ----------
+    addresses : HostLayout
+        Address layout of the host port.
+    layout : TableLayout
+        Fields of the tables.
 
     Members
     -------
     chunks, reciprocal, first_block, one_node : In
-        Of the form of the last run.
+        Fields of the entry of the last run: see `TableLayout.mode`.
     block_address : Out
-        The row of the block and the node.
+        Row of the table that holds the block of a node.
     block_word : In
-        The place of the block, a cycle later.
+        That row, one cycle later: see `TableLayout.block`.
     """
 
     def __init__(self, addresses: HostLayout, layout: TableLayout) -> None:
@@ -51,7 +69,7 @@ class BlockFinder(Finder):
         self, m: Module, host: Leaf, name: str, node: Value, part: Value, chunk: Value, flit: Value
     ) -> tuple[Value, Value]:
         layout, room = self._layout, self._layout.room
-        # Words of the host go to chunks in turn.
+        # Consecutive words of the host belong to the chunks in turn.
         low, chunks = room.beat.bit_length() - 1, host.value("chunks")
         asked = fitting(flit, address_width(room.flits))[low:]
         turn = Signal(len(asked), name="turn")

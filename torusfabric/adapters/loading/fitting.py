@@ -1,4 +1,4 @@
-"""Fitting: what of schedules and programs can be loaded, and the program of a fabric that is."""
+"""Fitting: turns schedules and programs into loadable modes, and modes into a fabric's program."""
 
 from __future__ import annotations
 
@@ -31,17 +31,24 @@ __all__ = ["choose_beat", "fit", "loadable_form", "loadable_mode", "loadable_mod
 
 
 def fit(modes: Sequence[LoadableMode], room: Room) -> Program:
-    """Return the program of a fabric into which modes are loaded.
+    """Return the program that a fabric executes after some modes are loaded.
+
+    Parameters
+    ----------
+    modes : sequence of LoadableMode
+        All modes of the fabric.
+    room : Room
+        Capacity of the fabric.
 
     Raises
     ------
     InputError
-        If they do not fit.
+        If the modes do not fit.
     """
     entries = entries_of(modes)
     for entry in entries:
         room.check(entry.form)
-    places_beside(room, entries)  # which refuses more than there is room for
+    places_beside(room, entries)  # raises InputError if the entries do not fit together
     forms = [entry.form for entry in entries]
     served = [tuple(map(Range, mode.starts, range(len(mode.starts)))) for mode in modes]
     sent = max(int(form.program.depth[0, -1]) for form in forms)
@@ -58,7 +65,7 @@ def fit(modes: Sequence[LoadableMode], room: Room) -> Program:
 
 
 def _fitted(form: Loadable, room: Room) -> Form:
-    """Return a form with the sources of a room."""
+    """Return a form whose fields have the source numbers of a room."""
     program = form.program
     fields = tuple(
         field.renumbered(room.numbers, {})
@@ -69,17 +76,24 @@ def _fitted(form: Loadable, room: Room) -> Form:
 
 
 def choose_beat(program: Program, width: int, beat: int | str, *, streams: bool) -> int:
-    """Return the flits of a word of the ports of a fabric that is to be made.
+    """Return the beat of a new fabric: the flits in a word of its ports.
 
     Parameters
     ----------
+    program : Program
+        Program that the fabric has to execute.
+    width : int
+        Bits of a flit.
     beat : int or "auto"
-        As of a `Fabric`.
+        The option of `Fabric`. "auto" is 1 for a host port, and with streams the least beat with
+        which streams do not limit the runs.
+    streams : bool
+        True if nodes have streams.
 
     Raises
     ------
     InputError
-        If there can be no such beat.
+        If the program cannot be executed with this beat.
     """
     if beat == AUTO:
         return least_beat(program, width, fixed=False)[0] if streams else 1
@@ -91,19 +105,21 @@ def choose_beat(program: Program, width: int, beat: int | str, *, streams: bool)
 def loadable_modes(
     program: Program, room: Room | None = None, *, beat: int = 1
 ) -> list[LoadableMode]:
-    """Return what each mode of a program does, in forms that can be loaded.
+    """Return the modes of a program in loadable form.
 
     Parameters
     ----------
+    program : Program
+        A program for messages of any length.
     room : Room, optional
-        What may be loaded into a fabric that is there.
+        Capacity of an existing fabric, into which each form has to fit.
     beat : int
-        Flits of a word of ports of a fabric that is to be made.
+        Flits in a word of ports of a new fabric; ignored if `room` is given.
 
     Raises
     ------
     InputError
-        If a mode has none.
+        If no form of a mode can be loaded, or the program has a fixed length or a barrier.
 
     Examples
     --------
@@ -131,12 +147,27 @@ def loadable_mode(
     schedules: Iterable[Schedule], flits: int, operators: Sequence[Operator],
     room: Room | None, *, any_root: bool, beat: int = 1,
 ) -> LoadableMode:  # fmt: skip
-    """Return a mode of those of some schedules that can be loaded, into a fabric if one is given.
+    """Return a mode of those schedules that can be loaded.
+
+    Parameters
+    ----------
+    schedules : iterable of Schedule
+        Schedules of one collective.
+    flits : int
+        Flits of the longest message.
+    operators : sequence of Operator
+        Operators of the mode.
+    room : Room or None
+        Capacity of an existing fabric, into which each form has to fit.
+    any_root : bool
+        True if each run chooses the root.
+    beat : int
+        Flits in a word of ports of a new fabric; ignored if `room` is given.
 
     Raises
     ------
     InputError
-        If none can; it says why the first cannot.
+        If no schedule can be loaded, with the reason for the first.
     """
     found, wrong = list[Loadable](), list[InputError]()
     for schedule in schedules:
@@ -157,18 +188,31 @@ def loadable_form(
     *,
     beat: int = 1,
 ) -> Loadable:
-    """Return the first version of a schedule that can be loaded, into a fabric if one is given.
+    """Return the first compiled version of a schedule that can be loaded.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule to load.
+    flits : int
+        Flits of the longest message.
+    operators : sequence of Operator
+        Operators of the fabric.
+    room : Room, optional
+        Capacity of an existing fabric, into which the form has to fit.
+    beat : int
+        Flits in a word of ports of a new fabric; ignored if `room` is given.
 
     Raises
     ------
     InputError
-        If none can; it says why the first cannot.
+        If no version can be loaded, with the reason for the first.
     """
     if room is not None:
         beat = room.beat
         if schedule.topology.nodes != room.nodes:
-            shared_network([room.topology, schedule.topology])  # which refuses any other
-        # One that lacks nodes leaves them out.
+            shared_network([room.topology, schedule.topology])  # raises InputError if it differs
+        # A schedule around failed nodes is extended to the whole torus, where they stay idle.
         schedule = Lifted.within(schedule, room.topology)
     wrong = list[InputError]()
     for fixed in (True, False):

@@ -1,4 +1,4 @@
-"""The front of a loaded fabric: a core with a host port or with streams, and what loads it."""
+"""The front of a loaded fabric: a core with a host port or streams, its tables and the loader."""
 
 from __future__ import annotations
 
@@ -21,12 +21,23 @@ __all__ = ["LoadedFront"]
 
 
 class LoadedFront(Front):
-    """A core whose tables are loaded, with a host port or with streams.
+    """A core with loaded tables, and a host port or streams.
 
     Parameters
     ----------
-    clocks, timeout, for_bus, cut, closed_by
-        As of `HostFront` and `StreamFront`.
+    tables : Loading
+        The tables; their room decides between a host port and streams.
+    for_bus : bool
+        True if a bus stands in front. A host port then has an input that ends a run early; streams
+        get a run port in place of those of commands and statuses.
+    clocks : Clocks
+        Clocks of the streams of nodes.
+    timeout : int
+        With streams, cycles after which a node that delays the others is reported; 0 for never.
+    cut : Cut, optional
+        The nodes to build, if the fabric is split over several devices.
+    closed_by : str
+        Prefix of the nets `start` and `busy` that close the host port to writes.
     """
 
     agreed = MappingProxyType({IMAGE: IMAGE_BITS})
@@ -44,7 +55,7 @@ class LoadedFront(Front):
         closed_by: str = "",
     ) -> None:
         program, streams = tables.program, tables.room.streams
-        # Words of streams are counted as flits.
+        # The layouts of streams count flits, those of a host port words.
         beat = 1 if streams else tables.room.beat
         words = program.topology.nodes * -(-program.flits // beat)
         layouts = host_layouts(program, words, beat)
@@ -56,26 +67,26 @@ class LoadedFront(Front):
         self._closed_by = closed_by
 
     def part(self, cut: Cut, *, for_bus: bool, closed_by: str) -> LoadedFront:
-        """Return the front of some of the nodes, which is loaded with the images of all."""
+        """Return the front of the nodes of a cut, which is loaded with the images of the whole."""
         return LoadedFront(self.tables, for_bus=for_bus, cut=cut, closed_by=closed_by)
 
     @property
     def choices(self) -> Mapping[str, int]:
-        """The inputs that are sampled with a start, each with its bits."""
+        """Inputs that are sampled with a start, with their bits."""
         return choices_of(self.tables.room).inputs
 
     @property
     def longest_run(self) -> int:
-        """Clock edges of the longest run of any image that is taken."""
+        """Upper bound of the clock edges of a run, for every image that fits."""
         return self.tables.room.longest_run
 
     @property
     def digest(self) -> int:
-        """A number of 32 bits of the room and the width."""
+        """A 32-bit digest of the room and the width, by which images are matched to fabrics."""
         return self.tables.room.digest(self.core.width)
 
     def add(self) -> Built:
-        """Fill the netlist of the core."""
+        """Fill the netlist of the core, and return the routers, interface and read latency."""
         core, tables, for_bus = self.core, self.tables, self._for_bus
         build, latency = core.build, 0
         if tables.room.streams:

@@ -1,5 +1,9 @@
 # amaranth: UnusedElaboratable=no
-"""The hardware of a loaded fabric: a core with a room, its tables, and what loads them."""
+"""The hardware of a loaded fabric: a core built for a room, its tables, and the loader.
+
+`make_tables` returns a `Loading` for a program and the `tables` option of `Fabric`. `Loading` makes
+the core, and adds the tables, the loader and the host port to its netlist.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +42,10 @@ from .table import LoadedTable, part_bits
 
 __all__ = ["SHOWN", "Loading", "make_tables"]
 
-#: What is shown of what is loaded.
+#: Outputs of the fabric that tell the loaded state.
 SHOWN = ("loaded", "loaded_program", "modes")
 
-#: Nets of tables of which each output of the sequencer is the address, and their rows.
+#: For each single table that is read by address, the net of the address and that of the row.
 READ_BY = {"rows": ("row_address", "row_word"), "modes": ("form_address", "form_word"),
            "blocks": ("block_address", "block_word")}  # fmt: skip
 
@@ -54,19 +58,28 @@ def make_tables(
     program: Program, tables: Room | Image | str, width: int, beat: int | str = AUTO, *,
     streams: bool, empty: bool = False,
 ) -> Loading:  # fmt: skip
-    """Return the tables of a fabric.
+    """Return the loaded tables of a fabric.
 
     Parameters
     ----------
+    program : Program
+        Modes that are loaded at first, unless `tables` is an image.
     tables : {"ram"}, Room or Image
-        What there is room for, by default what the program needs; or what is there at first.
+        "ram" for tables that are just large enough for the program, a `Room` for tables of that
+        capacity, or an `Image` that is loaded at first, with its room.
+    width : int
+        Bits of a flit.
     beat : int or "auto"
-        Flits of a word of ports: by default those of the room, or what serves the program.
+        Flits in a word of ports. "auto" takes the beat of the room, or one that serves the program.
+    streams : bool
+        True if nodes have streams.
+    empty : bool
+        True if no image is loaded at first.
 
     Raises
     ------
     InputError
-        If the program does not fit, or the room is that of a fabric with another top or beat.
+        If the program does not fit, or the room is for another top (host port, streams) or beat.
     """
     if not isinstance(tables, str | Room | Image):
         raise InputError(f"Tables must be rom, ram, a Room or an Image, not {shown(tables)}")
@@ -79,7 +92,7 @@ def make_tables(
             raise InputError(f"Beat must be {room.beat}, as its tables are made for, not {beat}")
         check_beat(program, width, room.beat)
     if isinstance(tables, Image):
-        # One that fills some modes has the places of others, that need not be there.
+        # A partial image is turned into a full one: its base is not loaded in a new fabric.
         return Loading(Image(tables.room, tables.width, tables.modes), empty)
     if isinstance(room, Room):
         modes = loadable_modes(program, room)
@@ -92,14 +105,14 @@ def make_tables(
 
 @dataclass(frozen=True, eq=False)
 class Loading:
-    """The tables of a fabric that are loaded, and the core that has them.
+    """The loaded tables of a fabric, and the builder of their hardware.
 
     Parameters
     ----------
     image : Image
-        The image that is there at first, or is to be loaded.
+        The initial contents of the tables. If `empty`, the image to load first.
     empty : bool
-        True if nothing is there at first.
+        True if no image is loaded at first.
     """
 
     image: Image
@@ -107,7 +120,7 @@ class Loading:
 
     @property
     def room(self) -> Room:
-        """What may be loaded."""
+        """The capacity of the fabric."""
         return self.image.room
 
     @property
@@ -122,23 +135,30 @@ class Loading:
 
     @property
     def layout(self) -> TableLayout:
-        """The bits of tables."""
+        """The bit fields and sizes of the tables."""
         return self.image.layout
 
     @property
     def proofs(self) -> Any:
-        """What is proved of a fabric with these tables."""
+        """The package of the claims that are proved about a fabric with these tables."""
         from . import claims  # when it is asked for
 
         return claims
 
     def load(self, image: Image | None = None) -> Access[None]:
-        """Load an image, by default that of the tables, into a fabric.
+        """Load an image into a simulated fabric.
+
+        The words are written in consecutive cycles; then the output `loaded` is read.
+
+        Parameters
+        ----------
+        image : Image, optional
+            By default the image of these tables.
 
         Raises
         ------
         WorkFailed
-            If the fabric refuses it.
+            If the fabric refuses the image.
         """
         image = image or self.image
         words, settling = image.words, image.settling
@@ -150,16 +170,30 @@ class Loading:
             raise WorkFailed("Image must be taken by the fabric, not refused")
 
     def host_layouts(self) -> tuple[HostLayout, ...]:
-        """Return where the host finds words, whatever is loaded."""
+        """Return the address layout of the host port, which is the same for all images."""
         return (host_layout(self.layout),)
 
     def contents(self, number: int) -> tuple[tuple[int, ...], ...]:
-        """Return the first rows of tables of one owner."""
+        """Return the initial rows of the tables of one owner; unused rows are 0.
+
+        Parameters
+        ----------
+        number : int
+            Owner number: a node, or N and above for the single tables.
+        """
         tables = [] if self.empty else self.image.contents[number]
         return tuple(tuple(max(row, 0) for row in rows) for rows in tables)
 
     def make_core(self, *, resets: bool = False, cut: Cut | None = None) -> Core:
-        """Return the core of a fabric with a host port, or with streams."""
+        """Return the core of a fabric with a host port or, if the room says so, with streams.
+
+        Parameters
+        ----------
+        resets : bool
+            True if an input of a core with a host port ends a run early.
+        cut : Cut, optional
+            The nodes to build, if the fabric is split over several devices.
+        """
         room, program = self.room, self.program
         nodes = cut.here if cut else [*range(room.nodes)]
         if room.streams:
@@ -192,19 +226,21 @@ class Loading:
         return core
 
     def add_host(self, core: Core, closed_by: str = "") -> tuple[list[tuple[str, int]], int]:
-        """Add a host port, and a port that takes images.
+        """Add a host port, a port that takes images, and all nodes to a core.
 
         Parameters
         ----------
+        core : Core
+            A core of `make_core`, whose netlist is filled.
         closed_by : str
             Prefix of the nets `start` and `busy` that close both ports.
 
         Returns
         -------
         routers : list of (str, int)
-            The modules of routers, and of how many nodes each is.
+            Name of each router module, and the number of nodes that are instances of it.
         latency : int
-            Edges from an address to its data.
+            Clock edges from a read address of the host port to its data.
         """
         build, layout = core.build, self.layout
         for name, bits in {"start": 1, **choices_of(self.room).inputs}.items():
@@ -232,7 +268,7 @@ class Loading:
         return routers, latency
 
     def add_node_tables(self, core: Core) -> None:
-        """Add the tables of nodes: one module for those of equal contents."""
+        """Add a `LoadedTable` for each node; nodes with equal contents share a module."""
         build, layout = core.build, self.layout
         near, sizes = build.distribution.near, layout.tables[0]
         names = [f"{table.name.lower()}_row" for table in SettingTable] + [*layout.stream_tables]
@@ -244,7 +280,8 @@ class Loading:
         }
         for name, table in core.tables.items():
             assert len(table.columns) == part_bits(parts[f"{name}_row"][0]), "one plan has all bits"
-        # Modules are named by the first node of all that has the contents, be it built or not.
+        # A module is named by the first node of the whole fabric with its contents, even if that
+        # node is not built here.
         named = dict[tuple[tuple[int, ...], ...], int]()
         first = [named.setdefault(self.contents(node), node) for node in range(self.room.nodes)]
         of_first = {
@@ -280,16 +317,21 @@ class Loading:
     def add_loader(
         self, build: CoreBuilder, name: str, form: str, rest: str = "", busy: str = "busy"
     ) -> None:
-        """Add what takes the words of images, and the tables that there are once.
+        """Add the loader of images, and the single tables.
 
         Parameters
         ----------
+        build : CoreBuilder
+            The netlist to which modules are added.
+        name : str
+            Name of the loader.
         form : str
-            The net of the form of the last run.
+            Net of the entry of the last run.
         rest : str
-            The net that says that nodes have passed on what runs have brought, if images wait.
+            Net that is high if all nodes have delivered the results of runs. Empty if images need
+            not wait for this.
         busy : str
-            The net that is high while a run is under way, or waits for other parts.
+            Net that is high while a run is under way, or waits for other parts of a split fabric.
         """
         layout, room = self.layout, self.room
         there = (0, 0, 0) if self.empty else self.image.there
@@ -314,7 +356,7 @@ class Loading:
         self, build: NetlistBuilder, name: str, number: int,
         parts: Mapping[str, tuple[Sequence[TableSize], int]], *, whole: bool = False,
     ) -> str:  # fmt: skip
-        """Declare the tables of one owner; the name of the module."""
+        """Declare the module of the tables of one owner, and return its name."""
         tables, contents = self.layout.tables[number], self.contents(number)
         module = f"table_{name}" if contents else f"empty_{name}"
         make: Any = partial(LoadedTable, tables, self.layout.bus, contents, parts, whole=whole)
@@ -324,6 +366,6 @@ class Loading:
     def _inputs(
         self, number: int, asked: Mapping[str, Parts], bus: Mapping[str, Parts]
     ) -> dict[str, Parts]:
-        """Return what the tables of one owner are given."""
+        """Return the inputs of the tables of one owner: its number, the addresses and the bus."""
         own: dict[str, Parts] = {"number": (Fixed(number, self.layout.bus["load_table"]),)}
         return {**own, **asked, **bus}

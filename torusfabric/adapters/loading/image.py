@@ -1,12 +1,28 @@
-"""Images: what is loaded into the tables of a fabric, as words, and as a file.
+"""Images: the words that fill the tables of a loaded fabric, and the files that hold them.
 
-An image is a list of words of 32 bits: the format and its version, the digest of the fabric, the
-digest of the program, a bit for each entry of a mode that is filled, and the check of the image
-that has to be there, or 0; then runs of rows of a piece of a table, each with a word that has the
-owner of the table, the number of the piece and the rows less one, a word that has the first row,
-and a word for each row; at last `END` and a check of all. Rows of which nobody asks are left out,
-and what is equal at all nodes is there once. A file has behind them, for tools, the schedules of
-all modes, the lengths from which on each serves, and where these lie.
+An `Image` is made from schedules, and `ImageLoader` takes its words in hardware. A *full* image
+replaces all modes while no run is under way. A *partial* image fills some modes, while others may
+run; it applies only on top of one particular image, its *base*.
+
+An image is a sequence of 32-bit words::
+
+    word 0       MAGIC: the format and its version
+    word 1       digest of the fabric
+    word 2       digest of the program
+    word 3 ..    fill mask: one bit for each entry of a mode that is written, 32 to a word
+    next word    the last word (CRC) of the base; 0 in a full image
+    runs         any number of runs of consecutive rows of one piece of a table, each:
+                   header: owner (bits 0-15), piece (16-21), number of rows less one (22-31)
+                   first row
+                   one data word for each row
+    END          in place of a header
+    last word    CRC-32 of all words before
+
+The owner is the number of a table (`TableLayout.tables`), or `EVERY` for all nodes. Rows that are
+never read are left out. A row that all nodes share is written once, with `EVERY`.
+
+A file holds the words and then, compressed and for tools only, the schedules of all modes, the
+least length that each form serves, and the places of the entries of a partial image.
 """
 
 from __future__ import annotations
@@ -41,20 +57,23 @@ from .loader import END, EVERY, MAGIC, PIECE_AT, ROWS_AT, SETTLED
 from .places import Place, places_beside
 from .room import Room
 
-#: The schedules of a mode, and whether each run chooses the root.
+#: The schedules of a mode, and True if each run chooses the root.
 Wanted: TypeAlias = tuple[Sequence[Schedule], bool]
 
-#: The first word of an image that has a bit for each entry.
+#: Index of the first word of the fill mask.
 FILLS = 3
 
-#: So many rows of which nobody asks take no more words than another run of rows.
+#: Longest gap of unused rows within a run: writing the gap costs no more words than a new run.
 GAP = HEAD
 
 __all__ = ["Image", "LoadedFabric", "Wanted", "read_fabric", "read_image"]
 
 
 def _runs(there: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
-    """The runs of rows of which some are there; a gap of so many is none."""
+    """Yield first and end of runs that cover all `there` rows; gaps up to `gap` rows are bridged.
+
+    A run has at most `RUN` rows.
+    """
     if not there:
         return
     start = last = there[0]
@@ -68,27 +87,28 @@ def _runs(there: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Image:
-    """What is loaded into the tables of a fabric.
+    """The words that fill the tables of a loaded fabric with modes.
 
     Parameters
     ----------
     width : int
         Bits of a flit.
     modes : sequence of LoadableMode
-        From mode 0 on.
+        All modes of the fabric after loading, from mode 0 on.
     fills : sequence of int
-        The modes that it fills, while others may run; by default all, and no run may be under way.
+        Numbers of the modes that a partial image writes. Empty for a full image, which writes all
+        modes.
     kept : sequence of Place
-        Where each entry lies; by default one behind the other.
+        The place of each entry in the tables; by default entries are packed one after another.
     base : int
-        Where it fills some modes, the check of the image that has the others.
+        The last word of the image that a partial image builds on; 0 for a full image.
     freed : sequence of int
-        Entries that these modes had before, and have no more.
+        Numbers of entries that the base uses and this image no longer does.
 
     Raises
     ------
     InputError
-        If they do not fit.
+        If the modes do not fit into the room.
 
     Examples
     --------
@@ -108,12 +128,12 @@ class Image:
     freed: Sequence[int] = ()
 
     def __post_init__(self) -> None:
-        # It is refused here what does not fit, whether assertions are checked or not.
+        # Computing the places raises InputError if the modes do not fit, even under `python -O`.
         places = self.places
         assert len(places) == len(self.entries), "each entry lies somewhere"
 
     def __eq__(self, other: object) -> bool:
-        """True if the same words are loaded."""
+        """Return True if the other image has the same words."""
         return isinstance(other, Image) and np.array_equal(self.words, other.words)
 
     def __hash__(self) -> int:
@@ -125,16 +145,43 @@ class Image:
 
     @classmethod
     def of(cls, room: Room, width: int, modes: Iterable[Wanted]) -> Image:
-        """The image of what is wanted of each mode."""
-        return _that_fits(room, modes, partial(cls, room, width))
+        """Return the full image of some modes.
 
-    def with_modes(self, modes: Iterable[Wanted], mode: int | None = None) -> Image:
-        """What fills modes of a fabric that holds this image, while its other modes may run.
+        If all forms of the modes do not fit, each mode keeps only its form for the longest
+        messages.
 
         Parameters
         ----------
+        room : Room
+            Capacity of the fabric.
+        width : int
+            Bits of a flit.
+        modes : iterable of (sequence of Schedule, bool)
+            For each mode its schedules, and True if each run chooses the root.
+
+        Raises
+        ------
+        InputError
+            If the modes do not fit, or the fabric cannot choose roots.
+        """
+        return _that_fits(room, modes, partial(cls, room, width))
+
+    def with_modes(self, modes: Iterable[Wanted], mode: int | None = None) -> Image:
+        """Return the partial image that replaces or adds modes on top of this image.
+
+        The other modes keep their rows, and may run while the partial image is loaded.
+
+        Parameters
+        ----------
+        modes : iterable of (sequence of Schedule, bool)
+            For each new mode its schedules, and True if each run chooses the root.
         mode : int, optional
-            The first that is filled; by default the first behind all.
+            Number of the first mode that is filled; by default the new modes are appended.
+
+        Raises
+        ------
+        InputError
+            If `mode` is out of range, or the modes do not fit beside the others.
 
         Examples
         --------
@@ -151,7 +198,7 @@ class Image:
         return _that_fits(self.room, modes, lambda made: self._with_modes(made, mode))
 
     def _with_modes(self, made: Sequence[LoadableMode], mode: int) -> Image:
-        """The same, of modes as they can be loaded."""
+        """Return the partial image of loadable modes that begin at number `mode`."""
         fills = range(mode, mode + len(made))
         all_modes = [*self.modes[:mode], *made, *self.modes[mode + len(made) :]]
         entries = entries_of(all_modes)
@@ -165,22 +212,22 @@ class Image:
 
     @cached_property
     def layout(self) -> TableLayout:
-        """Which bits of tables are what."""
+        """The bit fields of all tables."""
         return TableLayout(self.room, self.width)
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """What starts find, of one mode after the other."""
+        """The entries of all modes, mode by mode."""
         return entries_of(self.modes)
 
     @cached_property
     def places(self) -> Sequence[Place]:
-        """Where each entry lies."""
+        """The place of each entry in the tables."""
         return self.kept or places_beside(self.room, self.entries)
 
     @property
     def _placed(self) -> list[tuple[Place, Entry]]:
-        """The entries that it fills, and where."""
+        """The entries that this image writes, with their places."""
         fills = self.fills or range(len(self.modes))
         return [
             each for each in zip(self.places, self.entries, strict=True) if each[1].mode in fills
@@ -193,12 +240,12 @@ class Image:
 
     @property
     def settling(self) -> int:
-        """Edges after the last word until `loaded` tells whether the image is there."""
+        """Clock edges from the last word until the output `loaded` is valid."""
         return SETTLED
 
     @cached_property
     def words(self) -> list[int]:
-        """Its words."""
+        """All words of the image, 32 bits each."""
         filled = sum(1 << k for k in (*(place.number for place, _ in self._placed), *self.freed))
         found = [MAGIC, self.room.digest(self.width), int(self.program.digest[:8], 16)]
         words = range(self.layout.fill_words)
@@ -208,17 +255,20 @@ class Image:
 
     @property
     def there(self) -> tuple[int, int, int]:
-        """What is there once it is loaded, as `ImageLoader` takes it."""
+        """The state of the fabric after loading, as the parameter `there` of `ImageLoader`.
+
+        A mask of all valid entries, the digest of the program, and the last word of the image.
+        """
         there = sum(1 << place.number for place in self.places)
         return there, self.words[2], self.words[-1]
 
     @cached_property
     def contents(self) -> Contents:
-        """The rows of tables of the modes that it fills."""
+        """The table rows of the modes that this image writes."""
         return contents_of(self.layout, self._placed, self.freed)
 
     def _tables(self) -> Iterator[int]:
-        """The words of tables: what nodes have alike once, and what each owner has besides."""
+        """Yield the words of all runs: first rows that all nodes share, then rows of each owner."""
         nodes, tables = self.room.nodes, self.layout.tables
         for owners in (range(nodes), *([owner] for owner in range(nodes, len(tables)))):
             for number, piece in enumerate(pieces(tables[owners[0]])):
@@ -231,8 +281,10 @@ class Image:
                     yield from self._written(owner, number, own, (own != UNASKED) & ~alike)
 
     def _written(self, owner: int, piece: int, rows: IntArray, which: BoolArray) -> Iterator[int]:
-        """The words that write some rows of a piece."""
-        # What nobody asks for may be of a mode that stays, or is written for all nodes.
+        """Yield the words of the runs that write the rows of a piece selected by `which`."""
+        # Bridging a gap writes zeros into its rows. In a partial image they may belong to a mode
+        # that stays; in a run of one node they may have been written with EVERY. In a full image
+        # EVERY runs may bridge gaps, since they come before the runs of single nodes.
         whole = not self.fills and owner >= self.room.nodes
         for start, end in _runs(np.flatnonzero(which).tolist(), GAP if whole else 0):
             yield owner | piece << PIECE_AT | (end - start - 1) << ROWS_AT
@@ -241,7 +293,7 @@ class Image:
 
     @property
     def facts(self) -> list[dict[str, Any]]:
-        """What each mode does."""
+        """For each mode its number, collective, algorithms, root and formulas of cycles."""
         return [
             {
                 "mode": number,
@@ -254,7 +306,7 @@ class Image:
         ]
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file."""
+        """Write the words and the schedules to a file."""
         texts = [[_text(form.program.schedule) for form in mode.forms] for mode in self.modes]
         served = [[mode.any_root, *mode.starts] for mode in self.modes]
         facts = {"modes": self.facts, "schedules": texts, "served": served, "places": [*self.kept]}
@@ -264,14 +316,14 @@ class Image:
 
 
 def _cut(rows: Sequence[int], piece: Piece) -> IntArray:
-    """What a piece has of the rows of its table."""
+    """Return the bits of a piece in each row of its table; unasked rows stay `UNASKED`."""
     values = np.array(rows, object)
     cut = values >> piece.low & (1 << piece.width) - 1
     return np.where(values == UNASKED, UNASKED, cut).astype(int)
 
 
 def _text(schedule: Schedule) -> str:
-    """A schedule as a file has it."""
+    """Return the JSON text of a schedule."""
     if isinstance(schedule, Lifted) and schedule.collective.without:
         schedule = schedule.part
     with TemporaryDirectory() as folder:
@@ -281,14 +333,14 @@ def _text(schedule: Schedule) -> str:
 
 
 def _schedule(text: str) -> Schedule:
-    """The schedule of a text, for a file may have something else there."""
+    """Return the schedule of a JSON text, checked because the file may have been changed."""
     return recognise(parse_schedule(parse_json(str.encode(text))))
 
 
 def _that_fits(
     room: Room, wanted: Iterable[Wanted], make: Callable[[Sequence[LoadableMode]], Image]
 ) -> Image:
-    """The image of what is wanted, with all forms of modes if these fit, else with one each."""
+    """Return the image of the wanted modes: with all forms if they fit, else with one each."""
     operators, modes = room.parsed_operators(), list[LoadableMode]()
     for schedules, any_root in wanted:
         if any_root and not room.roots:
@@ -303,18 +355,18 @@ def _that_fits(
 
 
 class LoadedFabric(NamedTuple):
-    """A fabric whose tables are loaded.
+    """The facts of a loaded fabric that an image must fit.
 
     Parameters
     ----------
     width : int
         Bits of a flit.
     modes : list of (str, int or "any" or None)
-        What it is built with: collectives, and their roots.
+        Collective and root of each mode that the fabric was built with.
     bus : str or None
-        What it stands behind.
+        Protocol of the bus in front of the host port; None without a bus.
     manifest : mapping of str to object
-        Its manifest, if it has been read.
+        Contents of the manifest file; empty if none has been read.
     """
 
     room: Room
@@ -325,12 +377,17 @@ class LoadedFabric(NamedTuple):
 
 
 def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
-    """The fabric that a manifest describes.
+    """Return the loaded fabric that a manifest describes.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The manifest, a JSON file that was written beside the Verilog.
 
     Raises
     ------
     InputError
-        If it is none, or has no tables that are loaded.
+        If the file is no whole manifest, was changed, or is of a fabric with fixed tables.
     """
     require_whole(path)
     try:
@@ -354,12 +411,23 @@ def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
 
 
 def read_image(path: str | PathLike[str], room: Room, width: int) -> Image:
-    """Read an image from a file, and check it for a fabric.
+    """Read an image from a file, and check that it fits a fabric.
+
+    The image is built again from the schedules in the file, and its words are compared.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file that `Image.save` wrote.
+    room : Room
+        Capacity of the fabric.
+    width : int
+        Bits of a flit of the fabric.
 
     Raises
     ------
     InputError
-        If it is torn, for another fabric, or not what its schedules make.
+        If the file is torn, for another fabric, or its words differ from those of its schedules.
     """
     raw = read_bytes(path, "Image")
     head = np.frombuffer(raw[: len(raw) // 4 * 4], "<u4").tolist()

@@ -1,4 +1,7 @@
-"""The declarations of loaded fabrics for manifest, files, bench and proof."""
+"""Interfaces of loaded fabrics: their ports, manifest entries, test benches and proofs.
+
+Each class adds the ports of the loader to the interface of a fabric with fixed tables.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LoadedHost", "LoadedHostProofs", "LoadedStreams"]
 
-#: The purpose of each port that loads tables, or says what is loaded.
+#: The purpose of each port that takes images or reports the loaded state.
 PORTS = grouped_ports(
     {
         ("control", Protocol.PULSE): {
@@ -39,14 +42,14 @@ PORTS = grouped_ports(
 
 
 class Loaded(Interface):
-    """The ports of a fabric whose tables are loaded.
+    """Base of the interfaces of loaded fabrics: adds the ports and facts of the loader.
 
     Parameters
     ----------
     loading : Loading
-        The tables.
+        The loaded tables.
     *facts, **choices
-        Parameters of the interface of a fabric whose tables are fixed.
+        Arguments of the interface of a fabric with fixed tables, the other base of a subclass.
     """
 
     def __init__(self, loading: Loading, *facts: Any, **choices: Any) -> None:
@@ -55,7 +58,7 @@ class Loaded(Interface):
         self.ports = {**self.ports, **PORTS}
 
     def facts(self) -> dict[str, Any]:
-        """Return what may be loaded, and what is there at first."""
+        """Return the facts for the manifest, with the room and the modes loaded at first."""
         loading = self._loading
         program, room = loading.program, loading.room
         modes = [
@@ -74,18 +77,18 @@ class Loaded(Interface):
 
 
 class LoadedHostProofs(Loaded, HostProofs):
-    """The claims about a host port, whatever stands before it."""
+    """Interface of a loaded fabric with a host port behind a bus: only the proofs."""
 
 
 class LoadedHost(Loaded, HostInterface):
-    """A port that serves all nodes."""
+    """Interface of a loaded fabric with one host port for all nodes."""
 
 
 class LoadedStreams(Loaded, StreamInterface):
-    """The ports of nodes with streams whose tables are loaded."""
+    """Interface of a loaded fabric with streams at every node."""
 
     def harnesses(self, fabric: Any, design: Design) -> Iterable[Harness]:
-        """Yield the harnesses of the control, and of what lies between it and nodes."""
+        """Yield the proof harnesses of the control, and of the paths between control and nodes."""
         from ..streams.claims import between_harnesses  # when it is asked for
         from ..streams.claims.control import control_harness
 
@@ -93,20 +96,20 @@ class LoadedStreams(Loaded, StreamInterface):
         yield from between_harnesses(fabric, design)
 
     def claims(self, fabric: Any, text: GateText) -> Iterable[Any]:
-        """Return the claims about wires of nodes and of the control."""
+        """Return the claims about the wiring of nodes and of the control."""
         from ..streams.claims.wires import wire_claims  # when it is asked for
 
         return wire_claims(fabric, text)
 
     def runs(self, fabric: Any, machine: Machine) -> Runs | None:
-        """Return whole runs from loaders to unloaders."""
+        """Return the whole runs, from loaders to unloaders, that are proved."""
         from ..streams.claims.whole_runs import StreamRuns  # when it is asked for
         from .claims.whole_runs import RoomAccess
 
         return StreamRuns(RoomAccess(fabric, machine))
 
     def assumptions(self) -> Iterator[str]:
-        """Yield what is not proved."""
+        """Yield the assumptions that the proof does not check, one sentence each."""
         yield (
             "Loaders, unloaders and commands do what those of fixed tables do by constants, and "
             "the control divides packets into blocks as the image says."

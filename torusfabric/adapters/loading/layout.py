@@ -1,4 +1,14 @@
-"""Layout: the bits of all tables that are loaded, and the bus that writes them."""
+"""Layout: the bit fields of all loaded tables, and the bus on which the loader writes them.
+
+A loaded fabric has these tables, each with an *owner*::
+
+    owner                  tables
+    node k, k < N          one for each `SettingTable`; with streams also `unload_row`, `facts_row`
+    N, N + 1, ..           one single table each: rows, modes, blocks (not with streams), starts
+
+All nodes have tables of the same sizes. A table is a memory that is cut by columns into *pieces* of
+at most `PIECE` bits, because a word of an image fills one row of one piece.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +27,24 @@ from .room import Room
 
 __all__ = ["HEAD", "PIECE", "RUN", "Piece", "TableLayout", "TableSize", "pieces"]
 
-#: Bits of a word of an image, and the most of a memory of tables that is written at once.
+#: Bits of a word of an image, and most bits of a piece of a table.
 PIECE = 32
 
-#: Words that begin a run of rows in an image, and the most rows of one.
+#: Words before the data of a run in an image (header and first row), and most rows of a run.
 HEAD, RUN = 2, 1 << 10
 
-#: Rows and bits of a table.
+#: Number of rows of a table, and bits of a row.
 TableSize: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class TableLayout:
-    """The bits of each table.
+    """The bit fields and sizes of all tables of a loaded fabric.
 
     Parameters
     ----------
+    room : Room
+        Capacity of the fabric, which decides the sizes.
     width : int
         Bits of a flit.
 
@@ -51,7 +63,7 @@ class TableLayout:
 
     @property
     def idles(self) -> bool:
-        """True if the word that changes nothing is 0."""
+        """True if the identity word of the operators is 0."""
         operators = self.room.parsed_operators()
         unit = OperatorUnit(operators) if operators else None
         return NodeSettings(self.width, self.room.ports, unit).zero_is_neutral
@@ -63,17 +75,20 @@ class TableLayout:
 
     @cached_property
     def row(self) -> StructLayout:
-        """The row table of the sequencer."""
+        """The fields of a row of the table `rows`, which the sequencer steps through."""
         return row_layout(self.room)
 
     @property
     def reciprocal_shift(self) -> int:
-        """Bits of the fraction of a reciprocal."""
+        """Fraction bits of the reciprocal, which replaces a division by the number of chunks."""
         return address_width(self.room.flits) + address_width(self.room.sizes.chunks) + 1
 
     @cached_property
     def mode(self) -> StructLayout:
-        """The table of forms: what the sequencer knows, then requests and the host port."""
+        """The fields of a row of the table `modes`, one row for each entry.
+
+        First come the fields for the sequencer, then those for `Requests` and the host port.
+        """
         return StructLayout(
             {
                 **entry_layout(self.room),
@@ -85,14 +100,16 @@ class TableLayout:
 
     @property
     def entry_bits(self) -> int:
-        """Bits of the number of an entry of a mode."""
+        """Bits of the number of an entry."""
         return address_width(self.room.sizes.entries)
 
     @cached_property
     def start(self) -> StructLayout:
-        """What a start is compared with, for each entry.
+        """The fields of a row of the table `starts`: the starts of runs that an entry serves.
 
-        An entry that is not of the mode of its number is `further`: of another, or of none.
+        An entry serves starts with mode `mode`, a length of at least `least` flits and, if `chosen`
+        is set, root `root`. Entry k is the default of mode k. The bit `further` marks every other
+        entry: further forms of a mode, and freed entries.
         """
         room = self.room
         roots = {"chosen": 1, "root": address_width(room.nodes)} if room.roots else {}
@@ -101,15 +118,17 @@ class TableLayout:
 
     @cached_property
     def block(self) -> StructLayout:
-        """The place where the host finds a block."""
+        """The fields of a row of the table `blocks`: memory and first address of a block."""
         return StructLayout({"memory": address_width(self.room.ports + 1),
                              "base": self.row["at"].width})  # fmt: skip
 
     @cached_property
     def packet_row(self) -> StructLayout:
-        """The place where a node with streams has received a chunk of a packet, and its origin.
+        """The fields of a row of `unload_row`: memory, first address and origin of a chunk.
 
-        The memory behind those of in-ports is of what the node gets from itself.
+        The table lists the chunks that a node with streams receives. Memory `ports` is the send
+        memory, for the packet that a node sends to itself. The field `origin` exists only if the
+        room lists origins.
         """
         room = self.room
         origin = {"origin": address_width(room.nodes)} if room.lists else {}
@@ -118,13 +137,17 @@ class TableLayout:
 
     @cached_property
     def load_facts(self) -> StructLayout:
-        """What a node with streams has to know of an entry to load its packets."""
+        """The fields of `facts_row` by which a node with streams loads the packets of an entry."""
         bits = address_width(self.room.nodes)
         return StructLayout({"sends": 1, "named": 1, "last_sent": bits, "position": bits})
 
     @cached_property
     def unload_facts(self) -> StructLayout:
-        """The same to unload them: the last packet and chunk, the row and origin of the first."""
+        """The fields of `facts_row` by which a node with streams unloads the packets of an entry.
+
+        These are the numbers of the last packet and the last chunk, the row in `unload_row` and the
+        origin of the first packet.
+        """
         room, bits = self.room, address_width(self.room.nodes)
         chunk, row = address_width(room.sizes.chunks), address_width(room.sizes.blocks)
         facts = {"receives": 1, "own_last": bits, "last_chunk": chunk, "first_row": row}
@@ -132,7 +155,10 @@ class TableLayout:
 
     @property
     def stream_tables(self) -> dict[str, TableSize]:
-        """Rows and bits of what a node with streams has besides: by chunks, and by entries."""
+        """Sizes of the further tables of a node with streams.
+
+        `unload_row` has a row for each received chunk, `facts_row` a row for each entry.
+        """
         sizes, facts = self.room.sizes, self.load_facts.size + self.unload_facts.size
         if not self.room.streams:
             return {}
@@ -143,7 +169,7 @@ class TableLayout:
 
     @property
     def single_tables(self) -> dict[str, TableSize]:
-        """Rows and bits of the tables that there are once; they come behind those of nodes."""
+        """Sizes of the single tables, in the order of their owners behind the nodes."""
         sizes = self.room.sizes
         blocks = {} if self.room.streams else {"blocks": (sizes.blocks, self.block.size)}
         return {
@@ -155,7 +181,7 @@ class TableLayout:
 
     @cached_property
     def tables(self) -> list[tuple[TableSize, ...]]:
-        """Rows and bits of the tables of each node, and then of each that there is once."""
+        """Sizes of the tables of each owner: the nodes, then the single tables."""
         settings = zip(self.room.sizes.settings, self.setting_bits, strict=True)
         of_node = (*settings, *self.stream_tables.values())
         single = self.single_tables.values()
@@ -163,12 +189,16 @@ class TableLayout:
 
     @property
     def table_bits(self) -> int:
-        """Bits of all tables."""
+        """Bits of all tables of the fabric together."""
         return sum(rows * width for table in self.tables for rows, width in table)
 
     @cached_property
     def bus(self) -> dict[str, int]:
-        """What the loader gives to all tables, and the bits of each."""
+        """Signals of the bus from the loader to all tables, with their bits.
+
+        If `load_valid` is high, `load_word` is written into row `load_row` of piece `load_piece` of
+        owner `load_table`, or of all nodes if `load_every` is high.
+        """
         tables = self.tables
         return {
             "load_valid": 1,
@@ -181,25 +211,27 @@ class TableLayout:
 
     @property
     def fill_words(self) -> int:
-        """Words of an image that have a bit for each entry of a mode."""
+        """Words of the fill mask of an image, which has a bit for each entry."""
         return -(-self.room.sizes.entries // PIECE)
 
     @property
     def image_words(self) -> int:
-        """Words of the longest image: what begins it, each piece of a table, and the ends."""
+        """Words of the longest image: its first words, the runs of all pieces, `END` and CRC."""
         found = [piece.rows for table in self.tables for piece in pieces(table)]
         return 4 + self.fill_words + sum(rows + HEAD * -(-rows // RUN) for rows in found) + 2
 
 
 class Piece(NamedTuple):
-    """Bits that are written at once.
+    """A range of columns of a table, written with one word a row.
 
     Parameters
     ----------
     table : int
-        The number of the table, among those of an owner.
+        Number of the table among those of its owner.
+    rows : int
+        Number of rows of the table.
     low, width : int
-        The first of its bits, and how many.
+        Lowest bit of the range, and number of bits.
     """
 
     table: int
@@ -209,7 +241,12 @@ class Piece(NamedTuple):
 
 
 def pieces(tables: Sequence[TableSize]) -> list[Piece]:
-    """Return the pieces of tables.
+    """Return the pieces of the tables of one owner, table by table from the lowest bit.
+
+    Parameters
+    ----------
+    tables : sequence of (int, int)
+        Rows and bits of each table.
 
     Examples
     --------

@@ -1,4 +1,9 @@
-"""Loadable forms: canonical programs, what a room has to have for them, and modes of them."""
+"""Loadable forms: canonical programs, their needs of a room, and the modes that consist of them.
+
+A `Loadable` is one schedule in canonical form. A `LoadableMode` has one or more of them, each for a
+range of message lengths. An `Entry` is a row in the table of starts: one form of a mode, for one
+root if roots are chosen at the start of a run.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +34,9 @@ class Loadable:
     Parameters
     ----------
     program : Program
-        In the canonical form, see `rewriting.rewrite`.
+        The program in canonical form, see `rewriting.rewrite`.
     compiled : Program
-        As it was compiled from the schedule.
+        The same program before rewriting, as compiled from the schedule.
     """
 
     program: Program
@@ -39,12 +44,17 @@ class Loadable:
 
     @classmethod
     def from_program(cls, program: Program) -> Loadable:
-        """Return a program of one form, and of any length, as a form that can be loaded.
+        """Return the loadable form of a program.
+
+        Parameters
+        ----------
+        program : Program
+            A program of one form, for messages of any length.
 
         Raises
         ------
         InputError
-            If it does what no row of a table can say.
+            If the program has no canonical form.
         """
         return cls(rewrite(program), program)
 
@@ -65,7 +75,7 @@ class Loadable:
 
     @property
     def beat(self) -> int:
-        """Flits of a message that go to a chunk together, and lie in a row of memories."""
+        """Consecutive flits of a message that go to one chunk and lie in one row of a memory."""
         return self.program.form.beat
 
     @property
@@ -75,59 +85,59 @@ class Loadable:
 
     @cached_property
     def stores(self) -> IntArray:
-        """For each in-port, the cycles from a slot to the word that is stored; 0 for none."""
+        """Cycles from a slot to the storing of its word, 0 for none; shape (rows, nodes, ports)."""
         return self.values(Action.TAP)
 
     @cached_property
     def lags(self) -> IntArray:
-        """For each reader, the cycles by which it reads later."""
+        """Cycles by which each reader reads after its slot, shape (rows, nodes, ports)."""
         return self.values(Action.LAG)
 
     @property
     def words(self) -> int:
-        """Words of the memory of an in-port, the most that any node uses."""
+        """Words of the memory of an in-port."""
         return int(self.program.depth[0, 0])
 
     @cached_property
     def streams(self) -> bool:
-        """True if words of a row arrive while rows pass that follow without a pause."""
+        """True if words of a row may arrive while later rows are executed."""
         loop = self.program.loop
         late = np.where(self.stores > 0, self.stores, IDLE).max(axis=(1, 2))
         return loop.order is Order.FLIT or bool((late >= loop.pause).any())
 
     @property
     def reads_late(self) -> bool:
-        """True if all words are read a link later, while other rows pass."""
+        """True if all words are read with the delay of a link, during later rows."""
         return self.streams and bool(self.lags.max() > 0)
 
     @property
     def depth(self) -> int:
-        """The most cycles by which anything is late."""
+        """Largest delay in cycles of any stored or read word, at least 1."""
         return int(max(self.stores.max(), self.lags.max(), 1))
 
     @cached_property
     def _stages(self) -> IntArray:
-        """The stages of sources of operators, and of out-ports behind them."""
+        """The `Stage` of each selected source: index 0 for operators, 1 for out-ports."""
         both = [self.values(action) for action in (Action.OPERAND, Action.SELECT)]
         return np.stack(both) // self.program.ports
 
     @property
     def later(self) -> bool:
-        """True if anything is selected from a second register."""
+        """True if any word is selected from a second register."""
         return bool(np.isin(self._stages, (Stage.LATER, Stage.LATER_RESULT)).any())
 
     @property
     def adds(self) -> bool:
-        """True if words pass operators."""
+        """True if an operator combines any words."""
         operands = self._stages[0]
         return bool(((operands >= 0) & (operands != Stage.IDENTITY)).any())
 
     @cached_property
     def store_addresses(self) -> IntArray:
-        """For each row, the address of a word that is stored a cycle after its slot.
+        """For each row, the address of a word that is stored one cycle after its slot.
 
-        It may be below 0. Words that come later lie as much higher, unless rows stream, or rows of
-        memories are beats.
+        The address may be negative. A word that is stored d cycles after its slot lies d - 1
+        addresses higher, except if rows stream or the beat is above 1.
         """
         spreads = not self.streams and self.beat == 1
         write = self.values(Action.WRITE) - (self.stores - 1 if spreads else 0)
@@ -137,9 +147,9 @@ class Loadable:
 
     @cached_property
     def received(self) -> tuple[IntArray, IntArray]:
-        """Memory and first address of each block that nodes receive; the address is -1 for none.
+        """Memory and first address of each received block, both of shape (nodes, parts, chunks).
 
-        Both have the shape (nodes, parts, chunks).
+        The address is -1 if a node receives no such block.
         """
         program = self.program
         groups, layout = program.form.groups, program.layout
@@ -150,11 +160,22 @@ class Loadable:
 
     @property
     def one_node(self) -> bool:
-        """True if the host finds anything at one node only."""
+        """True if at most one node receives blocks."""
         return int((self.received[1] >= 0).any(axis=(1, 2)).sum()) < 2
 
     def block_rows(self, *, streams: bool) -> IntArray:
-        """Return the rows of the table by which each node, or the host, finds received blocks."""
+        """Return the rows that this form needs in the tables of received blocks.
+
+        Parameters
+        ----------
+        streams : bool
+            True if each node has a table of its own; else one table serves the host port.
+
+        Returns
+        -------
+        ndarray of int
+            Number of rows, shape (nodes,) with streams and (1,) otherwise.
+        """
         there = self.received[1] >= 0
         if streams:
             found: IntArray = there.sum(axis=(1, 2))
@@ -164,13 +185,20 @@ class Loadable:
 
     @property
     def lacks(self) -> bool:
-        """True if any node receives some packets of several, and not all."""
+        """True if a node receives packets from some of the origins only."""
         there = self.received[1][..., 0] >= 0
         count: IntArray = there.sum(axis=1)
         return bool(((count > 0) & (count < there.shape[1])).any())
 
     def moved(self, root: int) -> Loadable:
-        """Return the same with another root than node 0: nodes do what is done at their offset.
+        """Return the form translated from root 0 to another root.
+
+        Node v then does the work of node v - root.
+
+        Parameters
+        ----------
+        root : int
+            Position of the new root within its group.
 
         Examples
         --------
@@ -193,7 +221,7 @@ class Loadable:
         if layout.recv_parts > 1:
             memory, first = memory[:, offset], first[:, offset]
         if layout.send_parts > 1:
-            # What is for a node is what was for the node at its offset.
+            # The part for destination v + root takes the place of that for destination v.
             own = program.ports
             first = np.where(memory == own, self._moved_own(first, root), first)
             reads = {each.point.number: each for each in fields if each.point.action is Action.READ}
@@ -211,24 +239,29 @@ class Loadable:
         return replace(self, program=replace(program, forms=(moved,)))
 
     def _moved_own(self, first: IntArray, root: int) -> IntArray:
-        """Return addresses of what nodes send, moved to other destinations."""
+        """Return addresses in the send memory, moved from part v to part v + root."""
         program = self.program
         groups, flits = program.form.groups, whole_beats(program.flits, self.beat)
         positions = cayley(groups.torus).add(np.arange(groups.size), root)
-        # Chunks beyond the end of the last message begin behind it: nobody looks at them.
+        # A chunk past the end of the last message has an address outside all parts. It is never
+        # read, so any part will do.
         part = np.clip(first // flits, 0, groups.size - 1)
         return np.where(first >= 0, first + (positions[part] - part) * flits, first)
 
 
 class Entry(NamedTuple):
-    """What a start finds: a form of a mode, for messages of some length on, and for a root.
+    """A row of the table of starts: one form of a mode, for a least length and a root.
 
     Parameters
     ----------
+    mode : int
+        Position of the mode in the fabric, from 0.
     start : int
-        The least flits.
+        Length in flits of the shortest message that the form serves.
     root : int or None
-        None where it is not chosen.
+        The root that the form serves; None if runs do not choose the root.
+    form : Loadable
+        The form, already translated to the root.
     """
 
     mode: int
@@ -239,16 +272,16 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LoadableMode:
-    """A collective, in one form or several.
+    """A collective in one or more forms, each for a range of message lengths.
 
     Parameters
     ----------
     forms : tuple of Loadable
-        For the shortest messages first.
+        The forms, that for the shortest messages first.
     starts : tuple of int
-        The least flits of each.
+        For each form, the length in flits of the shortest message that it serves.
     any_root : bool
-        True if the root is chosen at the start of each run; forms are then those for node 0.
+        True if the root is chosen at the start of each run. The forms are then those for root 0.
 
     Examples
     --------
@@ -266,10 +299,17 @@ class LoadableMode:
 
     @classmethod
     def of(cls, forms: Sequence[Loadable], *, any_root: bool = False) -> LoadableMode:
-        """Return those of some forms that are the quickest for some lengths.
+        """Return the mode of those forms that are the fastest for some lengths.
 
-        Each has one range, though between others it may be quicker where chunks are full: all
-        ranges are compared at a start.
+        Each form gets one range of lengths. Why: every range has a comparator in hardware, so a
+        form does not get a second range in which its chunks happen to be full.
+
+        Parameters
+        ----------
+        forms : sequence of Loadable
+            Forms of one collective.
+        any_root : bool
+            True if the root is chosen at the start of each run.
         """
         if any_root:
             require_alike(forms[0].program.form.groups.torus)
@@ -281,12 +321,12 @@ class LoadableMode:
 
     @property
     def longest(self) -> LoadableMode:
-        """The form for the longest messages, for all."""
+        """A mode with only the form for the longest messages, which then serves all lengths."""
         return LoadableMode(self.forms[-1:], any_root=self.any_root)
 
     @property
     def schedules(self) -> list[Schedule]:
-        """The schedules of its forms."""
+        """The schedule of each form."""
         return [form.program.schedule for form in self.forms]
 
     @property
@@ -296,7 +336,7 @@ class LoadableMode:
 
     @cached_property
     def by_root(self) -> list[tuple[int, int | None, Loadable]]:
-        """The least flits and the root of each form."""
+        """Least length in flits, root and form of each entry of the mode."""
         roots: Sequence[int | None] = range(self.roots) if self.any_root else [None]
         return [
             (start, root, form.moved(root) if root else form)
@@ -306,5 +346,5 @@ class LoadableMode:
 
 
 def entries_of(modes: Sequence[LoadableMode]) -> list[Entry]:
-    """Return the entries of modes, one mode after the other."""
+    """Return the entries of modes, mode by mode."""
     return [Entry(k, *found) for k, mode in enumerate(modes) for found in mode.by_root]

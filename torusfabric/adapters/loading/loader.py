@@ -1,4 +1,13 @@
-"""The loader: takes the words of an image, checks them, and writes them into tables."""
+"""The loader: hardware that takes the words of an image, checks them, and writes them into tables.
+
+The format of an image is described in `torusfabric.adapters.loading.image`. `ImageLoader` steps
+through one `State` for each part of an image and keeps the *loaded state*: a mask of the entries
+that may run, the digest of the program, and the last word of the image.
+
+Rows are written as they arrive, before the CRC is known. An image therefore begins by removing the
+entries that it fills from the mask (a full image: all entries), and adds them after a correct CRC.
+A torn or wrong image leaves them removed, so that no run uses its rows.
+"""
 
 from __future__ import annotations
 
@@ -20,30 +29,30 @@ __all__ = ["END", "EVERY", "MAGIC", "PIECE_AT", "ROWS_AT", "SETTLED", "WORDS", "
 #: The first word of an image: its format, and the version.
 MAGIC = 0x02494654
 
-#: In place of the number of a table: the words of tables end, and a check follows.
+#: In place of a header: the runs of rows end, and the CRC follows.
 END = 0xFFFF
 
-#: In place of it: of all nodes.
+#: In place of the owner in a header: the rows of all nodes are written.
 EVERY = 0xFFFE
 
-#: Where a word that begins a run of rows has its piece, and its last row less the first.
+#: Lowest bits of the fields of a header: number of the piece, and number of rows less one.
 PIECE_AT, ROWS_AT = 16, 22
 
 #: Cycles from the last word of an image to the last write of a table.
 SETTLE = 4
 
-#: And until it is known whether the image is there.
+#: Cycles from the last word of an image until the output `loaded` is valid.
 SETTLED = SETTLE + 2
 
-#: The output that distinguishes images, and its bits: the last ones of their checks.
+#: The output that distinguishes images, and its width: the lowest bits of the CRC.
 IMAGE, IMAGE_BITS = "image", 16
 
-#: How it is given the words of an image, and the bits of each.
+#: The inputs that take the words of an image, with their bits.
 WORDS = {"load_we": 1, "load_first": 1, "load_data": PIECE}
 
 
 class State(enum.IntEnum):
-    """What the next word of an image is."""
+    """The part of an image to which the next word belongs."""
 
     MAGIC = 0
     FABRIC = 1
@@ -54,55 +63,59 @@ class State(enum.IntEnum):
     FIRST = 6
     DATA = 7
     CHECK = 8
-    #: Nothing: the image is there, or refused.
+    #: None: words are ignored until the next first word, after an image has ended or been refused.
     OVER = 9
 
 
 class ImageLoader(Leaf):
-    """Writes images into tables.
+    """Hardware that writes images into tables.
 
-    An image that is based on what is there fills some modes, while others may run. One that is
-    based on nothing empties all.
+    A partial image is accepted only if its base is the image that is loaded. It fills some modes,
+    while others may run. A full image is accepted only while no run is under way, and removes all
+    modes before it fills its own.
 
     Parameters
     ----------
     digest : int
-        Of the fabric.
+        Digest of the fabric, with which word 1 of an image is compared.
     bus : dict of str to int
-        As `TableLayout.bus`.
+        Names and bits of the signals to the tables: `TableLayout.bus`.
     entries : int
-        For how many entries of modes there is room.
+        Number of entries in the room.
     there : tuple of int
-        What is there at first: a bit for each entry of a mode that may run, the digest of the
-        program, and the last word of the image; 0 if nothing is.
+        The loaded state at power-up: the mask of the entries that may run, the digest of the
+        program, and the last word of the image. All are 0 if nothing is loaded.
     written : bool
-        Whether anything is ever loaded; else what is there stays, for proofs.
+        False for proofs, in which the loaded state is constant and no image is taken.
     waits : bool
-        True if images are refused until nodes have passed on what runs have brought.
+        True if an image is refused until all nodes have delivered the results of runs (streams).
     blocks : ndarray of int, shape (blocks, nodes), optional
-        The nodes of each block, where one of several is built. Images are then refused while
-        `busy`, and other blocks have to know which image is there.
+        The nodes of each block of a fabric that is split over several devices, if one block is
+        built. Images are then refused while `busy`, and the output `image` tells other blocks
+        which image is loaded.
 
     Members
     -------
     load_we, load_first, load_data : In
-        The words of an image, one an edge at the most, the first of them marked.
+        Valid bit, mark of the first word, and word of an image: at most one word a cycle.
     busy, last_entry : In
-        Whether a run is under way, and its entry: an image that fills that one is refused.
+        `busy` is high while a run is under way; `last_entry` is the entry of the last run. An image
+        that fills the entry of a run under way is refused.
     all_rest : In(1)
-        Whether nodes have passed on what runs have brought.
+        High if all nodes have delivered the results of runs; only with `waits`.
     loaded : Out(1)
-        Whether an image is there whole.
+        High if an image is loaded completely.
     loaded_program : Out(32)
-        The digest of its program; 0 if none is.
+        Digest of the loaded program; 0 if no image is loaded completely.
     image : Out
-        A number of the image, 0 if none is there whole; only with `blocks`.
+        Lowest bits of the CRC of the loaded image, 0 if none is complete; only with `blocks`.
     block, numbers : In, Out
-        The number of the block; those of the tables of its nodes, side by side.
+        Number of this block; owner numbers of the tables of its nodes, concatenated. Only with
+        `blocks`.
     entries : Out
-        A bit for each entry of a mode that is there; a start that finds another is refused.
+        Mask of the entries that may run. A start of an entry outside the mask is refused.
     load_valid, load_every, load_table, load_row, load_piece, load_word : Out
-        What is to be written.
+        The bus on which one row of one piece is written: see `TableLayout.bus`.
     """
 
     def __init__(
@@ -128,7 +141,7 @@ class ImageLoader(Leaf):
         )
 
     def _of_blocks(self, blocks: IntArray) -> dict[str, Member]:
-        """Return the members of one of several blocks."""
+        """Return the members that only a block of a split fabric has."""
         number, nodes = blocks.shape
         return {
             IMAGE: Out(IMAGE_BITS),
@@ -137,7 +150,10 @@ class ImageLoader(Leaf):
         }
 
     def elaborate(self, platform: object) -> Module:
-        """Build the steps through an image, and its check; a wrong word refuses it."""
+        """Build the state machine over the parts of an image, and the CRC.
+
+        Any wrong word leads to `State.OVER`.
+        """
         m = Module()
         if self.blocks is not None:
             for k, numbers in enumerate(self.blocks.T.tolist()):
@@ -150,7 +166,7 @@ class ImageLoader(Leaf):
             m.d.sync += self.load_word.eq(self.value("load_data"))
             return m
         taken, first, word = (self.value(f"load_{name}") for name in ("we", "first", "data"))
-        # An image that a reset interrupts is torn.
+        # After a reset in the middle of an image its remaining words are ignored.
         state = Signal(State, name="state", init=State.OVER)
         check = Signal(CRC_BITS, name="check", init=ONES)
         right, begins = Signal(name="right"), Signal(name="begins")
@@ -169,7 +185,7 @@ class ImageLoader(Leaf):
         left = left[: len(self.entries)]
         base = self._keep(m, begins | whole, left, Mux(whole, Cat(whole, program, image), 0))
         runs = self.value("busy") & fills.bit_select(self.value("last_entry"), 1)
-        # A run may have begun while its mode was still there.
+        # A run may have been accepted just before the mask was cleared. The image is then refused.
         stops = runs | (self.value("busy") & alone) if self.blocks is None else self.value("busy")
         stopped = (state >= State.TABLE) & stops
         now = Mux(first, Const(State.MAGIC, 4), Mux(stopped, State.OVER, state))
@@ -202,7 +218,7 @@ class ImageLoader(Leaf):
         return m
 
     def _take_table(self, m: Module, state: Signal, word: Value) -> None:
-        """Take the words of a run of rows: which piece of which table, and what they hold."""
+        """Take the header, first row and data words of a run of rows, and drive the bus."""
         bits, rows = self._bus, len(range(ROWS_AT, PIECE))
         row, left = Signal(bits["load_row"], name="next_row"), Signal(rows, name="rows_left")
         with m.Case(State.TABLE):
@@ -227,10 +243,25 @@ class ImageLoader(Leaf):
             ]
 
     def _keep(self, m: Module, writes: Value, entries: Value, rest: Value) -> Value:
-        """Keep what is there, in a memory: it has contents at first, and no reset changes it.
+        """Add the register of the loaded state, and drive the outputs from it.
 
-        Until that is written, what was there before is shown. The result is the last word of the
-        image that is there; 0 if none is whole.
+        Why: a memory of two rows serves as the register, because a memory has initial contents and
+        a reset does not change them. The read port is disabled in the cycle of a write, so that the
+        outputs keep the old state for that cycle.
+
+        Parameters
+        ----------
+        writes : Value
+            Write enable.
+        entries : Value
+            The new mask of entries.
+        rest : Value
+            The other bits of the new state: complete (1), program (32), last word (32).
+
+        Returns
+        -------
+        Value
+            Last word of the loaded image; 0 if no image is loaded completely.
         """
         (there, program, check), bits = self._initial, len(self.entries)
         init = there | (int(there > 0) | program << 1 | check << 33) << bits
@@ -248,8 +279,8 @@ class ImageLoader(Leaf):
 
 
 def _checked(m: Module, check: Value, word: Value) -> Value:
-    """The check after one more word: each bit is the parity of some of both."""
+    """Return the CRC after one more word: each bit is a parity of bits of both."""
     mixed = Signal(CRC_BITS, name="mixed")
     m.d.comb += mixed.eq(check ^ word)
-    # On a bit of a word as wide as the sum, it depends as on that of the sum before.
+    # The word is as wide as the CRC, so it can be added to the CRC first: one mask serves both.
     return Cat((mixed & (mask & ONES)).xor() for mask in crc_masks(CRC_BITS))

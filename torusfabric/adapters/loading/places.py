@@ -1,7 +1,9 @@
-"""Places: where modes lie in the tables of a fabric, beside others that stay.
+"""Places: allocation of table rows to the entries of modes, beside entries that stay.
 
-Rows name a *setting* of each table of nodes. Each different setting lies there once, however many
-rows name it; rows in which a setting does not matter take any.
+An entry needs consecutive rows in the table of the sequencer and in the tables of received blocks.
+Each row of the sequencer also refers to one *setting* in every setting table of the nodes: the
+values of some control points. Equal settings are stored once. Two settings also share a row if they
+differ only in values that do not matter to one of them.
 """
 
 from __future__ import annotations
@@ -25,16 +27,18 @@ __all__ = ["Place", "join_settings", "places_beside", "stack_uses"]
 
 
 class Place(NamedTuple):
-    """The place of an entry in the tables of the sequencer, and of nodes.
+    """The rows of an entry in all tables.
 
     Parameters
     ----------
     number : int
-        Number of the entry; the first of a mode has that of the mode.
-    row, block : int
-        The first of its rows, and of those by which its blocks are found.
+        Number of the entry. The default entry of a mode has the number of the mode.
+    row : int
+        First row in the table of the sequencer.
+    block : int
+        First row in the tables of received blocks.
     settings : tuple of (sequence of int)
-        For each `SettingTable`, the setting that each of its rows names.
+        For each `SettingTable`, the row of the setting of each row of the sequencer.
     """
 
     number: int
@@ -43,7 +47,7 @@ class Place(NamedTuple):
     settings: tuple[Sequence[int], ...]
 
     def fits(self, room: Room, form: Loadable) -> bool:
-        """Return True if a form may lie there."""
+        """Return True if a form fits at this place of a room."""
         blocks = form.block_rows(streams=room.streams).max()
         return (
             0 <= self.number < room.sizes.entries
@@ -56,12 +60,15 @@ class Place(NamedTuple):
 
 
 def join_settings(rows: IntArray) -> tuple[IntArray, int]:
-    """Return the setting that each row takes, and how many there are.
+    """Return the number of a setting for each row, and the number of settings.
+
+    Rows share a setting if they agree in all values that matter to both; the first setting that
+    fits is taken.
 
     Parameters
     ----------
-    rows : ndarray of int
-        By the first axis, what each row says; values below 0 do not matter.
+    rows : ndarray of int, shape (rows, ...)
+        The values of each row; a negative value does not matter.
 
     Examples
     --------
@@ -83,18 +90,28 @@ def join_settings(rows: IntArray) -> tuple[IntArray, int]:
 def stack_uses(
     uses: Sequence[IntArray], taken: Sequence[tuple[int, IntArray]] = ()
 ) -> tuple[list[int], int]:
-    """Return where uses of tables begin, each as low as there is room, and the rows needed.
+    """Allocate ranges of rows in the tables of several owners, first fit.
+
+    A use takes a range of rows that begins at the same row in the tables of all owners, and may
+    be shorter at some of them.
 
     Parameters
     ----------
     uses : sequence of ndarray of int, shape (owners,)
-        The rows that each takes of the table of each owner, side by side.
-    taken : sequence of (int, ndarray)
-        Others, with the first row.
+        The rows that each use needs in the table of each owner.
+    taken : sequence of (int, ndarray of int)
+        First row and needed rows of the uses that are already allocated.
+
+    Returns
+    -------
+    starts : list of int
+        First row of each use.
+    rows : int
+        Number of rows in use at the end, including those taken before.
 
     Examples
     --------
-    Where the second owner asks for none, it does not matter what it has.
+    A use that needs no row of an owner does not collide with uses of that owner.
 
     >>> taken = [(0, np.array([2, 0])), (2, np.array([0, 5]))]
     >>> stack_uses([np.array([3, 0])], taken), stack_uses([np.array([1, 1])], taken)
@@ -117,15 +134,25 @@ def stack_uses(
 def places_beside(
     room: Room, entries: Sequence[Entry], staying: Sequence[tuple[Place, Loadable]] = ()
 ) -> list[Place]:
-    """Return where entries may lie, while others stay where they are.
+    """Return a place for each entry, beside entries that stay where they are.
 
-    What a mode has besides its first entry lies behind all modes: the last number first, so that of
-    those that serve for a length the one with the least number is for the longest messages.
+    The default entry of a mode gets the number of the mode. All further entries get free numbers
+    from the highest down. Why: a start takes the matching entry with the lowest number, and forms
+    come in the order of their lengths, so the form for the longest messages wins.
+
+    Parameters
+    ----------
+    room : Room
+        Capacity of the fabric.
+    entries : sequence of Entry
+        The entries to place.
+    staying : sequence of (Place, Loadable)
+        Entries that keep their places.
 
     Raises
     ------
     InputError
-        If there is no room.
+        If a table is too small.
     """
     others, forms = [place for place, _ in staying], [entry.form for entry in entries]
     where = "beside other modes of this fabric" if staying else "for this fabric"
@@ -137,7 +164,7 @@ def places_beside(
     def stack(
         what: str, most: int, taken: Iterable[int], use: Callable[[Loadable], IntArray]
     ) -> list[int]:
-        """Take the first rows that are free, side by side."""
+        """Return the first row of each form in the first free range of a table."""
         there = zip(taken, (use(form) for _, form in staying), strict=True)
         found, needed = stack_uses([use(form) for form in forms], [*there])
         refuse(what, most, needed)
@@ -167,7 +194,7 @@ def places_beside(
 
 
 def _numbers(room: Room, entries: Sequence[Entry], taken: set[int]) -> list[int]:
-    """Return the numbers of entries, while others are taken."""
+    """Return a number for each entry, distinct from the numbers that are taken."""
     first = {entry.mode: k for k, entry in reversed([*enumerate(entries)])}
     if not taken.isdisjoint(first):
         raise InputError(f"Modes must be of numbers that are free, not {max(first)}")

@@ -1,7 +1,7 @@
-"""Requests: starts of runs in a fabric whose modes are loaded.
+"""Requests: selection of the entry for the start of a run in a loaded fabric.
 
-All entries are compared with a start at once: each says its mode, its least length and, where roots
-are chosen, its root. So the choice takes no cycle.
+A start gives a mode, a length and, if roots are chosen, a root. It is compared with the rows of all
+entries in parallel, so the selection takes no cycle.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from .room import Room
 
 __all__ = ["FOR_HOST", "Requests", "choices_by_command", "choices_of", "last_flit"]
 
-#: What the host port is given of the form of the last run.
+#: Fields of `TableLayout.mode` for the host port, of the entry of the last run.
 FOR_HOST = ("chunks", "reciprocal", "first_block", "one_node")
 
 
 def choices_of(room: Room) -> RunChoices:
-    """Return what a start chooses; the entries of a mode say which of them it has."""
+    """Return the inputs that a start may have; the loaded entries decide which values are valid."""
     operators, entries = room.parsed_operators(), room.sizes.entries
     unit = OperatorUnit(operators) if operators else None
-    # With streams, commands find the entry of a root.
+    # With streams the command unit, rather than the core, selects the entry of a root.
     chosen = room.roots and not room.streams
     root = 1 << address_width(room.nodes) if chosen else None
     lengths = Lengths(room.flits, (1,) * entries)
@@ -38,26 +38,34 @@ def choices_of(room: Room) -> RunChoices:
 
 
 def choices_by_command(room: Room) -> dict[str, int]:
-    """Return what commands choose, with its bits."""
+    """Return the inputs that the commands of a fabric with streams have, with their bits."""
     root = {"root": address_width(room.nodes)} if room.roots else {}
     return choices_of(room).inputs | root
 
 
 class Requests(Leaf):
-    """Starts runs of a core, by their mode, length, root and operation.
+    """Hardware that checks the starts of runs, selects an entry, and starts the core.
+
+    Parameters
+    ----------
+    layout : TableLayout
+        Fields of the tables.
 
     Members
     -------
     start, mode, length, root, operation : In
-        See `torusfabric.adapters.host.requests.Requests`; so are `busy`, `accepted`, `entry`,
-        `last` and `error`.
+        Request for a run, and its choices: see `torusfabric.adapters.host.requests.Requests`, also
+        for `busy`, `accepted`, `last` and `error`.
+    entry : Out
+        Number of the selected entry.
     loaded, entries, starts : In
+        Loaded state, and all rows of the table of starts: see `entry_members`.
     modes : Out
-        See `entry_members`.
+        Mask of the modes that may run.
     form_word : In
-        What the table says of the form of the run, from the cycle after its start on.
+        Row of the table `modes` for the entry of the run, valid from the cycle after its start.
     chunks, reciprocal, first_block, one_node : Out
-        The same for the host port.
+        Fields of that row for the host port, one cycle later.
     """
 
     def __init__(self, layout: TableLayout) -> None:
@@ -74,7 +82,7 @@ class Requests(Leaf):
         super().__init__(members | {name: Out(layout.mode[name].width) for name in FOR_HOST})
 
     def elaborate(self, platform: object) -> Module:
-        """Build the comparison of entries, and what the core is told."""
+        """Build the comparison with all entries, the refusals, and the outputs to the core."""
         m, inputs = Module(), self._choices.inputs
         choices = "mode", "length", "root"
         chosen: dict[str, Value] = {name: self.value(name) for name in choices if name in inputs}
@@ -97,14 +105,24 @@ class Requests(Leaf):
 def last_flit(
     m: Module, layout: TableLayout, form: View, last_of_message: Value, accepted: Value
 ) -> Value:
-    """Return the number of the last flit of a block, given that of a message with its start.
+    """Return the number of the last flit of a block, from that of a message.
 
-    In the cycle before the first slot it is 1 for all above 0.
+    With C chunks and beat 1 it is floor(last_of_message / C), computed with the reciprocal of C.
+    The quotient is valid from the first slot of the run on. In the cycle before, the value is only
+    1 (the quotient is above 0) or 0, because the product is not ready.
 
     Parameters
     ----------
+    m : Module
+        Module to which the logic is added.
+    layout : TableLayout
+        Fields of the tables.
     form : View
-        What the table says of the form, from the cycle after the start on.
+        Row of the table `modes` for the entry, valid from the cycle after the start.
+    last_of_message : Value
+        Number of the last flit of the message, from 0, valid with `accepted`.
+    accepted : Value
+        High in the cycle of the start.
     """
     bits = layout.room.beat.bit_length() - 1
     before = Signal(address_width(layout.room.flits), name="flits_before", reset_less=True)
@@ -114,7 +132,7 @@ def last_flit(
     product, several = (before[bits:] * reciprocal)[layout.reciprocal_shift :], Const(0, 1)
     more = before >= form["chunks"]
     if bits:
-        # Where several chunks take turns all blocks are of whole beats.
+        # With several chunks, all blocks consist of whole beats.
         several = form["chunks"] > 1
         more = before.any() | several
     last = Cat(before[:bits] | several.replicate(bits), product)

@@ -1,8 +1,15 @@
-"""Rewriting: a program in the canonical form that every loaded fabric can carry out.
+"""Rewriting: turns a program into the canonical form that every loaded fabric can execute.
 
-A block is read from the memory of the in-port by which it came, and readers are numbered anew in
-each row. Where it is stored is said once for all nodes, row by row: so rows have a region of these
-memories each, but for those whose words no memory stores both.
+A compiled program may have memories, readers and sources of its own. In the canonical form:
+
+- Node memory p stores the words that arrive by in-port p, and memory `ports` is the send memory.
+- Out-port p reads by reader p, while operators take any free reader.
+- A row executes at most one block of each port; a row of several blocks is split.
+- The store address of a row is the same at all nodes, because it comes from the sequencer. Rows
+  that store therefore get separate *regions* of the memories. Two rows share a region if no memory
+  stores words of both.
+
+`_Rewriting` follows each block from its arrival to the rows that read it, and replaces addresses.
 """
 
 from __future__ import annotations
@@ -39,7 +46,7 @@ __all__ = ["canonical_sources", "operand_links", "rewrite"]
 #: Later than all rows.
 END = 1 << 60
 
-#: Where a block lies: a memory, and a first address.
+#: The location of a block: memory and first address.
 _Place = tuple[int, int]
 
 
@@ -59,27 +66,33 @@ def canonical_sources(ports: int) -> Sources:
 
 
 def operand_links(topology: Topology) -> int:
-    """Return the cycles of links after which operators select.
+    """Return the cycles of a link by which operators select later than out-ports.
 
-    Where links differ, operators select before words arrive.
+    If links have different latencies it is 1, so operators select before the words of longer links
+    arrive.
     """
     return topology.one_latency or 1
 
 
 def rewrite(program: Program) -> Program:
-    """Return a program of one form, and of any length, in the canonical form.
+    """Return a program in the canonical form.
+
+    Parameters
+    ----------
+    program : Program
+        A program of one form, for messages of any length. A canonical program is returned as it is.
 
     Raises
     ------
     InputError
-        If it does what no row of a table can say.
+        If the program needs something that the tables of a room cannot express.
 
     Examples
     --------
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
     >>> found = rewrite(program)
-    >>> found.loop.rows, found.cycles() - program.cycles()  # of which form it is takes one
+    >>> found.loop.rows, found.cycles() - program.cycles()  # one more, to look up the form
     (8, 1)
     """
     return program if program.loop.of(Action.LAG) else _Rewriting(program).program()
@@ -90,19 +103,19 @@ def _refuse(what: str, found: object) -> None:
 
 
 class _Rewriting:
-    """Rewrites the rows of a program."""
+    """The rewriting of one program, with the locations of blocks found so far."""
 
     def __init__(self, program: Program) -> None:
         self._program, self._loop = program, program.loop
         self._beat = program.form.beat
-        #: Addresses from a part of what a node sends to the next.
+        #: Addresses of one part of the send memory.
         self._part_size = whole_beats(program.flits, self._beat)
         #: Cycles of a link.
         self._links = program.topology.longest_link
         self._check()
         loop = self._loop
         times = np.maximum(loop.blocks, 1)
-        #: The row of the loop that each row is a part of, and where its block begins.
+        #: For each new row, the old row from which it comes, and the flit offset of its block.
         self._of = np.repeat(np.arange(loop.rows), times)
         block = np.arange(len(self._of)) - (np.cumsum(times) - times)[self._of]
         self._offset = block * loop.flits
@@ -110,14 +123,14 @@ class _Rewriting:
         self._pause = np.where(last, loop.pause[self._of], 0)
         self._blocks = np.minimum(loop.blocks, 1)[self._of]
         self._nodes, self._ports = program.topology.nodes, program.ports
-        #: Whether what comes by an in-port is stored as it comes, by row and node.
+        #: True if words of an in-port are stored uncombined, shape (rows, nodes, ports).
         self._kept = np.zeros((len(self._of), self._nodes, self._ports), bool)
         self._own = [self._sent(node) for node in range(self._nodes)]
-        #: By node and what the program calls it, where a block lies from some row on.
+        #: For each node, from the old location of a block to its new ones: (first row, location).
         self._came: list[dict[_Place, list[tuple[int, _Place]]]] = [{} for _ in range(self._nodes)]
 
     def _check(self) -> None:
-        """Refuse what tables cannot say."""
+        """Raise InputError if the program has no canonical form."""
         program, loop = self._program, self._loop
         sources = loop.sources
         if not program.any_length:
@@ -133,14 +146,14 @@ class _Rewriting:
         links = operand_links(program.topology)
         for action, delay in ((Action.SELECT, 0), (Action.OPERAND, links)):
             late = {field.delay - SETTING - delay for field in loop.of(action)}
-            # Where rows pause, operators may change when the first words come to them.
+            # If rows pause, operators may also change just when their first words arrive.
             self._early = action is Action.OPERAND and late == {PASS - links}
             if late - {0} and not self._early:
                 _refuse("whose ports change at once", program.schedule.algorithm)
 
     @property
     def _may_wait(self) -> bool:
-        """True if rows may last until all of their words have arrived: none passes a node."""
+        """True if rows may last until their words have arrived, because none passes a node."""
         loop = self._loop
         if loop.order is Order.FLIT or loop.combining:
             return False
@@ -155,7 +168,7 @@ class _Rewriting:
         blocks = self._stored(stores)
         late, least = stores.max(axis=(1, 2)), loop.least
         if self._may_wait and {*np.unique(stores[stores > 0]).tolist()} - {self._links}:
-            # No longer, or all would have arrived before the last row of a run is over.
+            # Not longer: the last words of a run have to arrive after its last row (see `drain`).
             self._pause, least = np.where(late > 0, late + 1, self._pause), 1
         streams = loop.order is Order.FLIT or bool((late >= self._pause).any())
         at, words = self._store(stores, blocks, streams=streams)
@@ -208,7 +221,7 @@ class _Rewriting:
         )
 
     def _form(self, loop: Loop) -> Form:
-        """Return the form with other rows: its data lie where hosts of all images find them."""
+        """Return the form with new rows, and address maps that do not depend on the image."""
         program, ports = self._program, self._ports
         layout = program.layout
         base = self._own_places()
@@ -225,7 +238,7 @@ class _Rewriting:
         )
 
     def _own_places(self) -> IntArray:
-        """Return the first address of each block that a node sends, by part and chunk."""
+        """Return the address in the send memory of each block, shape (parts, chunks)."""
         layout = self._program.layout
         part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
         within = self._beat * chunk
@@ -237,25 +250,31 @@ class _Rewriting:
         return places
 
     def _values(self, action: Action, number: int) -> IntArray:
-        """The values of a control point, by row and node."""
+        """Return the values of a control point, shape (rows, nodes)."""
         found: IntArray = self._loop.values(action, number)[self._of][:, self._program.variant_of]
         return found
 
     def _located(self, mapped: AddressMap, parts: int, node: int) -> list[_Place]:
-        """Where the blocks of some parts lie at a node."""
+        """Return the old locations of the blocks of some parts at a node."""
         program = self._program
         blocks = np.mgrid[:parts, : program.layout.part_chunks].reshape(2, -1)
         memory, base = mapped.locate(program.form.groups.position[node], *blocks)
         return list(zip(memory.tolist(), base.tolist(), strict=True))
 
     def _sent(self, node: int) -> dict[_Place, _Place]:
-        """Where each block that a node sends lies as the host writes it."""
+        """Return a dict from old to new locations of the blocks that a node sends."""
         there = self._located(self._program.form.send_map, self._program.layout.send_parts, node)
         places = zip(there, self._own_places().ravel().tolist(), strict=True)
         return {place: (self._ports, address) for place, address in places if place[1] >= 0}
 
     def _stored(self, stores: IntArray) -> list[tuple[int, int, int, _Place]]:
-        """Put down what is stored; rows, nodes, in-ports, and what the program calls the block."""
+        """Fill `stores` with the delays of stored words, and list the stored blocks.
+
+        Returns
+        -------
+        list of (int, int, int, (int, int))
+            Row, node, in-port and old location of each block, sorted.
+        """
         listed, blocks = self._loop.sources.listed, []
         for number, memory in enumerate(self._program.memories):
             field = self._loop.field(Action.WRITE, number)
@@ -277,7 +296,7 @@ class _Rewriting:
                 if pitch != 1 and base >= pitch:
                     _refuse("whose blocks lie flit after flit", self._program.schedule.algorithm)
                 self._kept[row, node, port] = stage is Stage.PORT
-                # A result is stored as soon as it is made.
+                # Results are taken before the result register, so one stage earlier.
                 stores[row, node, port] = late - COMBINE * (stage is Stage.RESULT)
                 blocks.append((int(row), int(node), int(port), (number, base)))
         return sorted(blocks)
@@ -285,7 +304,7 @@ class _Rewriting:
     def _store(
         self, late: IntArray, blocks: list[tuple[int, int, int, _Place]], *, streams: bool
     ) -> tuple[IntArray, int]:
-        """Where rows store, and the words that this takes."""
+        """Return the store address of each row, and the words of a memory; record the locations."""
         region = _regions((late > 0).reshape(len(late), -1))
         spread = self._spread(late, streams=streams)
         least, most = int(spread[late > 0].min()), int(spread[late > 0].max())
@@ -294,28 +313,29 @@ class _Rewriting:
         for row, node, port, block in blocks:
             came = int(late[row, node, port])
             place = port, int(at[row] + spread[row, node, port])
-            # A row is a slot, or there are as many as it takes to store what comes.
+            # First row that may read the block. With Order.FLIT a row is one slot, so it is the row
+            # after the store delay; else it is the next row.
             by_flit = self._loop.order is Order.FLIT
             first = row + (MEMORY_AGE - PASS + came if by_flit else 1)
             self._came[node].setdefault(block, []).append((first, place))
         return at, (int(region.max()) + 1) * size
 
     def _spread(self, late: IntArray, *, streams: bool) -> IntArray:
-        """How much higher words lie that are stored later: rows of beats begin with a block."""
+        """Return the addresses by which delayed words lie higher; 0 with streams or beats."""
         found: IntArray = np.zeros_like(late) if streams or self._beat > 1 else late - 1
         return found
 
     def _choose(self, found: dict[Action, IntArray], reads: IntArray) -> None:
-        """What out-ports and operators select, and what is read for them."""
+        """Fill in the sources of out-ports and operators, and the reads that they need."""
         sources, algorithm = self._loop.sources, self._program.schedule.algorithm
         numbers = np.array([stage * self._ports + k for stage, k in sources.listed] + [IDLE])
-        #: By row, node and injection port here, which of the program's it is.
+        #: From (row, node, new reader) to the injection port of the old program.
         taken: dict[tuple[int, int, int], int] = {}
         read = [
             tuple(self._values(action, reader) for action in (Action.READ, Action.MEMORY))
             for (reader,) in sources.injections
         ]
-        # Out-ports first.
+        # Out-ports first, because each has to use its own reader.
         for field in (*self._loop.of(Action.SELECT), *self._loop.of(Action.OPERAND)):
             action, port = field.point
             values = self._values(action, port)
@@ -335,7 +355,17 @@ class _Rewriting:
                     reads[at, node, number] = *place, late
 
     def _read_row(self, row: int, injection: int, delay: int) -> tuple[int, int]:
-        """The row in which a word is read that is selected so late, and how late it is read."""
+        """Return the row in which the word of a selection is read, and the delay of the read.
+
+        Parameters
+        ----------
+        row : int
+            Row of the selection.
+        injection : int
+            Injection port that is selected.
+        delay : int
+            Delay of the selection in cycles.
+        """
         read = self._loop.field(Action.READ, self._loop.sources.injections[injection][0])
         if read is None:
             return row, 0
@@ -346,29 +376,29 @@ class _Rewriting:
     def _reader(
         self, taken: dict[tuple[int, int, int], int], use: tuple[int, int, int], point: Point
     ) -> int:
-        """Who reads a word: for an out-port its own reader, for operators any that is free."""
+        """Return the reader of a word: an out-port has its own, an operator takes a free one."""
         row, node, injection = use
         ports = [point.number] if point.action is Action.SELECT else range(self._ports)
         having = [k for k in ports if taken.get((row, node, k), injection) == injection]
         if not having:
             _refuse("that reads fewer words at a time", self._program.schedule.algorithm)
-        # One that reads the word already comes first.
+        # Prefer a reader that already reads this word.
         number = min(having, key=lambda k: (row, node, k) not in taken)
         taken[row, node, number] = injection
         return number
 
     def _known(self, node: int, memory: int, base: int, row: int) -> _Place:
-        """Where a block lies in a row, or nowhere."""
+        """Return the new location of a block in a row, (IDLE, IDLE) if it has not arrived."""
         if self._program.memories[memory].own:
             return self._own[node].get((memory, base), (IDLE, IDLE))
         came = self._came[node].get((memory, base), [])
         return next((place for first, place in reversed(came) if first <= row), (IDLE, IDLE))
 
     def _pass(self, select: IntArray, operand: IntArray, *, streams: bool) -> None:
-        """Let operators change nothing of words that pass, or are stored as they come."""
+        """Select the identity at operators whose words pass on or are stored uncombined."""
         passed = np.stack([(select == p).any(axis=2) for p in range(self._ports)], axis=2)
         if streams and self._loop.order is Order.FLIT:
-            # A word passes on in a later slot than that in which it has left.
+            # A word passes on in a later slot than the one in which it left the node before.
             passed = np.roll(passed, -operand_links(self._program.topology), axis=0)
         elif streams and passed.any():
             passed[:] = True
@@ -378,7 +408,7 @@ class _Rewriting:
         operand[passed] = Stage.IDENTITY * self._ports
 
     def _received(self) -> IntArray:
-        """Where the host finds what has been received."""
+        """Return the new location of each received block, shape (nodes, blocks, 2)."""
         mapped, layout = self._program.form.receive_map, self._program.layout
         return np.array(
             [
@@ -390,7 +420,15 @@ class _Rewriting:
 
 
 def _regions(stored: BoolArray) -> IntArray:
-    """Regions of memories for rows that store, shape (rows, memories): of no memory two in one."""
+    """Return the region of each row, IDLE for rows that store nothing.
+
+    Rows that store into the same memory get different regions, first fit.
+
+    Parameters
+    ----------
+    stored : ndarray of bool, shape (rows, memories)
+        True if a row stores into a memory.
+    """
     found, taken = np.full(len(stored), IDLE), np.zeros((0, stored.shape[1]), bool)
     for row in np.flatnonzero(stored.any(axis=1)):
         free = ~(taken & stored[row]).any(axis=1)

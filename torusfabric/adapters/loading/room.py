@@ -1,4 +1,9 @@
-"""Room: what may be loaded into a fabric, as data from which its hardware is made."""
+"""Room: the capacity of a loaded fabric, as data from which its hardware is built.
+
+A `Room` has the sizes of all tables and memories, and the sources that each out-port, operator and
+memory reader of a node can select. `room_for` makes a room large enough for some modes. The
+hardware is built from the room alone, so every form that passes `Room.check` can be loaded later.
+"""
 
 from __future__ import annotations
 
@@ -28,24 +33,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Room", "require_room_size", "room_for"]
 
-#: Least entries of modes, blocks that each node receives in all, and chunks of a message.
+#: Least capacities of a room: entries of modes, received blocks of each node, chunks of a message.
 LEAST_ENTRIES, LEAST_BLOCKS, LEAST_CHUNKS = 4, 64, 16
 
-#: For rows asked for, the share of settings of each `SettingTable` for which there is room: so many
-#: may be different.
+#: If a user asks for a number of rows, each `SettingTable` of a node has room for
+#: rows / SHARES[table] different settings, and for at least LEAST_SETTINGS.
 SHARES, LEAST_SETTINGS = (2, 2, 2, 1, 2), 8
 
-#: The most cycles of a row at the least, for links of one cycle.
+#: Upper limit of `Loadable.least`, the least cycles of a row, for links of one cycle.
 LONGEST_LEAST = 8
 
-#: Clock edges of a run besides those of its rows, at most.
+#: Upper limit of the clock edges that a run takes besides those of its rows.
 LONGEST_OTHERS = 64
 
-#: The most rows, and the most cycles from a row to the arrival of its words. Tools take minutes for
-#: as many.
+#: Upper limits of the rows, and of the cycles from a row to the arrival of its words. Tools take
+#: minutes for fabrics of these sizes.
 MOST_ROWS, MOST_DEPTH = 2**16, 2**12
 
-#: The most entries: each is compared with what is chosen at a start.
+#: Upper limit of the entries. Each has a comparator, because a start is compared with all at once.
 MOST_ENTRIES = 256
 
 #: Names of sources, by `Stage`.
@@ -55,7 +60,7 @@ SOURCES = ("in-port {}", "the second register of in-port {}", "the operator at i
 
 
 class _Limit(NamedTuple):
-    """A limit of a room, and what a form needs of it."""
+    """A limit of a room, and the amount that a form needs."""
 
     name: str
     most: int
@@ -64,17 +69,18 @@ class _Limit(NamedTuple):
 
 @dataclass(frozen=True)
 class Ways:
-    """The ways of words through a node.
+    """The paths of words through a node.
 
     Parameters
     ----------
     later : bool
         True if in-ports and operators have second registers.
     late : bool
-        True if a mode may read all words later; see `Loadable.reads_late`.
+        True if a mode may read all words with the delay of a link; see `Loadable.reads_late`.
     inputs : tuple of (tuple of (int, int)), or None
-        The sources of each out-port, then of each operator, by `Stage` and number; then the
-        memories that each reader reads, each with 0 behind it. None for all.
+        For P ports, 3 P tuples: the sources (`Stage`, number) of each out-port; the sources of
+        each operator; the memories of each reader, as (memory, 0). None if every multiplexer has
+        all inputs.
     """
 
     later: bool
@@ -84,27 +90,30 @@ class Ways:
 
 @dataclass(frozen=True)
 class Room:
-    """The programs that may be loaded into a fabric.
+    """The capacity of a loaded fabric.
 
     Parameters
     ----------
+    topology : Topology
+        The network, without faults.
     flits : int
         Flits of the longest message.
     operators : tuple of str
-        None where nothing is combined.
+        Names of the operators; empty if nodes have none and reductions cannot be loaded.
     sizes : RoomSizes
         Sizes of tables and memories.
     ways : Ways
-        What words may take.
+        Paths of words through a node.
     roots : bool
         True if a run may choose the root.
     streams : bool
-        True if nodes have streams: each finds what it has received by a table of its own, of
-        `blocks` rows.
+        True if nodes have streams. Each node then has a table of its received blocks, of
+        `sizes.blocks` rows.
     lists : bool
-        True if that table has the origin of each packet, too, so that nodes may lack some.
+        True if the rows of that table also have the origin of each packet. A node may then receive
+        packets from only some of the origins.
     beat : int
-        Flits of a word of ports, and of a row of memories.
+        Flits in a word of ports and in a row of memories.
 
     Examples
     --------
@@ -142,22 +151,22 @@ class Room:
 
     @property
     def late(self) -> bool:
-        """True if a mode may read all words a link later."""
+        """True if a mode may read all words with the delay of a link."""
         return self.ways.late
 
     @property
     def part_words(self) -> int:
-        """Addresses from a part of what a node sends to the next."""
+        """Addresses of one part of the send memory: `flits`, rounded up to whole beats."""
         return whole_beats(self.flits, self.beat)
 
     @property
     def sent_words(self) -> int:
-        """Words of the memory of what a node sends."""
+        """Addresses of the send memory of a node, one for each flit of all parts."""
         return self.nodes * self.part_words
 
     @property
     def longest_run(self) -> int:
-        """Clock edges that a run of any image that fits may take."""
+        """Upper bound of the clock edges of a run, for every image that fits."""
         sizes = self.sizes
         return (
             LONGEST_OTHERS
@@ -167,18 +176,20 @@ class Room:
 
     @property
     def stores_exactly(self) -> bool:
-        """True if nodes subtract the cycles by which words are stored later from addresses.
+        """True if a node subtracts the delay of a stored word from its address.
 
-        Else later words lie higher, which blocks may not that have to begin with a row of beats.
+        Otherwise a word that is stored d cycles later lies d addresses higher. Why: with beats a
+        block has to begin with a whole row of the memory, so it cannot be shifted by d.
         """
         return self.beat > 1 and self.sizes.depth > 1
 
     @property
     def read_lags(self) -> int:
-        """Cycles by which readers may follow the words that a row counts.
+        """Most cycles by which a reader of the send memory may follow the word counter of a row.
 
-        Where rows of memories are beats, addresses of what is sent do not grow evenly, so that a
-        lag is no distance of addresses. Only what operators combine is read later.
+        With beats the addresses of the send memory do not grow evenly, so a delay cannot be
+        expressed as a distance of addresses. It is 0 without operators, because only words that
+        operators combine are read later.
         """
         return min(self.beat - 1, self.sizes.depth) if self.operators else 0
 
@@ -186,8 +197,9 @@ class Room:
     def sources(self) -> Sources:
         """The sources of out-ports and operators.
 
-        Where there are operators all words that arrive pass them, and they change nothing of words
-        that are not combined, so that out-ports and memories take what operators make.
+        If nodes have operators, all arriving words pass through them. An operator leaves a word
+        unchanged that is combined with the identity. Out-ports and memories therefore take their
+        words from the operators only.
         """
         ports = range(self.ports)
         later, adds = tuple(ports) if self.ways.later else (), bool(self.operators)
@@ -196,7 +208,10 @@ class Room:
 
     @cached_property
     def numbers(self) -> IntArray:
-        """The number of each source of canonical forms here; -1 for none, and at the end."""
+        """The number in this room of each source of canonical forms, -1 if the room lacks it.
+
+        One more -1 at the end is found by the index -1, for control points that are idle.
+        """
         listed = {source: number for number, source in enumerate(self.sources.listed)}
         instead = {Stage.PORT: Stage.MADE} if self.operators else {Stage.MADE: Stage.PORT}
         every = canonical_sources(self.ports).listed
@@ -204,7 +219,7 @@ class Room:
         return np.array([*found, IDLE])
 
     def _named(self, named: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-        """Return the numbers of sources given by stage and number."""
+        """Return the numbers in this room of the given sources (`Stage`, number), sorted."""
         found = {int(self.numbers[stage * self.ports + number]) for stage, number in named}
         return tuple(sorted(found - {IDLE}))
 
@@ -215,7 +230,8 @@ class Room:
         if self.ways.inputs is not None:
             return self._named(self.ways.inputs[port + self.ports * operand])
         if operand:
-            # Nothing is combined with what is made in the same cycle.
+            # An operand is never an operator's result of the same cycle (`Stage.MADE`): that
+            # would be a combinational path through two operators.
             results = range(sources.first(Stage.RESULT), sources.first(Stage.MADE))
             return (*results, *range(sources.first_injection, sources.identity + 1)) if adds else ()
         passed = range(self.ports * adds, sources.first_injection)
@@ -223,35 +239,39 @@ class Room:
         return (*passed, own, *range(sources.identity, sources.identity + adds))
 
     def memories(self, port: int) -> tuple[int, ...]:
-        """Return the memories that a reader reads; the last one has what is sent."""
+        """Return the memories that a reader reads; memory `ports` is the send memory."""
         if self.ways.inputs is None:
             return tuple(range(self.ports + 1))
         return tuple(memory for memory, _ in self.ways.inputs[2 * self.ports + port])
 
     def read_addresses(self, form: Loadable) -> IntArray:
-        """Return the first address of each reader, in rows that go on counting words; else -1."""
+        """Return the first address of each reader in each row, -1 for idle readers.
+
+        The address is taken modulo the size of the memory. The word counter of the row is added to
+        it in hardware.
+        """
         memory, first = form.values(Action.MEMORY), form.values(Action.READ)
         own = memory == self.ports
         if not form.streams:
-            # A late word is read when as many words have been counted more.
+            # A word with lag n is read when the counter has advanced by n more words.
             counted = form.lags - np.maximum(self.read_lag(form), 0)
             first = first - counted * np.where(own, form.chunks, 1)
         size = 1 << np.where(own, address_width(self.sent_words), address_width(self.sizes.words))
         return np.where(memory >= 0, first % size, IDLE)
 
     def read_lag(self, form: Loadable) -> IntArray:
-        """Return the cycles by which readers of what is sent follow the words of a row, else -1."""
+        """Return the lag of each reader of the send memory in cycles; -1 for other readers."""
         within = 0 if form.streams else form.lags % self.beat
         return np.where(form.values(Action.MEMORY) == self.ports, within, IDLE)
 
     def store_addresses(self, form: Loadable) -> IntArray:
-        """Return the address in each row from which stores count."""
+        """Return the address in each row to which the word counter of stores is added."""
         late = form.stores.max() if form.streams else 1
         found: IntArray = form.store_addresses + late * self.stores_exactly
         return found
 
     def setting_values(self, form: Loadable) -> dict[SettingTable, IntArray]:
-        """Return what rows say, for each table of nodes, shape (rows, nodes, values)."""
+        """Return the settings of each row for each table of nodes, shape (rows, nodes, values)."""
         first, low = self.read_addresses(form), (self.flits - 1).bit_length()
         block, within = (np.where(first >= 0, each, IDLE) for each in np.divmod(first, 1 << low))
         moves = (form.program.loop.blocks > 0)[:, None, None]
@@ -265,7 +285,10 @@ class Room:
         }
 
     def settings_of(self, forms: Sequence[Loadable]) -> dict[SettingTable, tuple[IntArray, int]]:
-        """Return the setting of each row of forms, one after another, and how many there are."""
+        """Return for each table the setting number of each row, and the number of settings.
+
+        The rows of all forms are concatenated; equal or compatible rows share a setting.
+        """
         each = [self.setting_values(form) for form in forms]
         return {
             table: join_settings(np.concatenate([one[table] for one in each]))
@@ -273,12 +296,13 @@ class Room:
         }
 
     def check(self, form: Loadable) -> None:
-        """Refuse a form that does not fit.
+        """Check that a form fits into the fabric.
 
         Raises
         ------
         InputError
-            If it needs what the fabric has not.
+            If the topology, message length or operators differ, or the form needs more rows,
+            memory or multiplexer inputs than the fabric has.
         """
         program = form.program
         if without_faults(program.topology) != self.topology:
@@ -317,14 +341,22 @@ class Room:
 
     @staticmethod
     def check_count(what: str, most: int, needed: int) -> None:
-        """Refuse a schedule that needs more of something than there is."""
+        """Raise InputError if a schedule needs more of a resource than the fabric has.
+
+        Parameters
+        ----------
+        what : str
+            Name of the resource, for the message.
+        most, needed : int
+            Amount in the fabric, and amount that the schedule needs.
+        """
         if needed > most:
             raise InputError(
                 f"Schedule must fit the {most} {what} of this fabric, not need {needed}"
             )
 
     def _check_inputs(self, form: Loadable) -> None:
-        """Refuse words that out-ports, operators or readers cannot select."""
+        """Raise InputError if a multiplexer of a node lacks an input that the form selects."""
         names = self.topology.port_names
         for what, action in (("out-port", Action.SELECT), ("operator", Action.OPERAND)):
             if action is Action.OPERAND and not self.operators:
@@ -353,7 +385,7 @@ class Room:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as data, for a manifest."""
+        """Return the room as JSON data, for a manifest."""
         facts = asdict(self.sizes) | asdict(self.ways) | {"roots": self.roots}
         if self.streams:
             facts |= {"streams": True, "lists": self.lists}
@@ -367,7 +399,7 @@ class Room:
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Room:
-        """Return the room that has been written into a manifest."""
+        """Return the room of the JSON data in a manifest."""
         sizes = {each.name: facts[each.name] for each in fields(RoomSizes)}
         inputs = facts["inputs"] and tuple(
             tuple((int(a), int(b)) for a, b in port) for port in facts["inputs"]
@@ -385,16 +417,16 @@ class Room:
         )
 
     def changed(self, **facts: Any) -> Room:
-        """Return the room with some other facts, named as in a manifest."""
+        """Return a copy of the room with some facts replaced, named as in `to_json`."""
         return self.from_json(self.to_json() | facts)
 
     def digest(self, width: int) -> int:
-        """Return a number of 32 bits for the hardware of this room, with flits of so many bits."""
+        """Return a 32-bit digest of the hardware of this room with flits of `width` bits."""
         text = json.dumps([self.to_json(), width, "core"], sort_keys=True)
         return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
     def parsed_operators(self) -> tuple[Operator, ...]:
-        """Return the operators."""
+        """Return the operators, parsed from their names."""
         return tuple(map(Operator.parse, self.operators))
 
 
@@ -406,15 +438,27 @@ def room_for(
     inputs: Sequence[Program] | None = None,
     streams: bool = False,
 ) -> Room:
-    """Return the room for modes, or for programs of one form each, with the beat of these.
+    """Return a room that is large enough for some modes.
+
+    Its topology, message length and beat are those of the first mode.
 
     Parameters
     ----------
+    programs : sequence of Program or LoadableMode
+        The modes; a program stands for a mode of one form.
     rows, depth : int, optional
-        By default as many as these need.
+        Capacity in rows, and most cycles from a row to the arrival of its words. By default the
+        modes' own needs.
     inputs : sequence of Program, optional
-        Programs whose out-ports select what these do, beside those of the programs; by default
-        every out-port has every input.
+        Further programs that may be loaded later. Multiplexers of nodes then have only the inputs
+        that these and `programs` select. By default every multiplexer has all inputs.
+    streams : bool
+        True if nodes have streams.
+
+    Raises
+    ------
+    InputError
+        If a mode does not fit into the given rows or depth, or there are too many entries.
     """
     modes = [
         each if isinstance(each, LoadableMode) else LoadableMode((Loadable.from_program(each),))
@@ -436,7 +480,7 @@ def room_for(
             LEAST_BLOCKS * (1 if streams else nodes),
         ),
         chunks=_power(max(form.chunks for form in others), LEAST_CHUNKS),
-        # Plans around faults let more rest on their way.
+        # Without a list of inputs, twice the words: plans around faults store more on their way.
         words=_power(
             max(form.words for form in others),
             nodes * whole_beats(first.flits, beat) * (2 if inputs is None else 1),
@@ -470,23 +514,37 @@ def room_for(
     room = room.changed(settings=settings)
     for form in forms:
         room.check(form)
-    places_beside(room, entries)  # which refuses more than there is room for
+    places_beside(room, entries)  # raises InputError if the entries do not fit together
     return room
 
 
 def require_room_size(rows: int | None, depth: int | None) -> None:
-    """Refuse more rows, or more cycles from a row to its words, than can be built."""
+    """Check the numbers of rows and of cycles from a row to its words against their limits.
+
+    Parameters
+    ----------
+    rows, depth : int or None
+        None is not checked.
+
+    Raises
+    ------
+    InputError
+        If a number exceeds `MOST_ROWS` or `MOST_DEPTH`.
+    """
     natural("Rows", rows or 0, most=MOST_ROWS)
     natural("Depth", depth or 0, most=MOST_DEPTH)
 
 
 def _power(needed: int, least: int) -> int:
-    """Return the least power of two that is enough."""
+    """Return the least power of two that is at least `needed` and at least `least`."""
     return 1 << (max(needed, least) - 1).bit_length()
 
 
 def _inputs(forms: Sequence[Loadable], ports: int) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Return what each out-port, operator and reader selects in some forms."""
+    """Return the sources that out-ports, operators and readers select in some forms: `Ways.inputs`.
+
+    A multiplexer that no form uses gets one input.
+    """
     found = []
     idle = {Action.SELECT: Stage.PORT, Action.OPERAND: Stage.RESULT, Action.MEMORY: None}
     for action, stage in idle.items():

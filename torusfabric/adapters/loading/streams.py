@@ -1,9 +1,15 @@
 # amaranth: UnusedElaboratable=no
-"""Streams of a loaded fabric: what is constant of a form elsewhere comes from a table.
+"""Streams of a loaded fabric: loaders and unloaders that take their facts from loaded tables.
 
-A table of each node says what there is to know of an entry; it is looked up when the command of a
-run has come, and kept until the run begins, or has been unloaded. Words that are sent lie as a host
-would write them; another table says, by packet and chunk, where those lie that are received.
+In a fabric with fixed tables, the facts of a form (does the node send, how many packets, ..) are
+constants of each loader and unloader. Here each node has two loaded tables instead:
+
+- `facts_row` has the facts of each entry. `NodeFacts` reads them when the command of a run arrives.
+  It keeps those for the loader until the run begins, and those for the unloader until the run has
+  been unloaded.
+- `unload_row` has the location of each received chunk, by packet and chunk.
+
+Packets to send need no table: they lie in the send memory one after another, by destination.
 """
 
 from __future__ import annotations
@@ -47,9 +53,9 @@ __all__ = ["LoadedStreamTop"]
 
 @dataclass(frozen=True, eq=False)
 class SentTable:
-    """The table of packets that are sent: they lie one after another, by their destinations.
+    """Locations of the packets to send, computed from the destination instead of looked up.
 
-    Its members are those of `PacketTable` that a loader uses.
+    The members are those of `PacketTable` that a loader uses.
     """
 
     layout: TableLayout
@@ -58,22 +64,22 @@ class SentTable:
 
     @property
     def address_bits(self) -> int:
-        """Bits of the number of a packet."""
+        """Bits of the number of a packet, its destination."""
         return address_width(self.layout.room.nodes)
 
     @property
     def wired_bits(self) -> Sequence[int]:
-        """The bits of the number that fields follow: all."""
+        """The bits of the number of a packet on which fields depend: all."""
         return range(self.address_bits)
 
     def address(self, block: Value, packet: Value, form: Value) -> Value:
-        """Return the number of a packet: the only one where packets have no destinations."""
+        """Return the number of a packet; 0 if the node sends one packet without a destination."""
         del block
         named = View(self.layout.load_facts, form)["named"]
         return fitting(packet, self.address_bits) & named.replicate(self.address_bits)
 
     def field(self, name: str, address: Value, row: Value, form: Value) -> Value:
-        """Return the memory, or the first address, of a packet."""
+        """Return the memory ("bank") or the first address ("base") of a packet."""
         del row, form
         room = self.layout.room
         return Const(room.ports) if name == "bank" else address * room.part_words
@@ -87,9 +93,9 @@ class SentTable:
 
 @dataclass(frozen=True, eq=False)
 class ReceivedTable:
-    """The table of packets that are received, whose rows are loaded.
+    """Locations of the received packets, from the rows of the loaded table `unload_row`.
 
-    Its members are those of `PacketTable` that an unloader uses.
+    The members are those of `PacketTable` that an unloader uses.
     """
 
     layout: TableLayout
@@ -98,7 +104,7 @@ class ReceivedTable:
 
     @property
     def address_bits(self) -> int:
-        """Bits of the number of a row."""
+        """Bits of a row number."""
         return address_width(self.layout.room.sizes.blocks)
 
     @property
@@ -123,7 +129,7 @@ class ReceivedTable:
 
 @dataclass(frozen=True, eq=False)
 class LookedUpShape(EngineShape):
-    """Parameters of loaders, or unloaders, that look up what there is to know of a form."""
+    """Parameters of loaders, or unloaders, that take the facts of a form from tables."""
 
     layout: TableLayout
 
@@ -131,12 +137,12 @@ class LookedUpShape(EngineShape):
 
     @cached_property
     def table(self) -> Any:
-        """The places of packets."""
+        """The locations of packets to load, or to unload."""
         return (SentTable if self.verb == "load" else ReceivedTable)(self.layout)
 
     @cached_property
     def words(self) -> WordShape:
-        """The division of the words of a packet into blocks: as many as the facts say."""
+        """The division of the words of a packet into as many blocks as the facts say."""
         most, beat = self.layout.room.part_words // self.beat, self.beat
         several = (1, self.layout.room.sizes.chunks) if self.verb == "unload" else (1,)
         pitch = (beat,) * len(several)
@@ -144,9 +150,9 @@ class LookedUpShape(EngineShape):
 
 
 class LookedUp(Engine):
-    """An engine that is given facts of a form in place of constants."""
+    """An engine (loader or unloader) with inputs for the facts of a form instead of constants."""
 
-    #: Inputs that have constants of each form.
+    #: Inputs of an engine with constants of each form, which are left out here.
     CONSTANTS = ("sends", "receives", "position", "own_last", "own_numbers")
 
     def __init__(self, shape: LookedUpShape, signature: Mapping[str, Member]) -> None:
@@ -159,7 +165,7 @@ class LookedUp(Engine):
 
     @override
     def _form_of(self, number: Value) -> Value:
-        """Return all facts of the form of a run."""
+        """Return all facts of the form of a run, given the lowest bits of its number."""
         return self._said("facts", number, self._layout.size)
 
     @override
@@ -177,7 +183,7 @@ class LoadedLoader(Loader, LookedUp):
     Members
     -------
     load_facts : In
-        What there is to know of messages of even and of odd numbers, in place of constants.
+        Facts of the pending message with an even number, and of that with an odd number.
     """
 
     @override
@@ -199,9 +205,9 @@ class LoadedUnloader(Unloader, LookedUp):
     Members
     -------
     unload_facts : In
-        What there is to know of the last run in each section, in place of constants.
+        Facts of the last run in each section of the memories.
     rests : Out(1)
-        High if the packets of all runs have been sent.
+        High if the packets of all runs have been unloaded.
     """
 
     def __init__(self, shape: LookedUpShape) -> None:
@@ -217,7 +223,7 @@ class LoadedUnloader(Unloader, LookedUp):
     def _packets(
         self, m: Module, goes_on: Value, ends_packet: Value, following: Value
     ) -> tuple[Value, Value]:
-        # The rows of the packets of a run follow one another.
+        # The rows of the packets of a run are consecutive, `last_chunk + 1` for each packet.
         first = self._given("first_row", self._form_of(following))
         self._row = row = Signal(len(first), name="row_of_packet", reset_less=True)
         with m.If(goes_on | ~self._there):
@@ -233,7 +239,7 @@ class LoadedUnloader(Unloader, LookedUp):
     def _origin(self, packet: Value) -> Value:
         if self._room.lists:
             return Const(0, 0)
-        # Of several packets the first is of origin 0.
+        # With several packets the fact `origin` is 0; with one, `packet` is 0. So OR is enough.
         return fitting(packet | self._given("origin", self._form), self.shape.number_bits)
 
     @override
@@ -249,20 +255,31 @@ class LoadedUnloader(Unloader, LookedUp):
 
 
 class NodeFacts(Leaf):
-    """Looks up what a node has to know of runs, when their commands have come.
+    """Hardware that reads the facts of the pending runs of a node from its table.
+
+    At most two commands are pending, one with an even and one with an odd number. The table is read
+    for the two in alternate cycles.
+
+    Parameters
+    ----------
+    facts : RunFacts
+        Sizes of the facts.
 
     Members
     -------
     load_valid, load_mode : In
-        For messages of even and of odd numbers: high if their commands are there; their entries.
+        Two fields, for the even and the odd command: high if it is pending; its entry.
     run_begins, clear : In(1)
+        High when a run begins, and to forget all runs.
     facts_row : In
-        What the table says of the entry that was asked for in the cycle before.
+        Row of the table for the entry of the cycle before.
     entry : Out
+        Address of the table: the entry of the even or the odd command.
     known : Out(2)
-        High if what there is to know of these messages is there.
+        High if the facts of the even, or the odd, command have been read.
     load_facts, unload_facts : Out
-        What loaders have to know of two messages, and unloaders of a run in each section.
+        Facts for the loader of the even and the odd command, and for the unloader of the run in
+        each section of the memories.
     """
 
     def __init__(self, facts: RunFacts) -> None:
@@ -283,7 +300,7 @@ class NodeFacts(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Ask for what is said of one message in a cycle, and of the other in the next."""
+        """Build the alternating reads, and the registers of facts."""
         m, valid = Module(), self.value("load_valid")
         odd, asked, section = (state(name=name) for name in ("odd", "asked", "section"))
         there, begins = state(2, name="there"), self.value("run_begins")
@@ -313,12 +330,12 @@ class NodeFacts(Leaf):
 
 
 class LoadedControl(StreamControl):
-    """The control of a loaded fabric.
+    """The control of the streams of a loaded fabric.
 
     Members
     -------
     form_word : In
-        What the table says of the form of the run, from the cycle after its start on.
+        Row of the table `modes` for the entry of the run, valid from the cycle after its start.
     """
 
     def __init__(self, layout: TableLayout, program: Any, round_trip: int, shape: Any) -> None:
@@ -333,7 +350,7 @@ class LoadedControl(StreamControl):
 
 
 class LoadedStreamTop(StreamTop):
-    """Takes the parts of streams into the netlist of a core whose tables are loaded."""
+    """Adds the modules of streams, and the loaded tables, to the netlist of a core."""
 
     modules = LoadedLoader, LoadedUnloader
     asks = "message_valid"
@@ -380,7 +397,7 @@ class LoadedStreamTop(StreamTop):
 
     @override
     def _command_nets(self) -> dict[str, str]:
-        """Return names of nets; behind a run port, images do not come by commands."""
+        """Return the renamed nets of commands: with a run port, images have inputs of their own."""
         if not self._has_run_port:
             return {}
         for name, bits in WORDS.items():
@@ -393,7 +410,7 @@ class LoadedStreamTop(StreamTop):
 
     @override
     def _constants(self, leaf: Engine) -> dict[str, Sequence[Source]]:
-        """Return the inputs of engines that each node has of its own."""
+        """Return the sources of the inputs of engines that differ from node to node."""
         nodes, members = np.arange(self._build.nodes), leaf.signature.members
         nets = {"load_valid": "known_{}", "load_facts": "load_facts_{}",
                 "unload_facts": "unload_facts_{}", "row": "unload_row_{}"}  # fmt: skip
@@ -412,7 +429,7 @@ class LoadedStreamTop(StreamTop):
         return self._core.add(NETS, partial(loading.add_node_tables, self._core))
 
     def _add_node_facts(self) -> None:
-        """Add what nodes look up of runs."""
+        """Add a `NodeFacts` for each node."""
         build, nodes = self._build, np.arange(self._build.nodes)
         near = build.distribution.near_each
         make = partial(NodeFacts, self._facts)

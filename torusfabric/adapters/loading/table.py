@@ -1,4 +1,12 @@
-"""Tables that are loaded: memories with a port that reads them and a bus that writes them."""
+"""Loaded tables: memories with a read port, written on the bus of the loader.
+
+A `LoadedTable` holds all tables of one owner: those of a node, or a single table of the fabric (see
+`torusfabric.adapters.loading.layout`). Cycles of a write::
+
+    cycle 0   the loader drives the bus; the table compares the owner number
+    cycle 1   write enable, row, piece and word come from registers
+    cycle 2   from this cycle on a read address finds the new row
+"""
 
 from __future__ import annotations
 
@@ -15,40 +23,41 @@ from .layout import TableSize, pieces
 
 __all__ = ["LoadedTable", "part_bits"]
 
-#: Rows of a table up to which it may be made of look-up tables; beyond, these take too many.
+#: Most rows of a table that synthesis may build from LUTs; larger tables ask for a block RAM.
 SMALL = 16
 
 
 class LoadedTable(Leaf):
-    """Tables of one owner, which are written piece by piece.
+    """Hardware of the tables of one owner, which are written piece by piece.
 
     Parameters
     ----------
     tables : sequence of (int, int)
-        Rows and bits of each.
+        Rows and bits of each table.
     bus : dict of str to int
-        As `TableLayout.bus`.
+        Names and bits of the signals from the loader: `TableLayout.bus`.
     contents : sequence of (sequence of int)
-        The first rows of each; all others are 0.
+        Initial rows of each table; all rows of a table without initial rows are 0.
     parts : dict of str to ((sequence of (int, int)), int)
-        What is given away, by name: runs of bits of all tables, one behind the other, and cycles by
-        which they are later.
+        For each output its bits and its delay. The rows that are read from all tables are
+        concatenated, table 0 lowest; the bits are ranges (first bit, number of bits) of the
+        result. The delay counts further cycles in registers.
     whole : bool
-        Whether all rows are given away at all times, side by side; of one table.
+        True if the owner has one table that is made of registers, all rows of which are read at
+        all times.
     written : bool
-        Whether they can be written; else they stay as they are, for proofs.
+        False for proofs, in which the tables are constant.
 
     Members
     -------
     number : In
-        Its own, by which it is written.
+        Owner number, with which `load_table` is compared.
     address_0, address_1, .. : In
-        Of each table.
+        Row to read from each table; absent with `whole`.
     load_valid, load_every, load_table, load_row, load_piece, load_word : In
-        A piece of a row, of the tables of one number or of all nodes, that is written an edge
-        later.
+        The bus from the loader: see `TableLayout.bus`.
     NAME : Out
-        A part of the rows that were asked for in the cycle before.
+        The bits of an output, one cycle after the addresses plus the delay.
     """
 
     def __init__(
@@ -73,7 +82,7 @@ class LoadedTable(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build a memory for each piece."""
+        """Build a memory for each piece, and the outputs."""
         m = Module()
         mine = self.value("load_table") == self.value("number")
         enable = Signal(name="written")
@@ -97,7 +106,8 @@ class LoadedTable(Leaf):
                 init += [0] * (depth - rows)
                 shown = add_rom(m, name, rows=init, width=bits, address=read)
             found.append([shown])
-        # Where all rows are shown, row by row.
+        # With `whole` each piece has all its rows. They are interleaved, so that the pieces of one
+        # row lie side by side.
         whole = Cat(*(part for parts in zip(*found, strict=True) for part in parts))
         for name, (runs, late) in self.parts.items():
             part = Cat(whole[start : start + bits] for start, bits in runs)
@@ -105,7 +115,7 @@ class LoadedTable(Leaf):
         return m
 
     def _registers(self, m: Module, init: list[int], bits: int, write: WritePort) -> list[Value]:
-        """A piece of rows that are given away at all times."""
+        """Return the rows of a piece as registers, or as constants if tables cannot be written."""
         if not self._written:
             return [Const(value, bits) for value in init]
         rows = [Signal(bits, init=value, reset_less=True, name=f"row_{k}")
@@ -117,5 +127,5 @@ class LoadedTable(Leaf):
 
 
 def part_bits(runs: Sequence[TableSize]) -> int:
-    """Bits of runs together."""
+    """Return the total bits of some ranges (first bit, number of bits)."""
     return sum(bits for _, bits in runs)

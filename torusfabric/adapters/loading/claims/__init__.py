@@ -1,8 +1,9 @@
-"""Proofs of a fabric whose tables are loaded.
+"""Proofs of a fabric with loaded tables.
 
-Whole runs are those of hardware whose tables hold the image and stay. The image itself reaches
-them by words: `image_claim` compares the words with the contents of tables, and the harnesses of
-`writing` prove the loader and the tables for all words.
+The proof has two halves. Whole runs are proved of hardware whose tables hold the image as constants
+(`held`). Loading is proved apart: `image_claim` checks that the words of the image write the
+contents of these tables, and the harnesses of `writing` prove the loader and the tables for any
+words.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ if TYPE_CHECKING:
 __all__ = ["assumptions", "check_provable", "claims", "harnesses", "held", "held_netlist",
            "image_claim", "loading_claim", "same_texts", "writing_harnesses"]  # fmt: skip
 
-#: Modules that hold what is loaded, or load it.
+#: Roles of the modules that differ between the two halves.
 APART = (Role.TABLE, Role.LOADER)
 
 
 def check_provable(fabric: Fabric) -> None:
-    """Raise `InputError` if nothing is proved of a fabric."""
+    """Raise `InputError` if a fabric cannot be proved."""
     if fabric.core.concurrent and fabric.program.any_root:
         raise InputError("Root must be fixed for streams with loaded tables to be proved, not any")
 
 
 def held(fabric: Fabric) -> Fabric:
-    """Return the same hardware with tables that hold what they have been loaded with, and stay.
+    """Return a copy of a fabric in which the tables and the loaded state are constants.
 
     All other modules are those of the fabric.
     """
@@ -51,7 +52,7 @@ def held(fabric: Fabric) -> Fabric:
 
 
 def held_netlist(netlist: Netlist) -> Netlist:
-    """Return a netlist with tables that stay as they are."""
+    """Return a netlist in which the tables and the loaded state are constants."""
     modules = {
         name: partial(cast("Any", make), written=False) if netlist.roles[name] in APART else make
         for name, make in netlist.modules.items()
@@ -60,12 +61,14 @@ def held_netlist(netlist: Netlist) -> Netlist:
 
 
 def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
-    """Yield the claims about the text, the wires that load, and the words of the image.
+    """Yield the claims about the emitted Verilog, the wires of loading, and the words of the image.
 
     Parameters
     ----------
+    written : Fabric
+        The fabric, with tables that can be written.
     proved, text : Design, GateText
-        Those of the hardware whose tables stay.
+        Emitted Verilog and gates of the hardware with constant tables.
     """
     from ....verilog import emit  # here, since simulations need no text
 
@@ -75,27 +78,37 @@ def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
 
 
 def loading_claim(written: Fabric, text: GateText) -> Claim:
-    """Return the claim about the wires that load."""
+    """Return the claim about the wires from the loader to the tables."""
     says = "the loader writes all tables, each by its own number"
     return wired("loading", says, text, loading_wires(written, text))
 
 
 def harnesses(written: Fabric) -> Iterator[Harness]:
-    """Yield the harnesses of the loader and of tables."""
+    """Yield the proof harnesses of the loader and of the tables."""
     from ....verilog import emit  # here, since simulations need no text
 
     return writing_harnesses(written.netlist, emit(written), written.digest)
 
 
 def same_texts(write: Callable[[], Design], proved: Design, netlists: Sequence[Netlist]) -> Claim:
-    """Return the claim that modules but those of tables are those of a text that is written."""
+    """Return the claim that both designs are equal except for tables and the loader.
+
+    Parameters
+    ----------
+    write : callable
+        Emits the design with tables that can be written.
+    proved : Design
+        The design with constant tables.
+    netlists : sequence of Netlist
+        Netlists of the first, which give the roles of modules.
+    """
     says = "all modules but tables and the loader are the same whatever is loaded"
     roles = {name: role for each in netlists for name, role in each.roles.items()}
     return Claim("text", "comparison", says, lambda: check_same(write(), proved, roles))
 
 
 def check_same(written: Design, proved: Design, roles: Mapping[str, Role]) -> int:
-    """Check that all modules but tables and the loader are those of the text that is written."""
+    """Compare all modules except tables and the loader, and return their number."""
     apart = {written.prefix + name for name, role in roles.items() if role in APART}
     for name, text in written.modules.items():
         if name not in apart and proved.modules.get(name) != text:
@@ -104,7 +117,7 @@ def check_same(written: Design, proved: Design, roles: Mapping[str, Role]) -> in
 
 
 def assumptions(fabric: Fabric) -> Iterator[str]:
-    """Yield what is not proved."""
+    """Yield the assumptions that the proof does not check, one sentence each."""
     yield "The image has been loaded whole, and nothing is loaded meanwhile."
     if fabric.shared_port:
         yield "The host port finds by the table of blocks what the address map says."

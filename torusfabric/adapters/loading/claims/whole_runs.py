@@ -1,4 +1,4 @@
-"""Whole runs of streams between loaders and unloaders of a fabric whose tables are loaded."""
+"""Whole runs, from loaders to unloaders, of a fabric with streams and loaded tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["RoomAccess"]
 
 
 class RoomAccess(StreamAccess):
-    """What a loader and an unloader give to each node, as the image of the fabric says."""
+    """The signals that loaders and unloaders give to the nodes, according to the image."""
 
     always_last = True
 
@@ -42,7 +42,7 @@ class RoomAccess(StreamAccess):
         return np.minimum(drains, self.lead)
 
     def sends(self, run: Run) -> BoolArray:
-        """Return True for each node that sends anything."""
+        """Return True for each node that sends a message."""
         part = self.program.part(run.form(self.program))
         sends: BoolArray = part.groups.group >= 0
         if part.schedule.collective.single_origin:

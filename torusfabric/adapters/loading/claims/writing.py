@@ -1,9 +1,11 @@
-"""Claims about what is loaded: the loader reads images, and tables show what it writes.
+"""Claims about loading: the loader follows the format of images, and tables store its words.
 
-The loader is compared with a reader of the format, a word a step: five words or more that begin an
-image, runs of rows (table and piece, first row, rows), an end and a check. A table is any of those
-whose texts differ in contents alone, and any row of it: its address is fixed but free, so that each
-bit that is shown is either that of a cycle ago or that of the word which was written.
+The loader is compared with a model of a reader, which advances by one part of the image a word (see
+`torusfabric.adapters.loading.image`).
+
+Tables whose Verilog differs only in contents are proved once. The read address is an arbitrary
+constant. The claim is that each output bit either keeps its value of the cycle before or takes the
+bit of the word that the loader wrote into this row.
 """
 
 from __future__ import annotations
@@ -41,24 +43,26 @@ if TYPE_CHECKING:
 
 __all__ = ["image_claim", "loading_wires", "writing_harnesses"]
 
-#: The words that the reader waits for; 0 where there is no image under way.
+#: The part of the image that the reader waits for; NONE if no image is under way.
 NONE, BEGIN, FABRIC, PROGRAM, MODES, BASE, TABLE, FIRST, DATA, CHECK = range(10)
 
-#: The contents of a table in its text.
+#: The initial contents of a table in its Verilog.
 CONTENTS = re.compile(
     r"^  (integer index[^;]*;|initial begin\n.*?\n  end|initial [^\n]*)\n", re.M | re.S
 )
 
 
 def writing_harnesses(netlist: Netlist, design: Design, digest: int) -> Iterator[Harness]:
-    """Yield the harnesses of the loader, and of tables that differ in more than contents.
+    """Yield the harnesses of the loader, and of each table that differs in more than contents.
 
     Parameters
     ----------
+    netlist : Netlist
+        Netlist of the fabric, which gives the roles of modules.
     design : Design
-        The text of the fabric as it is written.
+        Verilog of the fabric, with tables that can be written.
     digest : int
-        That of the fabric, by which it knows its images.
+        Digest of the fabric, with which word 1 of an image is compared.
     """
     roles = netlist.roles
     (loader,) = (name for name, role in roles.items() if role is Role.LOADER)
@@ -93,7 +97,7 @@ def _table_harness(design: Design, name: str, table: LoadedTable) -> Harness:
 
 
 def _places(table: LoadedTable) -> Iterator[tuple[str, int]]:
-    """Yield, for each bit that tables show, the condition that writes it and its place in words."""
+    """Yield for each bit of a row the condition that writes it, and its position in the word."""
     mine = "!rst && load_valid && (load_every || load_table == number)"
     listed = pieces(table.tables)
     for row in range(table.tables[0][0] if table.whole else 1):
@@ -107,7 +111,7 @@ def _places(table: LoadedTable) -> Iterator[tuple[str, int]]:
 
 
 def _stretches(places: Sequence[tuple[str, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last of successive bits that are written as a part of one word."""
+    """Yield first and last index of successive bits that are written by the same word."""
     first = 0
     for k in range(1, len(places) + 1):
         before = places[k - 1]
@@ -156,7 +160,7 @@ def _loader_harness(design: Design, name: str, loader: ImageLoader, digest: int)
 
 
 def _claim_of_blocks(model: Model, blocks: IntArray) -> None:
-    """Claim which image is said to be there, and the numbers of the tables of the nodes."""
+    """Add the claims about the output `image` and the owner numbers of the tables of a block."""
     width, bits = model.width("numbers"), model.width("numbers") // blocks.shape[1]
     joined = [
         sum(number << bits * k for k, number in enumerate(nodes)) for nodes in blocks.tolist()
@@ -174,7 +178,7 @@ def _claim_of_blocks(model: Model, blocks: IntArray) -> None:
 
 
 def _read(model: Model, digest: int) -> None:
-    """Add a reader of images: the word that it waits for, and what it has read."""
+    """Add the model of a reader: the part that it waits for, and the fields that it has read."""
     count = model.width("fills") // PIECE
     fills = "load_data" if count == 1 else f"{{load_data, filled[{count * PIECE - 1}:{PIECE}]}}"
     bits = model.width("fill")
@@ -199,7 +203,7 @@ def _read(model: Model, digest: int) -> None:
     model.register("waits_for", f"!load_we ? waits_for : {cases} : {NONE}", 4)
 
     def read(name: str, width: int, **values: str) -> None:
-        """Add a register that takes a value with some words."""
+        """Add a register that takes a value with each word of the named parts."""
         taken = " : ".join(f"load_we && now == {globals()[at]} ? {v}" for at, v in values.items())
         model.register(name, f"{taken} : {name}", width)
 
@@ -219,9 +223,9 @@ def _read(model: Model, digest: int) -> None:
 
 
 def _sum_masks() -> list[int]:
-    """Return, for each bit of a check, the bits whose parity it is once a word more is summed up.
+    """Return a mask for each bit of the CRC, the parity of the masked bits of old CRC xor word.
 
-    A check is linear in the check before and the word, so that `zlib` says it of each bit alone.
+    The CRC is linear in the old CRC and the word, so `zlib` gives the effect of each single bit.
     """
     columns = [zlib.crc32((1 << k).to_bytes(CRC_BITS // 8, "little"), ONES) ^ ONES
                for k in range(CRC_BITS)]  # fmt: skip
@@ -256,7 +260,7 @@ def _check_image(image: Image) -> int:
 
 
 def _written_rows(words: Sequence[int], nodes: int) -> dict[tuple[int, int, int], int]:
-    """Return the words that are written at the end, by table, piece and row."""
+    """Return the word that each row holds at the end, keyed by (owner, piece, row)."""
     found, rest = dict[tuple[int, int, int], int](), iter(words)
     for head in rest:
         first, owner = next(rest), head & (1 << PIECE_AT) - 1
@@ -268,9 +272,10 @@ def _written_rows(words: Sequence[int], nodes: int) -> dict[tuple[int, int, int]
 
 
 def loading_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield the wires to the loader and to tables, and the numbers of tables.
+    """Yield the wires to the loader and to tables, and the owner numbers of tables.
 
-    Tables of nodes are written a cycle later than those that there are once.
+    The bus reaches the tables of nodes through registers, so they are written later than the single
+    tables.
     """
     layout, nodes, staged = fabric.tables.layout, fabric.nodes, control_tree(fabric, text)
     every = layout.room.nodes
