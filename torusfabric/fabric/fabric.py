@@ -238,10 +238,10 @@ class Fabric(rtl.Fabric):
             raise InputError("Tables must be ram for an image, not rom")
         return self.tables.image
 
-    def behind(self, ports: str | None) -> Fabric:
+    def behind(self, bus: str | None) -> Fabric:
         """Return a fabric with the same program, tables and top behind another bus, or none."""
         how: dict[str, Any] = {"tables": self.image, "empty": self.empty} if self.room else {}
-        return type(self)(self.program, width=self.width, top=self.top, bus=ports, **how)
+        return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
 
     def with_program(self, program: Program) -> Fabric:
         """Return a fabric with the same choices and fixed tables that executes another program."""

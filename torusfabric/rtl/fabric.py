@@ -136,13 +136,13 @@ class Fabric(wiring.Component):
         same.__dict__.update(self.__dict__)
         return same
 
-    def behind(self, ports: str | None) -> Fabric:
-        """Return a fabric with the same program behind other ports.
+    def behind(self, bus: str | None) -> Fabric:
+        """Return a fabric with the same program behind another bus.
 
         Parameters
         ----------
-        ports : str or None
-            The name of a bus, or None for the host port without a bus.
+        bus : str or None
+            The name of the bus, or None for the host port without a bus.
         """
         raise NotImplementedError
 

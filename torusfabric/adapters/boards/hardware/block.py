@@ -113,9 +113,9 @@ class Block(Fabric):
         plan = self.system.plan
         return plan if self.links else replace(plan, boards=plan.boards.alone)
 
-    def behind(self, ports: str | None) -> Block:
+    def behind(self, bus: str | None) -> Block:
         """Return the same block behind another bus, or none."""
-        return Block(self.system, self.number, bus=ports, links=self.links)
+        return Block(self.system, self.number, bus=bus, links=self.links)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
         """Say which board it is, and loop the link ports back, or connect them."""
