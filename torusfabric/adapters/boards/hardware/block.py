@@ -71,7 +71,7 @@ class Block(Fabric):
     system : BoardSystem
         The fabric on all boards.
     board : int
-        Number of the board.
+        Number of the board in the system.
     bus : str, optional
         Ports of the bus in front of the block, by default none.
     links : Links, optional
