@@ -72,7 +72,7 @@ class _Board:
         Returns
         -------
         str
-            Expression for the register with the messages of the current cycle.
+            Name of the register. Its value covers messages up to the previous cycle.
         """
         bits = []
         for link in range(self.links):

@@ -294,7 +294,7 @@ class BoardSystem(System):
         )
 
     def held(self) -> BoardSystem:
-        """Return the boards with writable tables replaced by tables that keep their contents.
+        """Return the boards with tables that keep their contents in place of writable tables.
 
         The proofs use these boards. A fabric with fixed tables is returned unchanged.
         """
