@@ -1,13 +1,17 @@
 """A fabric on several boards: its blocks of nodes, the links between them, and common starts.
 
+Each board holds one block of nodes of a torus and has its own oscillator. A run takes the same
+cycles as on one chip, plus a constant overhead, because links between boards pad every word to a
+fixed latency.
+
 ======== =========================================================================================
-hardware blocks of nodes with link ports, elastic buffers, CRCs, and the control of a board
+hardware nodes, links with elastic buffers and CRCs, and the control of a board
 pairs    links on differential pairs and on transceivers of an ECP5
-make     from choices to a `BoardSystem`
-files    Verilog of each kind of board, a bench of all of them, and the manifest
-drive    simulation of all boards, each with a clock of its own
-claims   proof: words arrive in their cycles, and boards start and end runs together
-bridge   blocks on boards, behind bridges, and all of them run together
+make     choices of a command to a `BoardSystem`
+files    Verilog of each kind of board, a bench with all boards, and the manifest
+drive    simulation of all boards, each with its own clock
+claims   proof: each word arrives in its cycle, and boards start and end runs together
+bridge   boards behind bridges: one block alone, or all boards run together
 ======== =========================================================================================
 """
 

@@ -1,4 +1,9 @@
-"""Verilog of a fabric on several boards: a top for each kind of board, and a bench of the whole."""
+"""Verilog of a fabric on several boards, with a manifest and a bench that connects all boards.
+
+Boards with equal netlists are of one *kind*. Each kind has its own top module, ``board_0`` and so
+on. Kinds share modules with equal text. Modules of one name whose text differs get the number of
+the kind as a suffix.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +27,10 @@ from .hardware.system import link_port
 
 __all__ = ["BoardKind", "board_kinds", "emit_boards", "write"]
 
-#: The module that connects all boards in the bench.
+#: Name of the bench module that connects all boards.
 WHOLE = "boards"
 
-#: The files of the bench that others have not.
+#: Bench files for several boards, in place of the files for one chip.
 FILES: Mapping[str, str | Path] = {
     "fabric_port.py": Path(__file__).parent / "bench" / "files" / "fabric_port.py",
     "host_port.py": SOURCES / "host.py",
@@ -49,12 +54,21 @@ def write(
 def emit_boards(
     system: BoardSystem, *, command: str = "torusfabric verilog", ram: str = "auto"
 ) -> Design:
-    """The Verilog of all boards of a fabric, with all files that go with it.
+    """Return the Verilog of all boards of a fabric, its manifest and its bench.
+
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on several boards.
+    command : str
+        Command line to name in the header and the manifest.
+    ram : str
+        Rule for the choice of memories; see `MemoryRule.parse`.
 
     Raises
     ------
     InputError
-        If there is no such rule for memories.
+        If `ram` is no rule for memories.
 
     Examples
     --------
@@ -70,7 +84,7 @@ def emit_boards(
     modules = {name: text for kind in kinds for name, text in kind.texts.items()}
     contents: dict[str, RomContents] = {}
     for kind in kinds:
-        # Beside others, contents of ROMs have names that begin with that of the board.
+        # Kinds may have ROMs of equal names: prefix their contents with the top of the kind.
         own = {f"{kind.top}_{name}": rom for name, rom in contents_of(kind.netlist).items()}
         counts = instance_counts(kind.netlist, prefix, {rom: name for name, rom in own.items()})
         modules[kind.top] = ModuleText(kind.text.text(kind.top), kind.text.structure, counts)
@@ -87,14 +101,20 @@ def emit_boards(
 
 
 class BoardKind(NamedTuple):
-    """A kind of board.
+    """Boards with equal netlists, and their Verilog.
 
     Parameters
     ----------
+    top : str
+        Name of the top module.
     boards : list of int
-        The boards of the kind.
+        Numbers of the boards.
+    netlist : Netlist
+        Netlist of each of these boards.
     texts : dict of str to ModuleText
-        Its modules, by names that others have only for the same.
+        Modules by name. Another kind uses the same name only for the same text.
+    text : TopText
+        Verilog of the top module.
     """
 
     top: str
@@ -105,7 +125,7 @@ class BoardKind(NamedTuple):
 
 
 def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
-    """All kinds of boards."""
+    """Return the kinds of boards, in order of their first board, with unambiguous module names."""
     prefix, known, kinds = system.fabric.prefix, dict[str, ModuleText](), list[BoardKind]()
     for number, netlist in enumerate(dict.fromkeys(system.netlists)):
         made = module_texts(netlist, prefix, rule)
@@ -128,7 +148,7 @@ def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
 
 
 def _renamed(netlist: Netlist, names: Mapping[str, str], prefix: str) -> Netlist:
-    """A netlist with other names of modules."""
+    """Return a netlist with its modules renamed; `names` includes the prefix of the fabric."""
     named = {name: names[prefix + name].removeprefix(prefix) for name in netlist.modules}
     arrays = tuple(
         replace(each, module=named.get(each.module, each.module)) for each in netlist.arrays
@@ -142,12 +162,12 @@ def _renamed(netlist: Netlist, names: Mapping[str, str], prefix: str) -> Netlist
 
 
 def _top(system: BoardSystem, kind: int) -> str:
-    """The name of the top of a kind of board."""
+    """Return the name of the top module of a kind."""
     return f"{system.fabric.prefix}board_{kind}"
 
 
 def _about(system: BoardSystem) -> list[str]:
-    """What is said of the boards above the text."""
+    """Return the lines about boards for the header of the Verilog."""
     plan, boards = system.plan, system.boards
     depths = ", ".join(f"{plan.depth(latency)} of {latency} cycles" for latency in plan.latencies)
     return [
@@ -160,7 +180,7 @@ def _about(system: BoardSystem) -> list[str]:
 def _files(
     system: BoardSystem, kinds: list[BoardKind], modules: list[str], *, command: str
 ) -> dict[str, str]:
-    """The files beside the text of some modules."""
+    """Return the bench files and the manifest, by file name."""
     texts = bench_files(Bench(FILES, WHOLE, {f"{WHOLE}.v": _whole(system, kinds)}))
     names = [TEXT, *sorted(texts)]
     said = system_manifest(system, command=command, files=names, modules=modules)
@@ -170,9 +190,21 @@ def _files(
 def system_manifest(
     system: BoardSystem, *, command: str, files: list[str], modules: list[str]
 ) -> dict[str, Any]:
-    """What a user of the Verilog has to know: the manifest of the fabric, and what boards change.
+    """Return the manifest: that of the fabric on one chip, with additions for boards.
 
-    Ports are those of a board; `host_node` counts its nodes in the order of ``boards``.
+    Ports are the ports of one board. The port `host_node` numbers the nodes of a board in the order
+    of its ``nodes`` in the manifest. Cycles include the overhead of one attempt.
+
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on several boards.
+    command : str
+        Command line that made the files.
+    files : list of str
+        Names of all files beside the manifest.
+    modules : list of str
+        Names of all Verilog modules.
     """
     said = manifest(system.fabric, command=command, files=files, modules=modules)
     overhead = system.plan.overhead
@@ -193,12 +225,12 @@ def system_manifest(
 
 
 def _more(cycles: int | list[int], overhead: int) -> int | list[int]:
-    """Cycles, or those by root, with the overhead of an attempt."""
+    """Add the overhead of an attempt to a number of cycles, or to each of a list by root."""
     return [each + overhead for each in cycles] if isinstance(cycles, list) else cycles + overhead
 
 
 def _boards(system: BoardSystem) -> dict[str, Any]:
-    """What is said of boards, and where each of their link ports leads."""
+    """Return the manifest entries of boards, with the other end of each link port."""
     plan, boards = system.plan, system.boards
     names = boards.torus.port_names
     return {
@@ -231,11 +263,11 @@ def _boards(system: BoardSystem) -> dict[str, Any]:
 
 
 def _whole(system: BoardSystem, kinds: list[BoardKind]) -> str:
-    """The module of the bench that connects all boards; each has ports with its number.
+    """Return the bench module that connects all boards; ports of board k begin with ``board_k_``.
 
-    Registers hold any values at first, as they do in a chip: simulators would make a sum of words
-    unknown where one of them is, though nobody uses it. Only tables, and what loads them, have
-    contents.
+    All registers, except those of tables and their loader, get random initial values, as in a chip.
+    Why: a simulator that starts with unknown values would make the CRC of words unknown, although
+    nobody uses the unknown words.
     """
     prefix = system.fabric.prefix
     heads, wires, parts, first = [], [], [], []
@@ -270,7 +302,7 @@ def _whole(system: BoardSystem, kinds: list[BoardKind]) -> str:
 
 
 def _outer(netlist: Netlist) -> Mapping[str, tuple[str, int]]:
-    """The ports of a board that are no link's, nor its number."""
+    """Return direction and width of the ports of a board, without link ports and board number."""
     inputs = {"clk": 1, "rst": 1} | netlist.inputs
     return {
         name: (way, bits)

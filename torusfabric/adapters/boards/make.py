@@ -1,4 +1,4 @@
-"""From the choices of a command to a fabric on several boards."""
+"""Construction of a `BoardSystem` from the choices of a command, or from a manifest."""
 
 from __future__ import annotations
 
@@ -13,21 +13,29 @@ from .hardware.system import BoardSystem, plan_links
 
 __all__ = ["make_system", "read_system"]
 
-#: The least latency of a cut arc that is ever enough.
+#: Latency of cut arcs, in cycles, with which the search for the least latency begins.
 LEAST = 8
 
 
 def read_system(fabric: Fabric, manifest: Mapping[str, Any]) -> BoardSystem:
-    """Return the boards that a manifest describes, with a fabric that holds other tables."""
+    """Return the boards that a manifest describes, with a given fabric."""
     boards = Boards.parse("x".join(map(str, manifest["blocks"])), fabric.program.topology)
     how = {name: manifest[name] for name in ("ppm", "retries", "start_timeout")}
     return BoardSystem(fabric, boards, phy=PHYS[manifest["phy"]], **how)
 
 
 def make_system(make: Callable[..., Fabric], choices: Mapping[str, Any]) -> BoardSystem:
-    """Make a fabric, and cut it into boards.
+    """Return a fabric that is cut into boards.
 
-    Without a latency of links, arcs that are cut take as many cycles as they must, others one.
+    If the choices contain neither a link latency nor a plan, cut arcs take the least admissible
+    latency along each cut axis, and arcs along other axes take one cycle.
+
+    Parameters
+    ----------
+    make : callable
+        Function that makes the fabric, with changed choices as keywords.
+    choices : mapping
+        Choices of the command, by option name.
     """
     changes = alike_links(choices["topology"], choices["link_latency"])
     known, names = {**choices, **changes}, ("ppm", "retries", "start_timeout")
@@ -45,5 +53,5 @@ def make_system(make: Callable[..., Fabric], choices: Mapping[str, Any]) -> Boar
         least = plan_links(fabric, boards, **how).least_latency
         if least <= latency:
             return BoardSystem(fabric, boards, **how)
-        # Longer links make longer runs, in which clocks drift further apart.
+        # Repeat: longer links make longer runs, in which clocks drift further apart.
         latency = least

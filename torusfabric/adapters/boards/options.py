@@ -1,11 +1,11 @@
-"""The options of several boards, and the options that have no meaning with them."""
+"""Command-line options of fabrics on several boards, and options that they exclude."""
 
 from ...contract.adapter import Adapter, Options
 from ...contract.options import natural, positive, real
 
 __all__ = ["ADAPTER"]
 
-#: Commands about all boards, and commands about one of them, or all.
+#: Commands for all boards, and commands for one board or all boards.
 ALL = ("verilog", "simulate", "prove")
 ONE = ("build", "flash", "monitor", "run")
 

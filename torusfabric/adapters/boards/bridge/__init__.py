@@ -1,4 +1,8 @@
-"""Blocks on boards behind bridges: one that runs alone, or all of them, run together."""
+"""Boards behind bridges: one block that runs alone, or all boards run together.
+
+These functions are the adapter's part of the commands ``build``, ``flash``, ``monitor`` and
+``run``. The modules `connected` and `linked` run real boards, and simulate linked boards.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +28,29 @@ __all__ = ["choose_fabrics", "connect", "fit_board", "link_fabrics", "place_fabr
 
 
 def fit_board(board: Board, choices: Mapping[str, Any]) -> Board:
-    """Return a board whose fabric has the clock that its links need."""
+    """Return the board with the fabric clock that its links need.
+
+    Transceivers need a fixed clock; other links take the clock of the board.
+    """
     return replace(board, mhz=FABRIC_MHZ) if choices["phy"] == "serdes" else board
 
 
 def place_fabric(system: BoardSystem, choices: Mapping[str, Any], platform: Any = None) -> Block:
-    """Return the block that choices name, its link ports looped back or on pins of a platform.
+    """Return the block chosen with ``--block``, its link ports looped back or on pins.
+
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on all boards.
+    choices : mapping
+        Choices of the command, by option name.
+    platform : Platform, optional
+        Platform whose pins carry the links; needed with ``--phy lvds`` or ``serdes``.
 
     Raises
     ------
     InputError
-        If there is no such block, or its links are not for one block.
+        If no existing block is chosen, or its physical layer does not allow a single block.
     """
     phy = choices["phy"]
     if choices["block"] is None:
@@ -60,12 +76,17 @@ def place_fabric(system: BoardSystem, choices: Mapping[str, Any], platform: Any 
 def choose_fabrics(
     system: BoardSystem, choices: Mapping[str, Any], *, built: bool = False
 ) -> Block | list[Block]:
-    """Return the block that choices name, or all blocks, linked with each other.
+    """Return the block chosen with ``--block``, or all blocks with links between them.
 
     Parameters
     ----------
+    system : BoardSystem
+        The fabric on all boards.
+    choices : mapping
+        Choices of the command, by option name.
     built : bool
-        True if the choices are those of a build: a block on pins is then run with all others.
+        True if the choices come from a build. A block with links on pins then stands for all
+        boards, because it runs only together with the others.
     """
     if choices["block"] is not None and not (built and choices["phy"]):
         return place_fabric(system, choices)
@@ -80,5 +101,13 @@ def choose_fabrics(
 
 
 def connect(fabrics: Sequence[Block], accesses: Sequence[BusAccess]) -> ConnectedBoards:
-    """Connect to all boards."""
+    """Connect to all boards.
+
+    Parameters
+    ----------
+    fabrics : sequence of Block
+        Expected block of each board.
+    accesses : sequence of BusAccess
+        Open bridge to each board, in the same order.
+    """
     return ConnectedBoards(fabrics, accesses)

@@ -1,4 +1,4 @@
-"""Several boards that are connected: a fabric that is run over all of their bridges."""
+"""A fabric on several connected boards, run through the bridge of each board."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ..hardware import Block
 
 __all__ = ["WITHDRAW", "ConnectedBoards"]
 
-#: The bit of the register `abort` that takes a start back.
+#: Bit of the register `abort` that withdraws a start.
 WITHDRAW = 1 << 1
 
-#: Runs where nobody says how many.
+#: Default number of random runs.
 JOBS = 4
 
 
@@ -33,19 +33,25 @@ class ConnectedBoards:
     Parameters
     ----------
     blocks : sequence of Block
-        What must be on each, whose link ports lead to the others.
+        Expected block of each board, with links to the other boards.
+    accesses : sequence of BusAccess
+        Open bridge to each board, in the order of the blocks.
 
     Attributes
     ----------
+    system : BoardSystem
+        The fabric on all boards.
     fabric : Fabric
-        The whole.
+        The same fabric on one chip.
+    boards : list of ConnectedBoard
+        The boards, each with its own block.
 
     Raises
     ------
     InputError
-        If there are too few ports, or too many.
+        If the number of bridges differs from the number of boards.
     WorkFailed
-        If a board has no fabric, or another block.
+        If a board has no fabric, or a different block.
     """
 
     def __init__(self, blocks: Sequence[Block], accesses: Sequence[BusAccess]) -> None:
@@ -63,24 +69,29 @@ class ConnectedBoards:
 
     @property
     def name(self) -> str:
-        """The names of the ports."""
+        """Names of the bridges, separated by commas."""
         return ",".join(board.access.name for board in self.boards)
 
     @property
     def loaded(self) -> int | None:
-        """The beginning of the digest of the program that all boards hold; 0 if they differ."""
+        """First 32 bits of the digest of the program loaded in all boards; 0 if boards differ."""
         found = {board.loaded for board in self.boards}
         return found.pop() if len(found) == 1 else 0
 
     def load(self, image: Any) -> None:
-        """Load an image into all boards, each of which keeps the tables of its own nodes.
+        """Load an image into all boards. Each board keeps the tables of its own nodes.
+
+        Parameters
+        ----------
+        image : Image
+            Tables for the whole fabric.
 
         Raises
         ------
         InputError
-            If it is for another fabric, or a run takes too long for these boards.
+            If the image is for another fabric, or a run takes too long for these boards.
         WorkFailed
-            If a board does not take it.
+            If a board refuses the image.
 
         Examples
         --------
@@ -106,7 +117,21 @@ class ConnectedBoards:
         seed: int = 1,
         progress: Callable[[int, int], None] | None = None,
     ) -> SystemReport:
-        """As `ConnectedBoard.run`, with the cycles of every board; by default jobs are drawn.
+        """Run jobs on all boards, and check every received word and the cycles of every board.
+
+        Parameters
+        ----------
+        jobs : sequence of Job or int, optional
+            Runs to execute, or a number of random runs; by default 4 random runs.
+        seed : int
+            Seed of random jobs and payloads.
+        progress : function of (done, total), optional
+            Called after each run.
+
+        Returns
+        -------
+        SystemReport
+            Result of each run, and totals.
 
         Examples
         --------
@@ -120,7 +145,15 @@ class ConnectedBoards:
         return run_jobs(self.system, self._carry_out, drawn, seed=seed, progress=progress)
 
     def carry(self, words: ArrayLike, job: Job | None = None) -> tuple[NDArray[Any], SystemReport]:
-        """As `ConnectedBoard.carry`, of the nodes of all boards."""
+        """Execute one run on given words of all nodes, and return the received words and a report.
+
+        Parameters
+        ----------
+        words : array_like
+            Words that each node of the torus sends; see `ConnectedBoard.carry`.
+        job : Job, optional
+            Choices of the run.
+        """
         job, own = taken(self.fabric, np.asarray(words), job or Job())
         report = run_jobs(self.system, self._carry_out, [job], messages=own)
         return self._words, report
@@ -136,7 +169,7 @@ class ConnectedBoards:
         try:
             errors = [engine.wait(job) for engine in engines]
         except WorkFailed:
-            # Boards that still wait would refuse the next start.
+            # A board that still waits would refuse the next start: withdraw this one.
             for engine in engines:
                 engine.write("abort", WITHDRAW)
             raise

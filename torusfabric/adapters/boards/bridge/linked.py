@@ -1,7 +1,8 @@
 # amaranth: UnusedElaboratable=no
-"""Simulated bridges of several boards, each with a clock of its own.
+"""Simulated bridges of several boards, each with its own clock, and the cables between them.
 
-What a board sends on its links comes to another some time later.
+`linked_blocks` returns blocks whose links end at simulated cables, parallel or on pairs.
+`simulated_ports` simulates all boards together, and returns the byte stream of each bridge.
 """
 
 from __future__ import annotations
@@ -24,34 +25,34 @@ from ..pairs.links import Layer, bundle_ends
 
 __all__ = ["Cables", "SimulatedPins", "linked_blocks", "pair_domain", "simulated_ports"]
 
-#: How many units later than sent what goes on each pair comes, in turn: bits, and bytes, of which
-#: transceivers and the code take two in each of 22 to 27 cycles.
+#: Delays of pairs in units, used in turn: bits for lvds, bytes for serdes. Transceivers and the
+#: code take 22 to 27 cycles of two bytes.
 LATE = {"lvds": (3, 8, 0, 5), "serdes": (45, 52)}
 
-#: Edges of a board's clock, at least, for what is between boards to find where words begin.
+#: Simulated events per board before the first access, for the receivers of pairs to lock.
 SETTLE = 600
 
 
 class Cables:
-    """What all boards send to each other."""
+    """The signals between all boards, created at first use."""
 
     def __init__(self) -> None:
         self._wires: dict[tuple[int, int], Signal] = {}
 
     def wire(self, board: int, number: int, bits: int) -> Signal:
-        """What a board sends on a link, or on a bundle of pairs, of a number."""
+        """Return the signal that a board sends on a link or on a bundle, by its number."""
         name = f"wire_{board}_{number}"
         return self._wires.setdefault((board, number), Signal(bits, name=name))
 
 
 class Wires:
-    """Parallel links of a board, on wires of its own."""
+    """The parallel links of a board, connected to cables."""
 
     def __init__(self, system: BoardSystem, board: int, cables: Cables) -> None:
         self._system, self._board, self._cables = system, board, cables
 
     def connect(self, m: Module, design: Assembly, platform: object) -> None:
-        """Connect the link ports."""
+        """Connect the link ports of a board's design to the cables."""
         for link, end in enumerate(self._system.boards.ends[self._board]):
             sent, came = (
                 Cat(design.net(link_port(link, f"{way}_{name}")) for name in ("word", "frame"))
@@ -69,19 +70,25 @@ def _domain(board: int) -> str:
 
 
 def pair_domain(board: int) -> str:
-    """The domain of what a board sends on pairs."""
+    """Return the clock domain in which a board sends on pairs."""
     return f"pairs_{board}"
 
 
 class SimulatedPins(Layer):
-    """The wires of all pairs of a board, in place of the pins of a layer.
+    """A physical layer in which simulated cables replace the pins of another layer.
 
     Parameters
     ----------
+    layer : Layer
+        The layer whose units travel on the cables.
+    board : int
+        Number of the board in the system.
     ends : sequence of (int, int)
-        As of `bundle_ends`.
+        Other end of each bundle: a board, and its number of the bundle; see `bundle_ends`.
+    cables : Cables
+        The signals between all boards.
     late : sequence of int
-        How many units later what is sent on each pair of a bundle comes.
+        Delay of each pair of a bundle, in units.
     """
 
     def __init__(
@@ -97,18 +104,18 @@ class SimulatedPins(Layer):
         self._cables, self._late = cables, late
 
     def begin(self, m: Module, platform: Any) -> None:
-        """Do nothing: whoever simulates boards makes their domains, and drives the clocks."""
+        """Do nothing: `simulated_ports` makes the clock domains and drives the clocks."""
 
     def sending(self, bundle: int) -> str:
-        """Return the one domain of all bundles."""
+        """Return the clock domain in which the board sends on all bundles."""
         return pair_domain(self._board)
 
     def receiving(self, bundle: int) -> str:
-        """Return the domain of the board that sends."""
+        """Return the sending domain of the board at the other end of a bundle."""
         return pair_domain(self._ends[bundle][0])
 
     def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
-        """Delay what the other board sends."""
+        """Send the units of a bundle, and return the delayed units of the other board."""
         m.d.comb += self._cables.wire(self._board, bundle, len(sent)).eq(sent)
         came = self._cables.wire(*self._ends[bundle], len(sent))
         gear = self.units.gear * self.units.unit
@@ -123,9 +130,16 @@ class SimulatedPins(Layer):
 def linked_blocks(
     system: BoardSystem, platform: object = None, pairs: int | None = None
 ) -> list[Block]:
-    """The blocks of all boards, which are linked with each other where they are simulated.
+    """Return the blocks of all boards, with simulated links between them.
 
-    Links on pairs need the platform of the boards, and perhaps how many go to each, as `PairLinks`.
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on all boards.
+    platform : Platform, optional
+        Platform of the boards; needed for links on pairs.
+    pairs : int, optional
+        Data pairs in each bundle; by default as many as are needed.
     """
     cables, blocks = Cables(), []
     for board in range(system.boards.number):
@@ -141,7 +155,15 @@ def linked_blocks(
 
 
 def simulated_ports(fabrics: Sequence[Block]) -> list[Bytes]:
-    """The bytes of the bridges of some boards, whose clocks are off by as much as they may be."""
+    """Simulate all boards behind bridges, and return the byte stream of each bridge.
+
+    The clocks have frequency errors from -ppm to +ppm: the first board is slowest.
+
+    Parameters
+    ----------
+    fabrics : sequence of Block
+        The blocks of all boards, from `linked_blocks`.
+    """
     m, system = Module(), fabrics[0].system
     bridges = [Bridge(block, TIMEOUT) for block in fabrics]
     for board, bridge in enumerate(bridges):
@@ -153,7 +175,7 @@ def simulated_ports(fabrics: Sequence[Block]) -> list[Bytes]:
     off = 1e-6 * system.ppm * np.linspace(1, -1, len(fabrics))
     for board, (bridge, block) in enumerate(zip(bridges, fabrics, strict=True)):
         period = PERIOD * (1 + off[board])
-        # The phase is any.
+        # An arbitrary phase, different for each board.
         simulator.add_clock(period, phase=period * (0.3 + 0.17 * board), domain=_domain(board))
         if isinstance(block.links, PairLinks):
             faster = period / block.links.units.cycles

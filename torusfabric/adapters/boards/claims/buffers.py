@@ -1,10 +1,10 @@
-"""What is proved of elastic buffers: a word of a run is taken in its cycle, whatever clocks do.
+"""Proof of elastic buffers: each word of a run is taken in its cycle, for all admissible clocks.
 
-Two clocks tick. What there is of the other one is how many words have been written when this one
-ticks: none, one or two more in a cycle, free but for the bounds of the plan. By these, the words
-that have been written of a run differ from the cycles of the run by no more than how far apart the
-boards have started and how far their clocks drift apart meanwhile. Nothing but differences is in
-the model, so runs are of any length.
+The write side and the read side have different clocks, so each side is proved in its own clock.
+The model of the read side represents the sender's clock by a free input `more`: the number of words
+written in a cycle of the receiver, 0 to 2. An assumption bounds `apart`, the words written minus
+the cycles passed: it may vary by the skew and the drift of the link plan, and no more. The model
+contains only such differences, so the proof holds for runs of any length.
 """
 
 from __future__ import annotations
@@ -25,15 +25,25 @@ if TYPE_CHECKING:
 
 __all__ = ["buffer_harness", "receiver_harness"]
 
-#: Cycles, at most, after which what registers between the clocks held is of no matter.
+#: Cycles after which the initial contents of the synchronizer have no effect any more.
 SETTLED = 7
 
-#: Cycles from that in which an out-port shows a word to when it is written, at least.
+#: Least cycles from a word at an out-port to its write into the buffer at the other end.
 WRITTEN = 1.5
 
 
 def buffer_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
-    """What is proved of the side that writes: in every cycle of its clock it writes one word."""
+    """Return the proof of the write side: it writes and counts one word in every cycle.
+
+    Parameters
+    ----------
+    plan : LinkPlan
+        Dimensions of the links.
+    latency : int
+        Latency of the link, in cycles.
+    design : Design
+        Verilog of all boards.
+    """
     model = Model(design, f"buffer_{latency}", resets=False)
     bits = address_width(plan.depth(latency))
     resets, there = "rst || $past(rst)", f"$past(written[{bits - 1}:0])"
@@ -50,7 +60,17 @@ def buffer_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
 
 
 def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
-    """What is proved of the side that reads, for clocks that differ as the plan allows."""
+    """Return the proof of the read side, for all clocks within the limits of the plan.
+
+    Parameters
+    ----------
+    plan : LinkPlan
+        Dimensions of the links.
+    latency : int
+        Latency of the link, in cycles.
+    design : Design
+        Verilog of all boards.
+    """
     model = Model(design, f"receiver_{latency}")
     bits, depth = address_width(plan.depth(latency)) + 1, plan.depth(latency)
     apart = plan.skew + plan.drift
@@ -66,7 +86,7 @@ def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     due = f"(cycle >= {latency - 2})"
     model.drive("due", due)
     model.drive("check_due", "1'b0")
-    # Where what is taken next is among the words of the run: first what is in the buffer.
+    # `held`: words in the buffer. `next`: index in the run of the next word, negative before it.
     held = model.wire("held", f"{bits}'(written - taken)", bits)
     model.wire("ahead", f"apart - $signed({{1'b0, {held}}})", NUMBER, signed=True)
     model.wire("next", "cycle + ahead", NUMBER, signed=True)
@@ -98,12 +118,12 @@ def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     return replace(model.harness(says, cycles=5), name=f"elastic buffer of {latency} cycles")
 
 
-#: Bits of numbers of the model.
+#: Bits of numbers in the model.
 NUMBER = 12
 
 
 def _clocks(model: Model, bits: int, least: int, most: int, far: int) -> None:
-    """The other clock, and the cycle of the run, from long before to long after it begins."""
+    """Add the sender's clock, and a counter of cycles from long before a run to long after."""
     more = model.free("more", 2)
     begins, ends = model.free("begins_soon"), model.free("ends")
     model.free("anew", NUMBER)

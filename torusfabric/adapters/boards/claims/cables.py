@@ -1,8 +1,10 @@
-"""The wires of a board that no chip has, and all boards as one fabric, joined by cables.
+"""The wires of a board, and all boards joined by cables to one fabric.
 
-Beside whole runs, which are carried out on it, the whole shows where words go from board to board.
-That a cable takes as many cycles as its link is what `buffers` proves, and that sequencers start
-together what `control` proves.
+`board_wires` lists the wires that only boards have, for a check of the Verilog. `united` returns
+all boards as one fabric, in which a cable is a link of fixed latency. Whole runs are executed on
+this fabric.
+The module `buffers` proves that a cable takes its fixed latency, and `control` proves that the
+sequencers start together.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Subject", "board_wires", "on_board", "united"]
 
-#: What transmitters and receivers are given by the control, as it is.
+#: Outputs of the board control that are inputs of every transmitter.
 SENT = ("message", "running", "begins", "checking")
 
 
@@ -54,7 +56,7 @@ def board_wires(system: BoardSystem, text: GateText) -> Wires:
 
 
 def _of_link(system: BoardSystem, text: GateText, link: int) -> Wires:
-    """Those of a link port."""
+    """Yield the wires of a link port."""
     sends, holds, takes = f"transmitter_{link}", f"buffer_at_{link}", f"receiver_at_{link}"
     transmitter, buffer, receiver = (text.instances[n].pins for n in (sends, holds, takes))
     control = text.instances["the_board_control"].pins
@@ -85,18 +87,18 @@ def _of_link(system: BoardSystem, text: GateText, link: int) -> Wires:
         yield "the_board_control", f"{name}[{link}]", [*heard], receiver[name]
 
 
-#: Bits of the number of a net of a board.
+#: Bits of the net numbers of a board. The board number lies above these bits.
 NET_BITS = 40
 
-#: Numbers the bits of nets of a board.
+#: Function from a board and its nets to the same nets with numbers unique among all boards.
 Placing: TypeAlias = Callable[[int, Mapping[str, list[Bit]]], dict[str, list[Bit]]]
 
-#: Roles of what lies between boards, or starts runs on all of them at once.
+#: Roles of modules that links or the board control consist of; `united` leaves them out.
 BETWEEN = (Role.FAR_LINK, Role.BUFFER)
 
 
 class Subject(NamedTuple):
-    """A fabric as some text has it, and the ports through which its nodes are reached."""
+    """A fabric, its gates, and the host ports of its nodes: the subject of a proof."""
 
     fabric: Fabric
     text: GateText
@@ -104,9 +106,19 @@ class Subject(NamedTuple):
 
 
 def on_board(system: BoardSystem, kind: BoardKind, text: GateText) -> Subject:
-    """Return what lies on each board of a kind: nodes are numbered as there."""
+    """Return the fabric on one board of a kind, with nodes numbered as on the board.
+
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on several boards.
+    kind : BoardKind
+        Boards with equal netlists.
+    text : GateText
+        Gates of the board.
+    """
     seen, used = copy(system.fabric), {each.module for each in kind.netlist.instances}
-    # Modules that other kinds of boards have.
+    # Leave out the modules that only other kinds of boards use.
     roles = {name: role for name, role in kind.netlist.roles.items() if name in used}
     seen.netlist = replace(kind.netlist, roles=roles)
     seen.read_latency = system.read_latency
@@ -123,8 +135,10 @@ def united(system: BoardSystem, parts: Sequence[Subject]) -> Subject:
 
     Parameters
     ----------
+    system : BoardSystem
+        The fabric on several boards.
     parts : sequence of Subject
-        What lies on each board.
+        The fabric on each board, from `on_board`.
     """
     boards, width, prefix = system.boards, system.fabric.width, system.fabric.prefix
     place, instances, listed = _placing(system, parts), TopInstances(), list[Instance]()
@@ -156,13 +170,13 @@ def united(system: BoardSystem, parts: Sequence[Subject]) -> Subject:
     seen.netlist = netlist.with_instances(listed)
     text = GateText(modules, {}, {}, instances, _nets(system, parts, place))
     names = tuple(f"@{board}" for board in range(boards.number))
-    # On a board, a start is longer before its run than words are on their way.
+    # No word is still in flight to a memory when a run begins: the countdown is longer.
     ports = HostPorts(boards.nodes[0], boards.located[1], names=names, holds=False)
     return Subject(seen, text, [ports])
 
 
 def _on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> Instance:
-    """Return an instance of a board as one of all boards."""
+    """Return an instance of a board with its name and node number in the whole fabric."""
     name, node = instance.name, instance.node
     if node is not None:
         name, node = f"{name.removesuffix(str(node))}{nodes[node]}", nodes[node]
@@ -170,16 +184,16 @@ def _on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> Instance:
 
 
 def _common_nets(system: BoardSystem) -> dict[str, str]:
-    """The nets that are the same on all boards, by their names in the whole."""
+    """Return the nets that all boards have in common, by their names in the whole fabric."""
     return {"clk": "clk", "rst": "rst"} | {
         name: RUN + name for name in ("start", *system.fabric.front.choices)
     }
 
 
 def _placing(system: BoardSystem, parts: Sequence[Subject]) -> Placing:
-    """Return a function that numbers the bits of nets of a board as no other board has them.
+    """Return a function that makes the net numbers of a board unique among all boards.
 
-    What starts runs on the first board starts them on all others.
+    Clock, reset, start and choices are exceptions: all boards share the nets of board 0.
     """
     same = dict[Bit, Bit]()
 
@@ -198,12 +212,12 @@ def _placing(system: BoardSystem, parts: Sequence[Subject]) -> Placing:
 
 
 def _nets(system: BoardSystem, parts: Sequence[Subject], place: Placing) -> dict[str, list[Bit]]:
-    """The nets of all boards, and of the whole."""
+    """Return the nets of all boards, named ``net@board``, and the nets of the whole fabric."""
     each = [place(board, part.text.nets) for board, part in enumerate(parts)]
     nets = {name: each[0][own] for name, own in _common_nets(system).items() if own in each[0]}
     for board, own in enumerate(each):
         nets |= {f"{name}@{board}": bits for name, bits in own.items()}
     for name in ("busy", "done", "error"):
         nets[name] = [bit for own in each for bit in own.get(RUN + name, [])]
-    # Boards count the cycles of all attempts, each by itself.
+    # No net counts cycles here: the counters are in the board controls, which are left out.
     return nets | {"cycles": []}

@@ -1,10 +1,11 @@
-"""What is proved of the control of boards: the barrier, and how they agree.
+"""Proof of the control of boards: the barrier at a start, and the agreement after a run.
 
-A board is any board of the tree, and may be reset in any cycle. The messages of others are free:
-they, too, may be reset in any cycle, withdraw their starts, or be in a run without this board. So
-each claim says which messages a board has heard before it does something. What a message says is
-proved of its sender: so what holds of each holds of all, from the boards that have none below them
-up to board 0 and down again.
+The model is one board with a free number, so it is any board of the tree. The board may be reset in
+any cycle. Messages from its neighbours are free inputs, because neighbours, too, may be reset in
+any cycle, withdraw their starts, or be in a run without this board. Each claim therefore states
+which messages the board must have heard before it acts, and that its own messages are true. By
+induction over the tree, from the leaves up to board 0 and down again, the claims hold for all
+boards together.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ GOOD, BAD, MISSING = int(Verdict.GOOD), int(Verdict.BAD), int(Verdict.MISSING)
 
 
 class _Board:
-    """The harness of a board in the making, and what other boards say to it."""
+    """The model of a board, and expressions for the fields of messages."""
 
     def __init__(self, plan: LinkPlan, design: Design) -> None:
         self.plan, self.links = plan, plan.links
@@ -50,19 +51,28 @@ class _Board:
         return f"said[{link * self.plan.message_bits} +: {self.plan.message_bits}]"
 
     def said(self, link: int, name: str) -> str:
-        """A field of what comes by a link."""
+        """Return a field of the message from a link."""
         field = self.plan.fields[name]
         return f"said[{link * self.plan.message_bits + field.offset} +: {field.width}]"
 
     def heard_below(self, name: str, while_: str, says: Callable[[int], str], *, last: bool) -> str:
-        """A bit for each link: a message from below has said something, or the last one has.
+        """Add a register with one bit for each link, high if the board below has sent a statement.
 
         Parameters
         ----------
+        name : str
+            Name of the register.
         while_ : str
-            Messages count while this holds, and those of before are forgotten.
+            Condition under which messages count; the register is cleared while the condition fails.
         says : function of (int) -> str
-            What a message by a link must say.
+            Expression for the statement in a message from a link.
+        last : bool
+            True if only the last message counts, False if any message since then counts.
+
+        Returns
+        -------
+        str
+            Name of the register. Its value covers messages up to the previous cycle.
         """
         bits = []
         for link in range(self.links):
@@ -76,13 +86,21 @@ class _Board:
         return self.model.register(name, f"{{{', '.join(reversed(bits))}}}", self.links)
 
     def above(self, name: str) -> str:
-        """A field of what the board above says."""
+        """Return a field of the message from the board above."""
         field = self.plan.fields[name]
         return f"from_above[{field.offset} +: {field.width}]"
 
 
 def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
-    """A board begins a run only as told by all boards, with the same choices, in the same cycle."""
+    """Return the proof that a board begins a run only with all boards, and with equal choices.
+
+    Parameters
+    ----------
+    plan : LinkPlan
+        Dimensions and timing of the links.
+    design : Design
+        Verilog of all boards.
+    """
     board = _Board(plan, design)
     model = board.model
     _arrivals(board)
@@ -141,7 +159,7 @@ def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
 
 
 def _arrivals(board: _Board) -> None:
-    """A board says that it waits only if all boards below have said so since its own start."""
+    """Claim that a board reports its arrival only after all boards below, since its own start."""
     heard = board.heard_below(
         "have_arrived", "waiting", lambda link: f"{board.said(link, 'arrived')} == 1", last=False
     )
@@ -155,7 +173,7 @@ def _arrivals(board: _Board) -> None:
 
 
 def _choices(board: _Board) -> None:
-    """No board begins a run of which it has other choices than the board above it."""
+    """Claim that no board begins a run with other choices than the board above it."""
     model, choices = board.model, [*board.plan.choices]
     same_below = board.heard_below(
         "same_below", "waiting && recent == 0", lambda link: _agrees(board, link), last=True
@@ -180,14 +198,14 @@ def _choices(board: _Board) -> None:
 
 
 def _agrees(board: _Board, link: int) -> str:
-    """A message from below says that all boards there wait, and chose the same."""
+    """Return the condition that a message from below reports arrival with equal choices."""
     same = [f"{board.said(link, name)} == run_{name}" for name in board.plan.choices]
     same += [f"{board.said(link, 'arrived')} == 1", f"{board.said(link, 'differs')} == 0"]
     return " && ".join(same)
 
 
 def _limits(board: _Board) -> None:
-    """A start does not wait for ever, nor in silence, and leaves the board idle."""
+    """Claim that a start ends in time and with a reason, and leaves the board idle."""
     model, plan = board.model, board.plan
     waited = model.register("waited", "start && !busy ? 0 : waited + 1", plan.timer_bits)
     board.heard_below(
@@ -234,7 +252,7 @@ def _limits(board: _Board) -> None:
 
 
 def _tree(board: _Board) -> None:
-    """Which boards are above and below, and who is at the other end of each link."""
+    """Claim that a board knows the links above and below it, and the peer of each link."""
     model, boards, links = board.model, board.plan.boards, board.plan.fields["link"].width
     bits = links + board.plan.fields["board"].width
     above = [1 << link if link >= 0 else 0 for link in boards.above]
@@ -248,10 +266,18 @@ def _tree(board: _Board) -> None:
 
 
 def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
-    """All boards take a run for good, or none does; and they repeat it in the same cycle."""
+    """Return the proof that a board accepts or repeats a run only by agreement with all boards.
+
+    Parameters
+    ----------
+    plan : LinkPlan
+        Dimensions and timing of the links.
+    design : Design
+        Verilog of all boards.
+    """
     board = _Board(plan, design)
     model = board.model
-    # Of the sequencer: it is busy from the start of a run on, and until its end.
+    # Assumption about the sequencer: it becomes busy only by a start, in the next cycle.
     model.assume("!run_busy || (steady && ($past(run_busy) || $past(run_start)))")
     _timing(board)
     _good_boards(board)
@@ -300,7 +326,7 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
 
 
 def _good_boards(board: _Board) -> None:
-    """Messages since the end of a run that say how it was."""
+    """Add registers for the reports and verdicts heard since the end of a run."""
     model = board.model
     says = lambda link: f"{board.said(link, 'settled')} == {GOOD}"
     good = board.heard_below("have_been_good", "known", says, last=False)
@@ -314,7 +340,7 @@ def _good_boards(board: _Board) -> None:
 
 
 def _timing(board: _Board) -> None:
-    """When words of a run are due, and when boards have agreed."""
+    """Claim the cycles in which words are due, and in which boards have agreed."""
     model, plan = board.model, board.plan
     agreed = plan.agreed
     model.register(

@@ -1,4 +1,8 @@
-"""The proof of a fabric on several boards."""
+"""The complete proof of a fabric on several boards.
+
+`prove_boards` combines wiring, CRC, elastic buffers, barrier and agreement with whole runs on all
+boards. *Known* parts are checked without the solver; *solved* parts are proved by induction.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +45,13 @@ if TYPE_CHECKING:
 __all__ = ["between_boards", "prove_boards"]
 
 
-#: What is said of the wires of boards.
+#: Statement about the wires of boards, for the report.
 CABLES = (
     "transmitters, buffers, receivers, the control of the board and its sequencer are wired to "
     "each other and to ports"
 )
 
-#: What is said of sums: how it is proved, and what it says.
+#: Method and statement of the proof of CRCs, for the report.
 SUMS = (
     "comparison of sums of bits",
     "sums of packets, a word at a time, are those of the definition, a bit at a time",
@@ -61,10 +65,27 @@ def prove_boards(
     cache: Cache | None = None,
     progress: Progress = lambda *_: None,
 ) -> Proof:
-    """Prove that the text of all boards does what their collectives ask for; see `prove`.
+    """Prove that the Verilog of all boards delivers the results of its collectives.
 
-    Runs are carried out on the texts of all boards together, with links that take their latency
-    and sequencers that start together. That they do is proved of what boards have besides.
+    Whole runs are executed symbolically on all boards together, under the assumption that links
+    take exactly their latency and that sequencers start together. The proofs of elastic buffers and
+    board controls justify this assumption.
+
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on several boards.
+    design : Design, optional
+        Verilog to prove, by default emitted from `system`.
+    cache : Cache, optional
+        Cache of results.
+    progress : function of (done, total, step), optional
+        Called as each step begins or ends.
+
+    Returns
+    -------
+    Proof
+        Result of each part, assumptions and conclusion.
     """
     check_provable(system.fabric)
     held = system.held()
@@ -80,7 +101,7 @@ def _steps(
     *,
     written: BoardSystem,
 ) -> Iterator[ModuleProof]:
-    """Everything, whole runs last."""
+    """Yield all parts of the proof, whole runs last."""
     fabric, kinds = system.fabric, board_kinds(system, MemoryRule.parse("auto"))
     steps = Steps(fabric, design, cache, progress)
     parts = [on_board(system, kind, _text(system, kind, design, cache)) for kind in kinds]
@@ -99,7 +120,7 @@ def _steps(
 
 
 def _text(system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | None) -> GateText:
-    """The text of a kind of board."""
+    """Return the gates of a kind of board."""
     roles = {system.fabric.prefix + name: role for name, role in kind.netlist.roles.items()}
     operators = operators_of(system.fabric, design)
     names, nets = kind.text.instance_names, kind.text.net_names
@@ -110,7 +131,7 @@ def _text(system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | N
 def _of_boards(
     system: BoardSystem, kinds: Sequence[BoardKind], parts: Sequence[Subject]
 ) -> Iterator[Claim]:
-    """What is proved without the solver of the boards of each kind; of equal modules once."""
+    """Yield the claims about boards that need no solver; equal modules appear once."""
     known: set[str] = set()
     for kind, (fabric, text, ports) in zip(kinds, parts, strict=True):
         of_kind = f" of {kind.top}" * (len(kinds) > 1)
@@ -125,7 +146,7 @@ def _of_boards(
 
 
 def _of_tables(written: BoardSystem, design: Design, parts: Sequence[Subject]) -> Iterator[Claim]:
-    """What is proved without the solver of tables that are loaded."""
+    """Yield the claims about writable tables that need no solver."""
     proofs, kinds = written.fabric.tables.proofs, board_kinds(written, MemoryRule.parse("auto"))
     netlists = [kind.netlist for kind in kinds]
     yield proofs.same_texts(partial(emit_boards, written), design, netlists)
@@ -137,14 +158,14 @@ def _of_tables(written: BoardSystem, design: Design, parts: Sequence[Subject]) -
 
 
 def _writing(written: BoardSystem) -> Iterator[Harness]:
-    """What is proved by the solver of tables that are loaded, and what loads them."""
+    """Yield the proofs of writable tables and their loader that need the solver."""
     fabric, design = written.fabric, emit_boards(written)
     for kind in board_kinds(written, MemoryRule.parse("auto")):
         yield from fabric.tables.proofs.writing_harnesses(kind.netlist, design, fabric.digest)
 
 
 def _sums(system: BoardSystem, text: GateText) -> int:
-    """Check the sums that are sent, and those that are received."""
+    """Check the CRCs of transmitter and receivers; return the number of compared bits."""
     prefix, width = system.fabric.prefix, system.fabric.width
     receivers = [text.modules[f"{prefix}receiver_{each}"] for each in system.plan.latencies]
     sent = check_sent_sums(text.modules[f"{prefix}transmitter"], width)
@@ -154,7 +175,7 @@ def _sums(system: BoardSystem, text: GateText) -> int:
 def _by_induction(
     system: BoardSystem, parts: Sequence[Subject], design: Design
 ) -> Iterator[Harness]:
-    """What is proved by the solver."""
+    """Yield the proofs that need the solver, except those of writable tables."""
     yield from operator_harnesses(system.fabric, design)
     each = (harness for part in parts for harness in link_harnesses(part.fabric, design))
     yield from {harness.name: harness for harness in each}.values()
@@ -162,7 +183,15 @@ def _by_induction(
 
 
 def between_boards(plan: LinkPlan, design: Design) -> Iterator[Harness]:
-    """What is proved by the solver of what no chip has: links, and what starts runs on all."""
+    """Yield the proofs of links and of the board control, which need the solver.
+
+    Parameters
+    ----------
+    plan : LinkPlan
+        Dimensions and timing of the links.
+    design : Design
+        Verilog of all boards.
+    """
     yield sent_sum_harness(plan, design)
     for latency in plan.latencies:
         yield buffer_harness(plan, latency, design)
@@ -173,7 +202,7 @@ def between_boards(plan: LinkPlan, design: Design) -> Iterator[Harness]:
 
 
 def _assumptions(system: BoardSystem) -> Iterator[str]:
-    """What is not proved."""
+    """Yield the assumptions of the proof, as sentences."""
     plan, phy = system.plan, system.phy
     yield from ASSUMPTIONS
     if system.fabric.tables:
@@ -196,7 +225,7 @@ def _assumptions(system: BoardSystem) -> Iterator[str]:
 
 
 def _conclusion(system: BoardSystem) -> str:
-    """What follows, in words."""
+    """Return the conclusion of the proof, as a sentence."""
     chosen = ", whichever mode, length, root and operator it is with,"
     chosen *= system.fabric.program.any_length
     return (

@@ -1,9 +1,10 @@
-"""What is proved of what goes over a link: words, and behind them their CRC-32.
+"""Proof of the CRC-32 of packets: transmitters send it, and receivers check it, as defined.
 
-That is made a word at a time. A CRC is linear. So with what is chosen fixed, each bit of a sum is
-the exclusive or of bits of the sum before and of the word, and perhaps a one; which these are is
-worked out gate by gate, and compared with the definition: a register of 32 bits that is shifted
-once for each bit of a word, the low bits first.
+The hardware computes the CRC one word at a time. The definition is a register of 32 bits, shifted
+once for each bit of a word, low bits first. A CRC is linear: with fixed control inputs, each bit of
+the next CRC is an XOR of bits of the old CRC, bits of the word, and possibly a constant 1. Such an
+XOR is a *form*. The form of each bit is derived from the gates and compared with the definition.
+The solver proves the rest: the order of words and CRC, and the reports of a receiver.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = ["check_received_sums", "check_sent_sums", "received_sum_harness", "sent_sum_harness"]
 
-#: Bits whose exclusive or something is, a bit set for each, and bit 0 for a one; None if it is
-#: something else.
+#: XOR of bits, as a mask with one bit for each operand, and bit 0 for a constant 1. None stands for
+#: any function that is no XOR.
 Form: TypeAlias = int | None
 
 
 def check_sent_sums(module: GateModule, width: int) -> int:
-    """Check, and count, bits of the sums that a transmitter makes, and of what it sends."""
+    """Check the CRC that a transmitter computes and sends; return the number of compared bits."""
     count, crc = 0, _sum_of(module)
     for begins, running in product((0, 1), repeat=2):
         chosen = {"begins": begins, "running": running, "checking": 0}
@@ -46,7 +47,7 @@ def check_sent_sums(module: GateModule, width: int) -> int:
 
 
 def check_received_sums(module: GateModule, width: int) -> int:
-    """Check, and count, bits of the sums that a receiver makes of what it has taken."""
+    """Check the CRC that a receiver computes; return the number of compared bits."""
     count, crc, word = 0, _sum_of(module), _now(module, "received")
     for fresh, frame, before in product((0, 1), range(4), range(4)):
         chosen = {"fresh": fresh, "frame": frame, "frame_before": before}
@@ -60,7 +61,7 @@ def check_received_sums(module: GateModule, width: int) -> int:
 
 
 def _sum_of(module: GateModule) -> Sequence[Form]:
-    """The register of a sum; of one that nothing depends on, Yosys leaves nothing."""
+    """Return the register of the CRC. Yosys removes a register on which nothing depends."""
     crc = _now(module, "crc")
     if len(crc) != CRC_BITS:
         raise refuted(module.name, "crc", f"Sum must be a register of {CRC_BITS} bits")
@@ -68,7 +69,7 @@ def _sum_of(module: GateModule) -> Sequence[Form]:
 
 
 def _serial(crc: Sequence[Form], word: Sequence[Form], *, anew: bool) -> list[Form]:
-    """The sum after a word, bit by bit; of the word alone if a sum begins anew."""
+    """Return the CRC after a word by the definition, from `crc`, or from all ones if `anew`."""
     state: list[Form] = [ONES >> k & 1 for k in range(CRC_BITS)] if anew else [*crc]
     for bit in word:
         fed = _xor(state[0], bit)
@@ -78,7 +79,7 @@ def _serial(crc: Sequence[Form], word: Sequence[Form], *, anew: bool) -> list[Fo
 
 
 def _shifted(crc: Sequence[Form], places: int, width: int = CRC_BITS) -> list[Form]:
-    """What is left of a sum once some of its bits have been sent, and zeros above."""
+    """Return the low `width` bits of a CRC shifted right by `places`, with zeros above."""
     return ([*crc[places:]] + [0] * max(places, width))[:width]
 
 
@@ -87,14 +88,14 @@ def _xor(a: Form, b: Form) -> Form:
 
 
 def _and(a: Form, b: Form) -> Form:
-    """A product of two forms; it is none unless one of them is constant, or both are the same."""
+    """Return the AND of two forms, None unless one of them is constant or both are equal."""
     if 0 in (a, b):
         return 0
     return b if a in (1, b) else a if b == 1 else None
 
 
 def _bits(module: GateModule, name: str) -> list[Bit]:
-    """A register, or a port, by its name."""
+    """Return the bits of a register or a port."""
     found = module.inputs.get(name) or module.outputs.get(name)
     if found:
         return found
@@ -106,12 +107,12 @@ def _bits(module: GateModule, name: str) -> list[Bit]:
 
 
 def _now(module: GateModule, name: str) -> list[Form]:
-    """The bits of a register, each as itself."""
+    """Return the bits of a register as forms."""
     return [2 << int(bit) for bit in _bits(module, name)]
 
 
 def _next(module: GateModule, chosen: Mapping[str, int], name: str) -> list[Form]:
-    """What the bits of a register become, where what is chosen is fixed."""
+    """Return the next values of a register as forms, with the inputs in `chosen` fixed."""
     forms: dict[Bit, Form] = {"0": 0, "1": 1, "x": None}
     for port, value in ({"rst": 0} | dict(chosen)).items():
         forms |= {bit: value >> k & 1 for k, bit in enumerate(_bits(module, port))}
@@ -126,7 +127,7 @@ def _next(module: GateModule, chosen: Mapping[str, int], name: str) -> list[Form
 
 
 def _made(kind: str, a: Form, b: Form, s: Form) -> Form:
-    """What a gate makes of forms."""
+    """Return the form of the output of a gate."""
     match kind:
         case "NOT":
             return _xor(a, 1)
@@ -142,7 +143,7 @@ def _made(kind: str, a: Form, b: Form, s: Form) -> Form:
 def _compare(
     module: GateModule, chosen: Mapping[str, int], name: str, wanted: Sequence[Form]
 ) -> int:
-    """How many bits of what a register becomes were compared, all of which are as wanted."""
+    """Check that the next value of a register is as wanted; return the number of compared bits."""
     found = _next(module, chosen, name)
     if len(found) != len(wanted):
         raise refuted(module.name, "crc", f"Sum must have {len(wanted)} bits, not {len(found)}")
@@ -154,7 +155,7 @@ def _compare(
 
 
 def sent_sum_harness(plan: LinkPlan, design: Design) -> Harness:
-    """What a transmitter sends: the words, and behind them their CRC-32."""
+    """Return the proof that a transmitter sends the words of a packet, and then their CRC."""
     model = Model(design, "transmitter", resets=False)
     width = plan.width
     low, bits, told = min(width, CRC_BITS), plan.message_words * width, "{message, link}"
@@ -176,7 +177,7 @@ def sent_sum_harness(plan: LinkPlan, design: Design) -> Harness:
 
 
 def received_sum_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
-    """What a receiver makes of what has been sent: it notices where the sum is another."""
+    """Return the proof that a receiver reports only packets with a correct CRC."""
     model, width = Model(design, f"receiver_{latency}"), plan.width
     low = min(width, CRC_BITS)
     check = f"(frame == {int(Frame.CHECK)})"
@@ -184,7 +185,7 @@ def received_sum_harness(plan: LinkPlan, latency: int, design: Design) -> Harnes
            f"(was_check_due && (!{check} || wrong)))")  # fmt: skip
     unequal = f"received{f'[{low - 1}:0]' if width > 1 else ''} != crc[{low - 1}:0]"
     bits, peer = plan.message_words * width, model.width("peer")
-    if not model.has("held"):  # where a message is all that it holds
+    if not model.has("held"):  # Yosys merges `held` and `said` if they have equal widths
         model.wire("held", "said", bits)
     model.claims({
         "holds_the_words_of_a_message":

@@ -1,4 +1,4 @@
-"""Simulation of fabrics on several boards, each with a clock of its own."""
+"""Simulation of fabrics on several boards, each with its own clock."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,5 +12,15 @@ __all__ = ["BoardRun", "Outcome", "SystemReport", "jobs_of", "run_jobs", "simula
 
 
 def simulate(system: BoardSystem, choices: Mapping[str, Any], **how: Any) -> SystemReport:
-    """Simulate with the link errors that choices ask for; parameters of `simulate_boards`."""
+    """Simulate with the link errors of a command's choices.
+
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on several boards.
+    choices : mapping
+        Choices of the command; ``link_errors`` is used.
+    **how
+        Further parameters of `simulate_boards`.
+    """
     return simulate_boards(system, link_errors=choices["link_errors"] or 0.0, **how)

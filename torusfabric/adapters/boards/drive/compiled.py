@@ -1,4 +1,9 @@
-"""All boards as compiled models, each with a clock of its own, and the cables between them."""
+"""Compiled simulation of all boards, each with its own clock, and of the cables between them.
+
+Each kind of board is compiled to a model (`build_model`) without its elastic buffers. ``boards.cc``
+advances the models in the order of their clock edges. It also implements cables and elastic
+buffers, because these belong to two clocks. `CompiledBoards` drives the host ports of all boards.
+"""
 
 from __future__ import annotations
 
@@ -33,42 +38,42 @@ from ..hardware.system import link_port
 
 __all__ = ["CompiledBoards", "Outcome"]
 
-#: The library of models of several boards.
+#: C++ source that runs several models together.
 SOURCE = Path(__file__).with_name("boards.cc")
 
-#: Femtoseconds of a cycle of a clock that is not off.
+#: Period of a clock without frequency error, in femtoseconds.
 PERIOD = 10_000_000
 
-#: Cycles that boards are started apart, at most.
+#: Exclusive limit of the random delay before the start of a board, in edges.
 APART = 100
 
 
 class CCable(ctypes.Structure):
-    """As `Cable` in ``boards.cc``."""
+    """A cable with its elastic buffer: `Cable` in ``boards.cc``."""
 
     _fields_ = fields("sender receiver word* frame* at* head* count* memory* depth written late")
 
 
 class CClock(ctypes.Structure):
-    """As `BoardClock` in ``boards.cc``."""
+    """The clock of a board: `BoardClock` in ``boards.cc``."""
 
     _fields_ = fields("period next falling")
 
 
 class CSystem(ctypes.Structure):
-    """As `System` in ``boards.cc``."""
+    """All models, clocks and cables: `System` in ``boards.cc``."""
 
     _fields_ = fields("models* clocks* boards cables* cable_count width threshold random changed")
 
 
 class CBoardsRun(ctypes.Structure):
-    """As `BoardsRun` in ``boards.cc``."""
+    """Parameters and results of one run: `BoardsRun` in ``boards.cc``."""
 
     _fields_ = fields("waits* patience start* busy* counts* cycles* edges")
 
 
 def _cables(system: BoardSystem, sessions: Sequence[Session], random: np.random.Generator) -> Any:
-    """Elastic buffers of cables, which are no part of models."""
+    """Return the cables with their elastic buffers, and a random delay for each cable."""
     plan = system.plan
     chunks = -(-(plan.width + FRAME_BITS) // 32)
     ends = [(board, link, *end) for board, each in enumerate(system.boards.ends)
@@ -92,7 +97,7 @@ def _cables(system: BoardSystem, sessions: Sequence[Session], random: np.random.
 
 
 def without_buffers(netlist: Netlist) -> Netlist:
-    """The netlist of a board, with what its elastic buffers give as inputs."""
+    """Return the netlist of a board without elastic buffers, whose outputs become inputs."""
     buffers = [*netlist.having(Role.BUFFER)]
     given = {net for buffer in buffers for net in buffer.outputs.values()}
     every = (part for buffer in buffers for parts in buffer.inputs.values() for part in parts)
@@ -108,9 +113,9 @@ def without_buffers(netlist: Netlist) -> Netlist:
 
 
 def _clocks(system: BoardSystem, random: np.random.Generator) -> Any:
-    """The clocks of boards: off by as much as they may be, with phases at random.
+    """Return the clocks of boards with random phases and frequency errors from -ppm to +ppm.
 
-    The first is slowest and the last fastest.
+    The clock of the first board is slowest, that of the last board fastest.
     """
     number = system.boards.number
     off = system.ppm * 1e-6 * np.linspace(1, -1, number)
@@ -120,7 +125,7 @@ def _clocks(system: BoardSystem, random: np.random.Generator) -> Any:
 
 
 class SystemCells(Cells):
-    """The words of the memories of all boards."""
+    """Access to the memories of all boards, with nodes numbered as in the torus."""
 
     def __init__(self, system: BoardSystem, boards: Sequence[Cells]) -> None:
         super().__init__(system.fabric)
@@ -147,17 +152,18 @@ class SystemCells(Cells):
 
 
 class Outcome(NamedTuple):
-    """What came of a run on all boards.
+    """The result of a run on all boards.
 
     Parameters
     ----------
     engine : str
-        The name of what has carried it out.
+        Name of the engine that executed the run: ``compiled`` or ``bridge``.
+    run : EngineRun
+        Received words, and time.
     cycles, errors, failed, attempts : list of int
-        The outputs of each board after the run.
+        Status outputs of each board after the run.
     changed : int
-        Words of this run and of those before that were changed on their way to other boards, as far
-        as that is known.
+        Number of words that cables have changed in this run and in earlier runs; 0 if not known.
     """
 
     engine: str
@@ -170,17 +176,25 @@ class Outcome(NamedTuple):
 
 
 class CompiledBoards(HostPort):
-    """Runs on all boards, through their host ports.
+    """Compiled models of all boards, with access to their host ports.
 
     Parameters
     ----------
+    system : BoardSystem
+        The fabric on several boards.
+    seed : int
+        Seed of phases, delays, starts and link errors.
     link_errors : float
-        How likely it is that a bit of a word changes on its way to another board.
+        Probability that a cable changes a bit of a word, per word.
+    progress : function of (done, total), optional
+        Called while runs are executed.
+    runs : int
+        Expected number of runs. It decides how much the compiler optimizes the models.
 
     Attributes
     ----------
     cycles : list of int
-        What each board has counted in the last run.
+        Cycles of the last run, as each board counted them.
     sessions : list of Session
         The model of each board.
     cables : array of CCable
@@ -225,21 +239,35 @@ class CompiledBoards(HostPort):
             self.load_board(board)
 
     def load_board(self, board: int, image: Any = None) -> None:
-        """Load an image into a board, by default that of the fabric."""
+        """Load an image into a board, by default the image of the fabric."""
         self._board = board
         carry_out(self._fabric.tables.load(image), self.play)
 
     def play(self, edges: Edges) -> Passed:
-        """Let edges of the board pass whose turn it is, while time passes for all."""
+        """Play edges on the selected board; the clocks of all other boards run meanwhile."""
         system, board = ctypes.byref(self.system), ctypes.c_uint64(self._board)
         return self.sessions[self._board].play(edges, "model_play_board", system, board)
 
     def run_boards(
         self, waits: NDArray[np.uint64], patience: int, cycles: NDArray[np.uint32]
     ) -> tuple[int, int]:
-        """Start all boards after some edges each, and wait until all are done.
+        """Start all boards, each after its own delay, and wait until all are done.
 
-        Returns 0 if they are, and the edges of all boards; notes what each has counted.
+        Parameters
+        ----------
+        waits : ndarray of uint64
+            Edges before the start of each board.
+        patience : int
+            Limit of the wait, in edges.
+        cycles : ndarray of uint32
+            Filled with the cycles that each board counted.
+
+        Returns
+        -------
+        failed : int
+            0 if all boards are done.
+        edges : int
+            Clock edges of all boards.
         """
         starts = [session.inputs["start"].ctypes.data for session in self.sessions]
         busy, counts = ([s.address(name) for s in self.sessions] for name in ("busy", "cycles"))
@@ -252,7 +280,7 @@ class CompiledBoards(HostPort):
         ), run.edges
 
     def _opened(self, runs: int) -> list[Session]:
-        """A session for each board, of a model for each kind of them."""
+        """Return a session for each board; boards of one kind share a compiled model."""
         system, work = self._boards, node_cycles(self._boards.fabric, runs)
         models = {
             id(netlist): build_model(
@@ -269,7 +297,7 @@ class CompiledBoards(HostPort):
         return sessions
 
     def carry_out(self, messages: Messages, job: Job) -> Outcome:
-        """Carry out a run on messages of all nodes."""
+        """Execute a run on the messages of all nodes and return its result."""
         run = carry_out(self.run(Words(self._fabric, messages, job), job), self.play)
         errors, failed, attempts = map(self.said, ("error", "failed", "attempts"))
         changed = int(self.system.changed)
@@ -282,23 +310,23 @@ class CompiledBoards(HostPort):
         self._stack.close()
 
     def said(self, name: str) -> list[int]:
-        """What each board shows at an output."""
+        """Return the value of an output of each board."""
         return [int(session.shown(name)[0]) for session in self.sessions]
 
     def write(self, which: PortWords, words: NDArray[Any]) -> Access[None]:
-        """Write words through the ports of all boards."""
+        """Write words through the host ports of all boards, one board after another."""
         for mine, own in self._by_board(which):
             yield from super().write(own, words[mine])
 
     def read(self, which: PortWords) -> Access[NDArray[Any]]:
-        """Read words through the ports of all boards."""
+        """Read words through the host ports of all boards, one board after another."""
         found = np.zeros(which.number, object)
         for mine, own in self._by_board(which):
             found[mine] = yield from super().read(own)
         return found
 
     def _by_board(self, which: PortWords) -> Iterator[tuple[NDArray[np.bool_], PortWords]]:
-        """Yield the words of each board, by their numbers there, while it is its turn."""
+        """Select one board after another; yield its share of the words, by its own node numbers."""
         at, number = self._boards.boards.located
         for board in range(self._boards.boards.number):
             self._board, mine = board, at[which.nodes] == board
@@ -306,7 +334,7 @@ class CompiledBoards(HostPort):
             yield mine, own._replace(nodes=number[own.nodes])
 
     def collect(self, job: Job) -> Access[tuple[int, int, float]]:
-        """Start all boards at random, and wait until all are done."""
+        """Start all boards after random delays, and wait until all are done."""
         yield from ()
         number, patience = len(self.sessions), 4 * SILENCE + 2 * self._boards.plan.window
         waits = self._random.integers(APART, size=number).astype(np.uint64)

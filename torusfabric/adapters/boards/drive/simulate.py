@@ -1,4 +1,8 @@
-"""Simulation of a fabric on several boards, with clocks of their own and errors on links."""
+"""Simulation of a fabric on several boards, with different clocks and errors on links.
+
+`simulate_boards` runs compiled models. `run_jobs` also serves real boards behind bridges: it checks
+every received word and every count of cycles, and makes the report.
+"""
 
 from __future__ import annotations
 
@@ -32,27 +36,35 @@ def simulate_boards(
     link_errors: float = 0.0,
     progress: Progress | None = None,
 ) -> SystemReport:
-    """Run a fabric on several boards, and compare every word at every node, and all cycles.
+    """Simulate a fabric on several boards, and check every received word and all cycles.
 
-    The clocks are off by as much as the system allows, the first one way and the last the other,
-    with phases at random. Boards are started at random, some cycles apart.
+    The clocks have the largest frequency errors that the system allows: the first board is slowest,
+    the last board fastest. Phases are random, and boards are started at random times.
 
     Parameters
     ----------
+    system : BoardSystem
+        The fabric on several boards.
     jobs : sequence of Job or int
-        One run for each of these; a number is for so many that are drawn.
+        Runs to execute, or a number of random runs.
     seed : int
-        Of payloads, phases, starts and errors.
+        Seed of payloads, phases, starts and errors.
     link_errors : float
-        How likely it is that a bit of a word changes on its way to another board.
+        Probability, for each word between boards, that one bit changes; 0 to 0.1.
     progress : function of (done, total), optional
+        Called while runs are executed.
+
+    Returns
+    -------
+    SystemReport
+        Result of each run, and totals.
 
     Raises
     ------
     InputError
-        If a job chooses what the fabric leaves no choice of, or the likelihood is none.
+        If a job makes a choice that the fabric does not offer, or `link_errors` is out of range.
     WorkFailed
-        If a board does not come to an end.
+        If a board does not end a run.
 
     Examples
     --------
@@ -75,7 +87,7 @@ def simulate_boards(
 
 
 def jobs_of(system: BoardSystem, jobs: Sequence[Job] | int, seed: int) -> tuple[Job, ...]:
-    """Jobs in full, which are drawn where only their number is given."""
+    """Return jobs with all choices filled in; a number stands for as many random jobs."""
     given = given_jobs(system.fabric, jobs, draw=random_jobs, seed=seed)
     return ready_jobs(system.fabric, given)
 
@@ -90,16 +102,22 @@ def run_jobs(
     messages: NDArray[Any] | None = None,
     progress: Progress | None = None,
 ) -> SystemReport:
-    """Carry out runs on all boards, and compare every word and all cycles.
+    """Execute runs on all boards, and check every received word and all cycles.
 
     Parameters
     ----------
+    system : BoardSystem
+        The fabric on several boards.
     carry_out : function of (Messages, Job) -> Outcome
-        Carries a run out on messages of all nodes.
+        Executes one run on the messages of all nodes.
+    jobs : sequence of Job
+        Runs to execute, with all choices filled in.
+    seed : int
+        Seed of random messages.
     link_errors : float, optional
-        As of `SystemReport`.
+        Probability that a word changes between boards, for the report; None if not known.
     messages : array, optional
-        What nodes send, by default at random by the seed.
+        Messages of all nodes in every run, by default random.
     progress : function of (done, total), optional
         Called after each run.
     """
@@ -145,20 +163,20 @@ def run_jobs(
 
 @dataclass(frozen=True)
 class BoardRun(JobChoice):
-    """What came of a run on all boards.
+    """The result of one run on all boards.
 
     Parameters
     ----------
     attempts : int
-        How often it was carried out.
+        Number of times the run was executed.
     cycles, errors : tuple of int
-        What each board says.
+        Cycles and error number that each board reports.
     failed_links : tuple of int
-        A bit for each link port of each board that failed.
+        Bit mask of failed link ports, for each board.
     predicted_cycles : int
-        Of so many attempts.
+        Predicted cycles with this number of attempts.
     words_checked, words_wrong : int
-        0 of a run that has failed, which delivers nothing.
+        Received words compared, and those that differ; 0 if the run failed, which delivers nothing.
     """
 
     attempts: int
@@ -171,12 +189,12 @@ class BoardRun(JobChoice):
 
     @property
     def failed(self) -> bool:
-        """Whether any board says so."""
+        """True if any board reports an error."""
         return any(self.errors)
 
     @property
     def fault(self) -> str:
-        """What has failed, and where."""
+        """Text that names each error, its board and its link ports."""
         said = []
         for board, (error, bits) in enumerate(zip(self.errors, self.failed_links, strict=True)):
             links = [str(link) for link in range(bits.bit_length()) if bits >> link & 1]
@@ -186,26 +204,32 @@ class BoardRun(JobChoice):
 
     @property
     def exact(self) -> bool:
-        """Whether all boards took the predicted cycles."""
+        """True if all boards took the predicted cycles."""
         return set(self.cycles) == {self.predicted_cycles}
 
 
 @dataclass(frozen=True)
 class SystemReport(Subject):
-    """What a simulation of several boards found; cycles are -1 where boards differ.
+    """The report of runs on several boards. `cycles` is -1 if boards counted different cycles.
 
     Parameters
     ----------
     boards : str
-        Blocks along each axis.
+        Number of blocks along each axis, such as ``2x1``.
     ppm : float
-        By how much clocks are off.
+        Largest frequency error of a clock, in millionths.
     link_errors : float or None
-        How likely a word changes on its way to another board; None where that is not known.
+        Probability that a word changes between boards; None if not known, as on real boards.
     link_words_changed : int
-        How many did, as far as that is known.
-    retries, failed : int
-        Attempts beyond the first, and runs that ended with an error.
+        Number of words that changed between boards; 0 if not known.
+    retries : int
+        Attempts beyond the first of each run.
+    failed : int
+        Runs that ended with an error.
+    jobs : tuple of BoardRun
+        Result of each run.
+    first_wrong : WrongWord or None
+        The first received word that is wrong.
     """
 
     boards: str
@@ -219,9 +243,10 @@ class SystemReport(Subject):
 
     @property
     def passed(self) -> bool:
-        """Whether all words of runs that report success are right, and all cycles as predicted.
+        """True if all words of successful runs are right, and all cycles are as predicted.
 
-        Without errors on links no run may fail, or be repeated; where they are not known, fail.
+        Without link errors, no run may fail or be repeated. If the link errors are not known, runs
+        may be repeated, but none may fail.
         """
         right = not self.words_wrong and all(run.exact for run in self.jobs)
         if self.link_errors is None:
@@ -229,11 +254,11 @@ class SystemReport(Subject):
         return right and (self.link_errors > 0 or not (self.failed or self.retries))
 
     def to_json(self) -> dict[str, Any]:
-        """The report as plain data."""
+        """Return the report as plain data, for JSON."""
         return asdict(self) | {"passed": self.passed}
 
     def in_words(self) -> dict[str, Any]:
-        """The report for people."""
+        """Return the report as text for people, by title."""
         good = sum(not run.failed for run in self.jobs)
         return {
             "topology": self.topology,

@@ -1,4 +1,4 @@
-"""Fabrics on several boards: links between them, and what starts and ends runs on all of them."""
+"""Hardware of a fabric on several boards: nodes, links, and the control of common runs."""
 
 from .block import Block
 from .link_plan import LinkPlan

@@ -1,8 +1,12 @@
-"""A block of a torus on several boards, alone: its link ports lead back to its own.
+"""Reference model of a single board whose link ports are looped back to itself.
 
-All blocks are alike, so that each word that would go to another board comes back where one from
-another board would. It is what the same nodes of that board send, if that does the same; where it
-does not, some words come from where nothing is sent.
+`alone` predicts the words that the nodes of one block receive if no other board is connected. It is
+used to test one board by itself, with `Block`.
+
+All blocks have the same link ports. A word that the block sends to a neighbour comes back at the
+link port at which it would arrive on that neighbour. In effect the block plays the part of all its
+neighbours. Schedules in which blocks behave differently read some words that no node has sent.
+These words are unknown, and `alone` marks the results that depend on them.
 """
 
 from __future__ import annotations
@@ -22,12 +26,16 @@ __all__ = ["alone"]
 
 
 class _LoopedBlocks(Machine):
-    """All blocks, each of which has its own link ports looped back.
+    """Execution of a program on all blocks, each with its link ports looped back to itself.
 
     Parameters
     ----------
+    boards : Boards
+        The blocks of the torus.
     seed : int or None
-        Seed of the random values that stand where no words are; by default zeros stand there.
+        Seed of random values for words that no node has sent; None for zeros.
+    *machine
+        Arguments of `Machine`.
     """
 
     def __init__(self, boards: Boards, seed: int | None, *machine: Any) -> None:
@@ -41,11 +49,11 @@ class _LoopedBlocks(Machine):
         super()._load(words)
 
     def idle(self) -> Words:
-        """Return the words of ports that no word passes."""
+        """Return the words at ports that carry no message in this cycle."""
         return self._any(super().idle())
 
     def _read(self, cycle: int) -> Words:
-        # A read from where nothing is may give any word, too.
+        # A read of an address that holds no word may return any value, too.
         nothing = self.memory[:, -1].copy()
         self.memory[:, -1] = self._any(nothing)
         words = super()._read(cycle)
@@ -53,7 +61,7 @@ class _LoopedBlocks(Machine):
         return words
 
     def _any(self, zeros: Words) -> Words:
-        """Return words that may be anything."""
+        """Return random words of the same shape, or the zeros themselves without a seed."""
         if self._random is None:
             return zeros
         return self._random.integers(1 << 64, size=zeros.shape, dtype=np.uint64)
@@ -72,21 +80,29 @@ def alone(
 
     Parameters
     ----------
+    program : Program
+        Program of the whole torus.
+    boards : Boards
+        The blocks of the torus.
     board : int
-        The number of the block.
-    words, width, **chosen
-        As of `Program.execute`, for all nodes of the torus.
+        Number of the block.
+    words : ndarray, shape (nodes, send words)
+        Words that the nodes of the torus send; see `Program.execute`.
+    width : int
+        Bits of a word.
+    **chosen
+        Choices of the run, such as `mode` and `length`; see `Program.execute`.
 
     Returns
     -------
     words : ndarray, shape (nodes, receive words)
-        Of all nodes of the torus; zeros for those of other boards.
+        Received words of all nodes of the torus; zeros for nodes of other boards.
     known : ndarray of bool, shape (nodes, receive words)
-        Whether they come from words that nodes of the block send, and these alone.
+        True where the word depends only on words that nodes of the block send.
 
     Examples
     --------
-    All blocks do the same, so each node receives from the nodes of its own.
+    All blocks behave alike, so each node receives the words of the nodes of its own block.
 
     >>> import torusfabric as tf
     >>> torus = tf.Torus(4, link_latency=9)
@@ -98,7 +114,8 @@ def alone(
     number = program.mode_number(chosen.get("mode"))
     operator = program.modes[number].operator_of(chosen.get("operation"))
     run = Run(program.length_of(chosen.get("length")), chosen.get("root") or 0, operator)
-    # Sums that show where words come from.
+    # Random words, added instead of combined by other operators, reveal each dependence on words
+    # that no node has sent: the result then differs between two seeds.
     adding = run._replace(operator=Operator.parse("add") if program.operators else None)
     sent = np.random.default_rng(0).integers(1 << 64, size=words.shape, dtype=np.uint64)
 

@@ -1,4 +1,8 @@
-"""The fabric of one of several boards alone, whose link ports are looped back."""
+"""The fabric of a single board: for a test with its links looped back, or behind real links.
+
+`Block` behaves as a `Fabric`, so that simulation, bus interfaces and bitstreams of a single chip
+serve a board, too.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +28,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Block"]
 
-#: The most link ports that a register shows.
+#: Largest number of link ports: a bus register has one bit for each.
 MOST_LINKS = 32
 
 
 class Links(Protocol):
-    """What carries the words of link ports."""
+    """The interface of the hardware between the link ports of a board and its pins."""
 
     def connect(self, m: Module, design: Assembly, platform: object) -> None:
-        """Connect the link ports of a design, that of a board."""
+        """Add the hardware to a module, and connect it to the link ports of a board's design."""
 
 
 class BlockFront(BoardFront):
-    """The front of a block."""
+    """The front of a block, whose host can withdraw a start and identify the block."""
 
     withdraws = True
 
@@ -46,7 +50,7 @@ class BlockFront(BoardFront):
 
     @property
     def digest(self) -> int:
-        """A number of 32 bits by which software recognises the block of these boards."""
+        """A 32-bit number by which software recognises the block, its boards and their links."""
         system, links = self._block.system, self._block.links
         plan = system.plan
         name = f"{system.boards} {self._block.number} {plan.ppm} {plan.retries} "
@@ -55,21 +59,28 @@ class BlockFront(BoardFront):
 
 
 class Block(Fabric):
-    """The fabric of one of several boards, to be run alone.
+    """The fabric of one of several boards.
 
-    Each link port is given what the one sends that would be at its other end. So all is there that
-    a board has, and a run takes as long as one on all boards; what nodes then receive, `delivered`
-    says.
+    By default the block runs alone: each in-port of a link receives the words that its own board
+    sends at the link port that would be the other end. The block has all the hardware of a board,
+    and a run takes as many cycles as on all boards. `delivered` returns the words that nodes
+    receive.
 
     Parameters
     ----------
+    system : BoardSystem
+        The fabric on all boards.
+    board : int
+        Number of the board in the system.
+    bus : str, optional
+        Ports of the bus in front of the block, by default none.
     links : Links, optional
-        What carries the words of its links; by default they are looped back.
+        Hardware between link ports and pins; by default the link ports are looped back.
 
     Raises
     ------
     InputError
-        If it has too many link ports.
+        If the board has more than 32 link ports.
 
     Examples
     --------
@@ -104,21 +115,21 @@ class Block(Fabric):
 
     @property
     def runs_alone(self) -> bool:
-        """True if its link ports are looped back."""
+        """True if the link ports are looped back."""
         return not self.links
 
     @cached_property
     def plan(self) -> LinkPlan:
-        """That of the links of all boards, or of a board that has links to itself alone."""
+        """Dimensions of the links: those of all boards, or of a board linked only to itself."""
         plan = self.system.plan
         return plan if self.links else replace(plan, boards=plan.boards.alone)
 
     def behind(self, bus: str | None) -> Block:
-        """Return the same block behind another bus, or none."""
+        """Return the block behind another bus, or behind no bus if `bus` is None."""
         return Block(self.system, self.number, bus=bus, links=self.links)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
-        """Say which board it is, and loop the link ports back, or connect them."""
+        """Drive the board number, and loop the link ports back or connect them to `links`."""
         m.d.comb += design.net("board").eq(self.number)
         if self.links:
             self.links.connect(m, design, platform)
@@ -130,11 +141,14 @@ class Block(Fabric):
                 m.d.comb += came.eq(design.net(link_port(end.link, f"tx_{what}")))
 
     def cycles_of(self, length: int | None = None, *, mode: int | None = None) -> int:
-        """Clock edges from the start to done, without the wait for all boards."""
+        """Return the clock edges from the common start to done, without the wait for boards."""
         return self.system.plan.cycles(super().cycles_of(length, mode=mode))
 
     def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:
-        """What nodes receive, and which of it comes from nodes of the block alone."""
+        """Return the words that nodes receive, and True for words that a run alone predicts.
+
+        Predictable are words that depend on no node of another block; see `alone`.
+        """
         boards, width = self.system.boards, self.width
         found, known = alone(self.program, boards, self.number, words, **chosen, width=width)
         _, receives = self.program.delivered(words, **chosen, width=width)

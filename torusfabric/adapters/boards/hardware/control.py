@@ -1,4 +1,18 @@
-"""The control of a board: it starts runs together with all others, and agrees on how they ended."""
+"""The control of a board: common starts of all boards, repetition after a loss, and the result.
+
+`BoardControl` stands between the host port and the sequencer of a board. The boards form a tree
+with board 0 as its root. *Above* a board is its parent, *below* it are its children. The controls
+exchange messages over the links between runs (`LinkPlan.fields`)::
+
+    host: start     every board waits, and reports `arrived` upwards when all below have arrived
+    board 0         all have arrived: sends `count`, the cycles until the start, down the tree
+    count = 0       all boards start, within `LinkPlan.skew` cycles; links now carry the run
+    end of run      a CRC follows on each link; then messages again
+    agreement       `settled` goes up: losses of a board and all below; `verdict` comes down
+    then            repeat the run after a loss, up to `retries` times, or report `done`
+
+A start ends with an error if choices differ, a link has failed, or boards do not come in time.
+"""
 
 from __future__ import annotations
 
@@ -22,56 +36,64 @@ __all__ = ["BoardControl", "Verdict"]
 
 
 class Verdict(enum.IntEnum):
-    """What is known of a run."""
+    """The result of a run, as far as a board knows it."""
 
+    #: Not known yet.
     NONE = 0
+    #: The links lost nothing.
     GOOD = 1
+    #: A link lost a word.
     BAD = 2
-    #: Only in messages: the verdict has not come from the board above.
+    #: Only in messages: the sender has waited in vain for the verdict of the board above it.
     MISSING = 3
 
 
 class BoardControl(Leaf):
-    """Starts runs when all boards wait for one, and repeats those of which a link lost something.
+    """The control of one board: starts runs when all boards wait, and repeats runs after a loss.
 
-    Arrivals go up a tree of boards, to board 0, in the messages between runs; the cycles until the
-    start come down. After a run, the state of all links goes the same ways.
-
-    Messages say how things are, and count nothing. Why: a board that is reset forgets all counts,
-    and must be in service again as soon as it hears its neighbours.
+    Messages state the present situation and contain no sequence numbers. Why: a board that is reset
+    forgets all numbers, yet it must be in service again as soon as it hears its neighbours.
 
     Parameters
     ----------
+    plan : LinkPlan
+        Dimensions and timing of the links.
     error : bool
-        Whether the sequencer says why it did not carry out a start.
+        True if the sequencer reports why it refused a start.
     withdraws : bool
-        Whether there is an input that takes back a start; a reset does so, too.
+        True to add the input `withdraw`. A reset of the board also takes back a start.
 
     Members
     -------
     start, mode, length, root, operation : In
-        As of the fabric; a run begins when all boards have had a start.
+        Start of a run and its choices, from the host. The run begins when all boards have a start.
     withdraw : In(1)
         Takes back a start that still waits for other boards; only with `withdraws`.
     board : In
-        The number of this board; it does not change.
-    run_busy, run_done, run_error : In
-        Of the sequencer.
+        Number of this board, constant.
+    run_busy, run_error : In
+        Status of the sequencer.
     said, heard, strange, alive, lost : In
-        Of the receivers.
-    busy, done : Out(1)
-        Busy from the edge after the start until done.
-    cycles, attempts : Out
-        Clock edges from the common start to done, and how often the run was carried out.
-    error, failed : Out
-        Why the last run was not carried out, or has failed; and a bit for each link port: what
-        came by it is not what was sent, or from elsewhere, or a report by it is missing.
+        Outputs of all receivers, concatenated by link port; see `Receiver`.
+    busy : Out(1)
+        High from the edge after the start until the run is done.
+    done : Out(1)
+        High from the end of a run until the next start.
+    cycles : Out(32)
+        Clock edges from the common start to done, of all attempts.
+    attempts : Out
+        Number of times the last run was executed.
+    error : Out
+        A `RunError`: the reason why the last run was refused or has failed, or none.
+    failed : Out
+        One bit for each link port, valid with an error. The link lost a word, is silent, leads to a
+        wrong board, or a report or an arrival over it is missing.
     run_start, run_mode, .. : Out
-        For the sequencer.
+        Start and choices for the sequencer.
     message, running, begins, checking : Out
-        For transmitters.
+        Inputs of all transmitters; see `Transmitter`.
     frozen, due_K, check_due_K, peers : Out
-        For receivers, some for those with a latency of K.
+        Inputs of the receivers; see `Receiver`. K is the latency of the link.
     """
 
     def __init__(self, plan: LinkPlan, *, error: bool, withdraws: bool = False) -> None:
@@ -97,45 +119,47 @@ class BoardControl(Leaf):
             }
             | {"peers": Out(links * plan.end_bits)}
         )
-        # What its parts give each other.
+        # Signals between the parts of the control.
         flag: Callable[[str], Signal] = lambda name: Signal(name=name)
-        # The links by which boards below say that they wait.
+        # One bit for each link: the board there has reported `arrived`.
         self._arrived_by = Signal(links, name="arrived")
-        # A start was given; the others have not arrived yet.
+        # High from the host's start until the common start, or until the start ends in an error.
         self._waiting = flag("waiting")
         self._arrived, self._differs = flag("all_arrived"), flag("any_differs")
-        # In so many cycles the run begins, or is refused as boards were told different things.
+        # Cycles until the run begins or, if `refused`, until the start ends as choices differ.
         self._count = Signal(plan.fields["count"].width, name="count")
         self._refused = flag("refused")
         self._goes, self._again = flag("goes"), flag("again")
-        # The run that was waited for is over without having begun.
+        # The start ends in this cycle although the run has not begun.
         self._dropped = flag("dropped")
-        # The start waits, is not counting, and ends: for other boards have failed, or do not come.
+        # The start ends in this cycle: a link has failed, or other boards did not come in time.
         self._failing, self._late = flag("failing"), flag("late")
-        # Cycles since the end of a run.
+        # Cycles since the end of a run, 0 once the boards have agreed on its result.
         self._after = Signal(range(plan.agreed + 1), name="after")
         self._ended, self._known = flag("ended"), flag("known")
         self._settled, self._verdict = Signal(2, name="settled"), Signal(2, name="verdict")
         self._ends = flag("ends")
-        # Links that have failed; whether one has here or below, and anywhere as far as is known.
+        # Links of this board that have failed; a link failed here or below; a link failed on any
+        # board, as far as this board knows.
         self._broken = Signal(links, name="broken")
         self._unfit, self._halt = flag("unfit"), flag("halt")
-        # Links by which neighbours say that they wait, and those of whom one does no more.
+        # One bit for each link: the neighbour waits for a run; the neighbour has ceased to wait.
         self._waits, self._gone = Signal(links, name="waits"), Signal(links, name="gone")
-        # Cycles since the last start.
+        # Cycles since the last start, modulo a power of two.
         self._timer = Signal(plan.timer_bits, name="timer")
-        # The link ports to the board above, and to those below; what that one says, if it does now.
+        # Link ports to the board above and to the boards below; the message from above, valid while
+        # `hears` is high.
         self._above, self._below = Signal(links, name="above"), Signal(links, name="below")
         self._told, self._hears = Signal(plan.fields, name="told"), flag("hears")
-        # Words of sums are sent; what links have lost in a run.
+        # CRC words of a run are being sent; links that lost a word in the last run.
         self._summing, self._failed = flag("summing"), Signal(links, name="lost_in_run")
-        # Links to boards below that have not said in time how the run was; and that above, if it
-        # has not said the verdict, unless it misses that itself.
+        # Links to boards below whose report is overdue; the verdict from above is overdue; the
+        # board above has reported that the verdict is missing.
         self._unsettled, self._unheard = Signal(links, name="unsettled"), flag("unheard")
         self._told_missing = flag("told_missing")
 
     def elaborate(self, platform: object) -> Module:
-        """Build the barrier, what times a run and what is after it, and the agreement."""
+        """Build the barrier at a start, the timing of a run, and the agreement on its result."""
         m = Module()
         self._tree(m)
         self._watch(m)
@@ -148,16 +172,16 @@ class BoardControl(Leaf):
 
     @property
     def _said(self) -> list[View[StructLayout]]:
-        """What comes by each link port."""
+        """The message from each link port."""
         words = self.words("said", self._plan.message_bits)
         return [View(self._plan.fields, word) for word in words]
 
     def _by_board(self, values: Sequence[int]) -> Value:
-        """A constant of this board."""
+        """Return the element of a sequence that belongs to this board."""
         return constant_at(values, self.value("board"))
 
     def _tree(self, m: Module) -> None:
-        """Where the boards above and below are, and who should be at each link port."""
+        """Derive the links to the boards above and below, and the expected peer of each link."""
         plan, boards = self._plan, self._plan.boards
         link_bits = plan.fields["link"].width
         peers = [
@@ -183,12 +207,17 @@ class BoardControl(Leaf):
         ]
 
     def _barrier(self, m: Module) -> None:
-        """Find out when all boards below have arrived, and when the run begins."""
+        """Detect the arrival of all boards, and count down to the common start.
+
+        Board 0 sets the count when all boards have arrived. Any other board takes the count from
+        the message of the board above, less the `LinkPlan.heard` cycles that the message took.
+        """
         plan = self._plan
         root = self._above == 0
         arrived = self._arrived_by
         differing = Signal(plan.links, name="differing")
-        # Messages may still be on their way that say who waited for a run that was not carried out.
+        # After a dropped start, messages still in flight may report boards that waited for it:
+        # ignore arrivals for `patience` cycles.
         recent = Signal(range(plan.patience + 1), name="recent")
         with m.If(self._dropped):
             m.d.sync += recent.eq(plan.patience)
@@ -210,7 +239,7 @@ class BoardControl(Leaf):
         ]
         count, idle = self._told.count, self._count == 0
         with m.If(~self._waiting):
-            # A run that ends in the cycle in which it is known when it begins: it does not begin.
+            # If the start ends in the very cycle in which the count is set, no run may begin.
             m.d.sync += self._count.eq(0)
         with m.Elif(~idle):
             m.d.sync += self._count.eq(self._count - 1)
@@ -219,7 +248,7 @@ class BoardControl(Leaf):
         with m.Elif(~self._goes & self._hears & (count > plan.joins) & ~self._broken.any()):
             m.d.sync += [
                 self._count.eq(count - plan.heard),
-                # The board above may count for a start that this board had before a reset.
+                # The board above may count down for a start that this board had before a reset.
                 self._refused.eq(self._told.differs | self._differs_from(self._told)),
             ]
         m.d.sync += self._goes.eq(self._waiting & (self._count == 1))
@@ -233,12 +262,22 @@ class BoardControl(Leaf):
         return Cat(said[name] for name in names) != Cat(self._chosen(name) for name in names)
 
     def _chosen(self, name: str) -> Value:
-        """What was chosen with the start."""
+        """Return the register of a choice of the last start."""
         value: Value = getattr(self, f"run_{name}")
         return value
 
     def _time(self, m: Module) -> None:
-        """Say when words of a run are sent, and when they are due; count the cycles after it."""
+        """Time the words of a run and its CRC, at both ends of links, and the cycles after a run.
+
+        ========= ============================================================================
+        cycle     event, for a run whose first cycle is 0 and whose first cycle after it is E
+        ========= ============================================================================
+        0 .. E-1  `running`: transmitters send words of the run
+        E         `ended`; transmitters send the CRC for `check_words` cycles (`summing`)
+        K-2 ..    `due_K`: receivers of links with latency K take the words of the run
+        E+K-2 ..  `check_due_K`: these receivers take the CRC
+        ========= ============================================================================
+        """
         plan = self._plan
         busy = self.value("run_busy")
         was_busy, summing = Signal(name="was_busy"), self._summing
@@ -271,10 +310,12 @@ class BoardControl(Leaf):
             ]
 
     def _agreement(self, m: Module) -> None:
-        """Find out whether all links of all boards have lost nothing.
+        """Agree with all boards on whether any link lost a word in the run.
 
-        A board that was reset after a run says nothing about it. The boards beside it notice when
-        its report is due, and tell all others that they have, so that these blame none.
+        Each board reports `settled` upwards once it has the reports of all boards below. Board 0
+        derives the verdict, which comes down. A board that was reset after the run reports nothing.
+        Its neighbours notice this at the deadline of the report and blame their links to it. They
+        send a bad report upwards or `MISSING` downwards, so that boards farther away blame no link.
         """
         plan = self._plan
         lost, failed, unsettled = self.value("lost"), self._failed, self._unsettled
@@ -307,7 +348,8 @@ class BoardControl(Leaf):
                     self._unheard.eq(self._unheard | late),
                     self._told_missing.eq(self._told_missing | tells),
                 ]
-        # A board above that was not in this run still says how an earlier run was.
+        # A board above that was reset and missed this run may repeat the verdict of an earlier run:
+        # believe "good" only if the own report is good.
         believed = self._hears & (
             (told == Verdict.BAD) | ((told == Verdict.GOOD) & (self._settled == Verdict.GOOD))
         )
@@ -322,7 +364,7 @@ class BoardControl(Leaf):
                 m.d.sync += self._verdict.eq(self._settled)
 
     def _run(self, m: Module) -> None:
-        """Begin and end runs, and say what became of them."""
+        """Start, repeat and end runs, count their cycles, and report errors to the host."""
         plan, start = self._plan, self.value("start")
         fault, count = Signal(ERROR_BITS, name="fault"), Signal(32, name="count_of_cycles")
         counting = Signal(name="counting")
@@ -369,15 +411,16 @@ class BoardControl(Leaf):
         m.d.comb += self.error.eq(Mux(begun, refusal, fault))
 
     def _watch(self, m: Module) -> None:
-        """Find links that have failed, here and on other boards, and starts that wait too long.
+        """Detect failed links, on this board and on others, and starts that wait too long.
 
-        No board arrives while a link has failed, here or below. A start fails for that `patience`
-        cycles after it at the earliest. Why: before, boards may still speak of a run that has
-        failed and is over, and cables may just have been plugged in. Reports go up the tree by
-        `unfit` and down by `halt`, so that none comes back to where it was made.
+        No board reports `arrived` while a link has failed, here or below. A failed link ends a
+        start, at the earliest `patience` cycles after the start. Why: until then boards may still
+        report on an earlier run that has failed, and cables may just have been plugged in. Reports
+        of failed links go up the tree in `unfit` and down in `halt`. Why two fields: with one, a
+        report would come back to its sender and never end.
 
-        A start ends, too, when a neighbour that waited does so no more: it was reset, or has given
-        its own start up. So it ends on all boards that wait.
+        A start also ends when a neighbour ceases to wait, because the neighbour was reset or its
+        own start has ended. In this way the start ends on all waiting boards.
         """
         plan = self._plan
         links, timer = plan.links, self._timer
@@ -413,16 +456,16 @@ class BoardControl(Leaf):
 
     @property
     def _missing(self) -> Value:
-        """Links to boards for which a start has waited.
+        """Links to the boards for which a start has waited in vain.
 
-        They are those that wait no more, else those below that have not arrived, else those beyond
-        the board above.
+        These are the links to neighbours that ceased to wait. If there are none, the links to
+        boards below that have not arrived. If there are none either, the link to the board above.
         """
         below = self._below & ~self._arrived_by
         return Mux(self._gone.any(), self._gone, Mux(below.any(), below, self._above))
 
     def _silent(self, m: Module) -> Value:
-        """Bits of links by which nothing has come for long."""
+        """Return one bit for each link, high if no word arrived for about `SILENCE` cycles."""
         alive = Signal(self._plan.links, name="heard_of")
         silent = Signal(self._plan.links, name="silent")
         came = self.value("alive")
@@ -432,7 +475,7 @@ class BoardControl(Leaf):
         return silent
 
     def _send(self, m: Module) -> None:
-        """Say what transmitters send."""
+        """Drive the transmitters: the message, and the strobes for words, messages and CRCs."""
         plan = self._plan
         slot = Signal(range(plan.period), name="slot")
         of_run = self.running | self._summing
@@ -452,7 +495,7 @@ class BoardControl(Leaf):
                 self._verdict,
             ),
             "count": Mux(self._waiting, self._count, 0),
-            # After a run, too, until it is known whether it lost something: then that is said.
+            # High after a run, too, until its losses are known and reported in `settled`.
             "waits": self._waiting | ((self._after != 0) & ~self._known),
             "unfit": self._unfit,
             "halt": self._halt,
@@ -460,5 +503,5 @@ class BoardControl(Leaf):
         m.d.comb += self.message.eq(Cat(values[name] for name, _ in plan.fields if name != "link"))
 
 
-#: What is made of what is known at the deadline.
+#: Verdicts of board 0 at the deadline, if the reports of all boards are good, and if not.
 GOOD_OR_BAD = Const(Verdict.GOOD, 2), Const(Verdict.BAD, 2)

@@ -1,5 +1,18 @@
-"""What goes over a link, and the two ends of one: words, each with what it is, in packets that end
-with a sum; transmitters; elastic buffers, and receivers, which find what is in the words.
+"""The two ends of a link between boards: transmitter, elastic buffer and receiver.
+
+A link carries one word a cycle, and beside it the *frame* of the word (`Frame`), its type::
+
+    between runs                          run                       after it
+    MESSAGE .. MESSAGE CHECK .. CHECK ..  RUN RUN ........ RUN RUN  CHECK .. CHECK  MESSAGE ..
+    message_words      check_words        one word a cycle          check_words
+
+A *packet* is the words of a message or of a run. The CHECK words after it hold its CRC.
+
+=========== ======================================================================================
+Transmitter sends the words of an out-port during a run, and messages otherwise; appends the CRC
+Buffer      memory between two clocks, written by the sender's clock, read by the receiver's
+Receiver    takes each word of a run in its cycle, checks the CRC, and finds messages
+=========== ======================================================================================
 """
 
 from __future__ import annotations
@@ -32,49 +45,53 @@ if TYPE_CHECKING:
 
 __all__ = ["FRAME_BITS", "Buffer", "Frame", "Receiver", "Transmitter"]
 
-#: Bits of what a word is.
+#: Bits of a frame, the type of a word.
 FRAME_BITS = 2
 
-#: The domain of the clock that comes with the words.
+#: Name of the domain of the clock that arrives with the words.
 LINK = "link"
 
-#: Words in a buffer from which on some are skipped between runs.
+#: Fill level, in words, at which a receiver skips words between runs.
 TOO_MANY = 3
 
 
 class Frame(enum.IntEnum):
-    """What a word is."""
+    """The type of a word on a link."""
 
-    #: None: the link is at rest, or there is none.
+    #: No word: the link is idle or absent.
     NONE = 0
-    #: Of a message between runs.
+    #: A word of a message between runs.
     MESSAGE = 1
-    #: Of a run.
+    #: A word of a run.
     RUN = 2
-    #: Of the sum of all words before, the low bits first.
+    #: A word of the CRC of the packet before it, low bits first.
     CHECK = 3
 
 
 class Transmitter(Leaf):
-    """Sends the words of an out-port while a run is under way, and messages before and after.
+    """The sending end of a link: words of an out-port during a run, messages before and after it.
+
+    The board control drives `running`, `begins` and `checking` for all transmitters of a board. One
+    cycle later the word chosen by them is in `tx_word`.
 
     Members
     -------
     sent : In(width)
-        The word of the out-port.
+        Word of the out-port.
     link : In
-        The number of the link port.
+        Number of the link port, the first field of the message.
     message : In
-        The rest of the message.
+        All other fields of the message, sampled while `begins` is high.
     running : In(1)
-        The word is one of a run.
+        High to send `sent` as a word of a run.
     begins : In(1)
-        It is the first one, or that of a message, whose words follow.
+        High for the first word of a packet. It restarts the CRC, and loads a message.
     checking : In(1)
-        A word of the sum is sent.
+        High to send a word of the CRC.
     tx_word : Out(width)
+        Word on the link, a register.
     tx_frame : Out(2)
-        Registers: a word, and which `Frame` it is.
+        `Frame` of `tx_word`, a register.
     """
 
     def __init__(self, plan: LinkPlan) -> None:
@@ -95,7 +112,7 @@ class Transmitter(Leaf):
         self.tx_word = Signal(plan.width, reset_less=True, name="tx_word")
 
     def elaborate(self, platform: object) -> Module:
-        """Build the choice of a word, and the sum."""
+        """Build the selection of the word, the shift register of the message, and the CRC."""
         m, width = Module(), self._plan.width
         running, begins, checking = map(self.value, ("running", "begins", "checking"))
         message = Cat(self.value("link"), self.value("message"))
@@ -123,22 +140,33 @@ class Transmitter(Leaf):
 
 
 class Buffer(Leaf):
-    """The words that come from another board: written by its clock, read by that of this one.
+    """The elastic buffer of a link: written by the sender's clock, read by the receiver's clock.
+
+    A word is written in every cycle of the sender's clock. The words are a ring; the position of
+    the newest word crosses to the receiver as a Gray code.
 
     Parameters
     ----------
+    plan : LinkPlan
+        Dimensions of the links.
     latency : int
-        Of the link, in cycles.
+        Latency of the link, in cycles; it determines the depth.
 
     Members
     -------
     rx_clk : In(1)
-        The clock of the board that sends; at its falling edges the others are sampled.
-    rx_word, rx_frame : In
-    at, head : In, Out
-        An address, and what lies there: a word, and above it what it is.
+        Clock of the sending board. Its falling edges sample `rx_word` and `rx_frame`.
+    rx_word : In(width)
+        Word from the cable.
+    rx_frame : In(2)
+        `Frame` of the word.
+    at : In
+        Read address.
+    head : Out
+        Content of the address: the word in the low bits, its frame above.
     count : Out
-        How many words have come, as a Gray code: one bit changes at a time.
+        Number of words written, modulo twice the depth, as a Gray code. One bit changes at a time,
+        so the receiver samples either the old or the new count.
     """
 
     def __init__(self, plan: LinkPlan, latency: int) -> None:
@@ -161,7 +189,7 @@ class Buffer(Leaf):
         m.domains += ClockDomain(LINK, local=True, clk_edge="neg", async_reset=True)
         m.d.comb += [
             ClockSignal(LINK).eq(self.value("rx_clk")),
-            # Whenever it ends, counting begins somewhere, and the receiver follows.
+            # The reset may end at any phase of rx_clk: the receiver follows whatever count results.
             ResetSignal(LINK).eq(ResetSignal(allow_reset_less=True)),
         ]
         words = memory.Memory(shape=len(self.head), depth=self._depth, init=[])
@@ -183,37 +211,48 @@ class Buffer(Leaf):
 
 
 class Receiver(Leaf):
-    """Takes words that have come from another board, each in its cycle.
+    """The receiving end of a link: takes words from an elastic buffer and checks packets.
 
-    Between runs words are taken as they come, and where the other clock is faster some are skipped.
-    The first word of a run waits in the buffer until it is due, and all others behind it.
+    Between runs the receiver takes words as they arrive. It skips words if the buffer fills because
+    the sender's clock is faster. The first word of a run waits in the buffer until the board
+    control asserts `due`. All further words of the run wait behind it.
 
     Parameters
     ----------
+    plan : LinkPlan
+        Dimensions of the links.
     latency : int
-        Of the link, in cycles.
+        Latency of the link, in cycles.
 
     Members
     -------
-    count, at, head : In, Out, In
-        How many words have come, as a Gray code of the other clock; the address of the next one,
-        and what lies there.
-    due, check_due : In(1)
-        A word of a run, or of its sum, is taken.
+    count : In
+        Number of words written to the buffer, as a Gray code in the sender's clock domain.
+    at : Out
+        Buffer address of the next word to take.
+    head : In
+        Word at that address, with its frame above.
+    due : In(1)
+        High to take a word of a run.
+    check_due : In(1)
+        High to take a word of the CRC of a run.
     frozen : In(1)
-        Nothing may be skipped.
+        High to keep all words: none is skipped, and words of a run wait for `due`.
     peer : In
-        The link port, and the board, that should send.
+        Expected sender of messages: link port in the low bits, board above.
     received : Out(width)
-        A word, in the cycle after it is due.
-    said, heard, strange : Out
-        The words of a message; and whether they are a whole one in this cycle, of the peer or of
-        another.
+        Word taken in the previous cycle.
+    said : Out
+        Message, valid while `heard` or `strange` is high.
+    heard : Out(1)
+        High for one cycle at the end of a correct message from `peer`.
+    strange : Out(1)
+        High for one cycle at the end of a correct message from any other sender.
     alive : Out(1)
-        A word has come that is something.
+        High if the word taken in the previous cycle is a word, not `Frame.NONE`.
     lost : Out(1)
-        Since the buffer is frozen, a word of a run was not there when it was due, was none, or was
-        changed on the way, or there was no room for one.
+        High, until `frozen` falls, once a word that was due was absent or of a wrong frame, the CRC
+        of a run was wrong, or the buffer was too full.
     """
 
     def __init__(self, plan: LinkPlan, latency: int) -> None:
@@ -239,7 +278,7 @@ class Receiver(Leaf):
         self.received = Signal(plan.width, reset_less=True, name="received")
 
     def elaborate(self, platform: object) -> Module:
-        """Build the buffer, and what is behind it."""
+        """Build the read side of the elastic buffer, the packet check, and the record of losses."""
         m = Module()
         at, came = Signal(self._bits + 1, name="taken"), Signal(self._bits + 1, name="came")
         known, head = Signal(self._bits + 1, name="count_known"), self.value("head")
@@ -274,9 +313,16 @@ class Receiver(Leaf):
         return m
 
     def _packet(self, m: Module, fresh: Value, kind: Value) -> Value:
-        """Gather the words of a packet, and say whether it is a message; whether its sum is wrong.
+        """Collect the words of a packet, report messages, and return the CRC error of the packet.
 
-        A packet ends with its sum, or with the first word that is something else.
+        A packet ends with its CRC, or at the first word with another frame.
+
+        Parameters
+        ----------
+        fresh : Value
+            High if `received` holds a new word.
+        kind : Value
+            `Frame` of the word in `received`.
         """
         plan, width = self._plan, self._plan.width
         words, checks = plan.message_words, plan.check_words

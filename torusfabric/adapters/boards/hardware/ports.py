@@ -1,11 +1,11 @@
-"""The ports and the registers of a board, beside those of any fabric."""
+"""Ports and bus registers that a board has in addition to those of every fabric."""
 
 from ....contract.ports import Protocol, grouped_ports
 from ....contract.registers import Access, Field, Register
 
 __all__ = ["BOARD_PORTS", "LINK_PORTS", "REGISTERS"]
 
-#: The ports that a board has besides, or that have another meaning there.
+#: Ports that only a board has, and ports whose meaning differs on a board.
 BOARD_PORTS = grouped_ports(
     {
         ("control", Protocol.PULSE): {
@@ -27,7 +27,7 @@ BOARD_PORTS = grouped_ports(
     }
 )
 
-#: The ports of a link, without its number.
+#: Ports of one link; the port names of a board have the prefix ``link_K_`` for link port K.
 LINK_PORTS = grouped_ports(
     {
         ("data", Protocol.LINK): {
@@ -42,7 +42,7 @@ LINK_PORTS = grouped_ports(
     }
 )
 
-#: What a bus shows of a board, and what it tells it.
+#: Bus registers of a board, or fields of common registers, that other fabrics do not have.
 REGISTERS = (
     Register("status", 0x1C, Access.READ, "how far the last run is",
              (Field("attempts", 8, 0, "how often it was carried out", "attempts"),)),

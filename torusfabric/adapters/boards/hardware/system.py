@@ -1,6 +1,15 @@
 # amaranth: UnusedElaboratable=no
-"""A fabric on several boards: the netlist of each, which is that of its nodes, with a port for each
-cut arc, and what starts it.
+"""A fabric on several boards, and the netlist of each board.
+
+`BoardSystem` is the fabric; simulation, Verilog, proof and bridges start from it. The netlist of a
+board is made by `BoardFront`. It holds::
+
+    host port    to the memories of the nodes of the board
+    nodes        of one block, with the same sequencer and program as on one chip
+    links        transmitter, elastic buffer and receiver for each cut arc (see `links`)
+    control      common start, repetition after a loss, verdict (see `control`)
+
+Boards with equal netlists are of one *kind*.
 """
 
 from __future__ import annotations
@@ -34,38 +43,40 @@ if TYPE_CHECKING:
 
 __all__ = ["BoardFront", "BoardSystem", "link_port", "plan_links"]
 
-#: What ends at the control of the board: a name of the fabric's own has this in front.
+#: Prefix of the control and status nets between the board control and the sequencer.
 RUN = "run_"
 
-#: What the host port is given by the board has this in front, until the board has ports.
+#: Prefix of nets from the board control to the host port, until the ports of the board exist.
 BOARD = "board_"
 
-#: What the board has in place of ports of the fabric.
+#: Status ports of the fabric that the board control drives instead of the sequencer.
 STATUS = ("busy", "done", "cycles", "error")
 
-#: What its control is given by each receiver.
+#: Outputs of each receiver that are inputs of the board control.
 OF_LINKS = ("said", "heard", "strange", "alive", "lost")
 
 
 def link_port(link: int, name: str) -> str:
-    """The name of a port of a link."""
+    """Return the name of a port of a board, such as ``link_3_tx_word``."""
     return f"link_{link}_{name}"
 
 
 class BoardFront(Front):
-    """The core of the nodes of a board with a host port, and the control of the board.
+    """The hardware of one board: its nodes with a host port, its links and its control.
 
     Parameters
     ----------
     system : BoardSystem
         The fabric on all boards.
     board : int
-        The block of nodes that it holds.
+        Number of the board, whose block of nodes is built.
     plan : LinkPlan, optional
-        The links of the board, by default those between boards.
+        Dimensions of the links of the board, by default those of links between all boards.
+    for_bus : bool
+        True if the host port lies behind a bus.
     """
 
-    #: True if an input takes back a start.
+    #: True if the board has an input `withdraw` that takes back a start.
     withdraws = False
 
     def __init__(
@@ -85,13 +96,14 @@ class BoardFront(Front):
 
     @property
     def digest(self) -> int:
-        """The digest of the front of the nodes."""
+        """The digest of the nodes and their host port."""
         return self._front.digest
 
     def add(self) -> Built:
-        """Fill the netlist of the core.
+        """Fill the netlist of the core with the nodes, the board control and the links.
 
-        Words may be written until the board is started; the run begins later, and may be repeated.
+        The host port accepts writes until the board is started. The run begins later, and may be
+        repeated.
         """
         build, plan, front = self.core.build, self._plan, self._front
         built = front.add()
@@ -123,7 +135,7 @@ class BoardFront(Front):
 
 
 def _add_link(build: CoreBuilder, plan: LinkPlan, link: int) -> None:
-    """Add a transmitter, a buffer, and a receiver."""
+    """Add the transmitter, the elastic buffer and the receiver of one link port."""
     (node, port), latency, fields = plan.boards.links[link], plan.boards.latency[link], plan.fields
     ports = {name: link_port(link, name) for name in LINK_PORTS}
     build.outermost.update(ports.values())
@@ -151,12 +163,21 @@ def _add_link(build: CoreBuilder, plan: LinkPlan, link: int) -> None:
 
 
 def plan_links(fabric: Fabric, boards: Boards, **how: Any) -> LinkPlan:
-    """Plan the links of a fabric on some boards, be they long enough or not.
+    """Return the dimensions of the links of a fabric on boards, without a check of latencies.
 
     Parameters
     ----------
+    fabric : Fabric
+        The fabric on one chip.
+    boards : Boards
+        Blocks of the topology of the fabric.
     **how
         Further parameters of `LinkPlan`: ppm, retries, phy, start_timeout.
+
+    Returns
+    -------
+    LinkPlan
+        Dimensions; `LinkPlan.check` compares them with the latencies of cut arcs.
     """
     return LinkPlan(
         boards,
@@ -173,28 +194,29 @@ def plan_links(fabric: Fabric, boards: Boards, **how: Any) -> LinkPlan:
 class BoardSystem(System):
     """A fabric with a host port, whose nodes lie on several boards.
 
-    Each board has a sequencer, which steps through the same program as those of all others, and a
-    host port to its own nodes. Their cut arcs end at link ports.
+    Each board has a host port to its own nodes, and a sequencer that steps through the program of
+    the whole fabric. Arcs between blocks are cut and end at link ports.
 
     Parameters
     ----------
     fabric : Fabric
-        The same on one chip: what it computes, and in how many cycles.
+        The same fabric on one chip. It determines the results and the cycles of a run.
     boards : Boards
-        Of its topology.
+        Blocks of the topology of the fabric.
     ppm : float
-        By how much the frequency of each oscillator may be off, in millionths.
+        Largest frequency error of each oscillator, in millionths.
     retries : int
-        How often a run is repeated of which a link lost something.
+        Number of times a run is repeated if a link lost a word.
     phy : Phy
-        What carries words between boards.
+        Physical layer of the links between boards.
     start_timeout : int
-        Cycles for which a start waits for those of other boards, at most; 0 for no limit.
+        Most cycles for which a start waits for the other boards; 0 for no limit.
 
     Raises
     ------
     InputError
-        If the fabric has another top, or links do not fit; see `LinkPlan`.
+        If the top of the fabric is not the host port, a run is too long for the drift of the
+        clocks, or a link does not fit; see `LinkPlan`.
 
     Examples
     --------
@@ -229,7 +251,7 @@ class BoardSystem(System):
 
     @cached_property
     def plan(self) -> LinkPlan:
-        """What their links need."""
+        """Dimensions of the links between the boards."""
         names = ("ppm", "retries", "phy", "start_timeout")
         return plan_links(self.fabric, self.boards, **{name: getattr(self, name) for name in names})
 
@@ -239,7 +261,7 @@ class BoardSystem(System):
         return self.plan.cycles(self.fabric.predicted_cycles)
 
     def facts(self) -> dict[str, Any]:
-        """Return what is said of the boards, as plain data."""
+        """Return the attributes of the boards and their links as plain data, for JSON."""
         plan = self.plan
         return {
             "boards": str(self.boards),
@@ -250,7 +272,7 @@ class BoardSystem(System):
         }
 
     def facts_in_words(self) -> dict[str, str]:
-        """Return the same for people."""
+        """Return the attributes of the boards and their links as text for people."""
         plan = self.plan
         depths = ", ".join(f"{plan.depth(each)} of {each} cycles" for each in plan.latencies)
         return {
@@ -263,7 +285,7 @@ class BoardSystem(System):
 
     @cached_property
     def netlists(self) -> tuple[Netlist, ...]:
-        """The netlist of each board; those of a kind are one."""
+        """The netlist of each board; boards of one kind share one netlist object."""
         known: dict[str, Netlist] = {}
         found = map(self._netlist, range(self.boards.number))
         return tuple(
@@ -272,9 +294,9 @@ class BoardSystem(System):
         )
 
     def held(self) -> BoardSystem:
-        """Return the same boards with tables that hold what they have been loaded with, and stay.
+        """Return the boards with tables that keep their contents in place of writable tables.
 
-        Boards whose tables are fixed are the same.
+        The proofs use these boards. A fabric with fixed tables is returned unchanged.
         """
         if not self.fabric.tables:
             return self
@@ -285,18 +307,18 @@ class BoardSystem(System):
 
     @property
     def kind_of(self) -> tuple[int, ...]:
-        """The kind of each board, by the number of the first one of it among the kinds."""
+        """The kind of each board: an index into the distinct netlists, in order of appearance."""
         kinds = [*dict.fromkeys(self.netlists)]
         return tuple(map(kinds.index, self.netlists))
 
     @property
     def read_latency(self) -> int:
-        """Edges from an address to its data."""
+        """Clock edges from an address at a host port to its data."""
         latency: int = self.netlists[0].modules["host"]().read_latency
         return latency
 
     def _netlist(self, board: int) -> Netlist:
-        """The netlist of a board."""
+        """Build the netlist of a board."""
         front = BoardFront(self, board)
         front.add()
         return front.core.build.done()

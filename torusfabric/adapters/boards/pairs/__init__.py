@@ -1,4 +1,9 @@
-"""Links between boards on differential pairs of an ECP5."""
+"""Links between boards on differential pairs or transceivers of an ECP5.
+
+A *bundle* is all pairs to one neighbour. On each pair a word of the fabric clock travels as several
+*units*, bits or bytes, of a faster clock (`words`). A `Layer` connects the units to pins:
+`LvdsLayer` to differential pairs, `SerdesLayer` to transceivers.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,12 +15,29 @@ from .serdes import SerdesLayer
 
 __all__ = ["LAYERS", "PairLinks", "pair_links"]
 
-#: What makes each physical layer for a platform, by its name.
+#: Constructor of each physical layer for a platform, by the name of the layer.
 LAYERS: dict[str, Callable[[Any], Layer]] = {"lvds": LvdsLayer, "serdes": SerdesLayer}
 
 
 def pair_links(
     system: BoardSystem, board: int, platform: Any, given: int | None = None
 ) -> PairLinks:
-    """The links of a board at the pins of its platform; parameters and errors of `PairLinks`."""
+    """Return the links of a board at the pins of its platform.
+
+    Parameters
+    ----------
+    system : BoardSystem
+        The fabric on all boards; it names the physical layer.
+    board : int
+        Number of the board in the system.
+    platform : Platform
+        Platform of an ECP5 board, with a resource for each bundle.
+    given : int, optional
+        Data pairs to use in each bundle; by default as many as are needed.
+
+    Raises
+    ------
+    InputError
+        If the platform has no suitable pairs or its clock is too fast; see `PairLinks`.
+    """
     return PairLinks(system, board, LAYERS[system.phy.name](platform), platform, given)

@@ -1,4 +1,11 @@
-"""The link ports of a board on pairs of wires, between the fabric and pins."""
+"""The hardware between the link ports of a board and its pins, for links on pairs of wires.
+
+The link ports to one neighbour share a *bundle* of pairs. Each pair carries one or more links::
+
+    word on a pair:   sync unit | frame (2 bits) | word of link a | word of link b | ..
+
+All words of a board have equal frames, so that one frame serves all links of a pair.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +27,14 @@ __all__ = ["Layer", "PairLinks", "bundle_ends", "pairs_of"]
 
 
 class Layer(ABC):
-    """A physical layer: how words go over pairs, and what stands between their units and wires.
+    """A physical layer: the encoding of words as units, and the hardware between units and pins.
 
     Attributes
     ----------
     resource : str
-        The name of the platform's resource for each bundle of pairs.
+        Name of the platform's resources; each bundle of pairs has one.
     units : Units
-        What goes on a pair for a word.
+        Encoding of a word on a pair.
     """
 
     resource: str
@@ -35,44 +42,58 @@ class Layer(ABC):
 
     @abstractmethod
     def begin(self, m: Module, platform: Any) -> None:
-        """Make what all bundles share."""
+        """Add the hardware that all bundles share."""
 
     def sending(self, bundle: int) -> str:
-        """Return the domain of what sends on the pairs of a bundle; by default one for each."""
+        """Return the clock domain that sends on a bundle; by default each bundle has its own."""
         return f"{self.resource}_tx_{bundle}"
 
     def receiving(self, bundle: int) -> str:
-        """Return the domain of what receives on them; by default one for each."""
+        """Return the clock domain that receives on a bundle; by default each bundle has its own."""
         return f"{self.resource}_rx_{bundle}"
 
     @abstractmethod
     def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
-        """Send the units of all pairs of a bundle, in its domain; returns those that come."""
+        """Connect a bundle to its pins, and return the units received on all its pairs.
+
+        Parameters
+        ----------
+        m : Module
+            Module of the bundle.
+        bundle : int
+            Number of the bundle on the board.
+        sent : Signal
+            Units of all pairs for one cycle of the sending domain.
+        platform : Platform
+            Platform with the pins.
+        """
 
 
 class PairLinks:
-    """Pairs for the links of a board: a bundle to each neighbour.
-
-    A pair carries the words of some links, and what they are, which is the same for all.
+    """The links of a board on pairs, with a bundle of pairs to each neighbour.
 
     Parameters
     ----------
+    system : BoardSystem
+        The fabric on all boards.
     board : int
-        The number of the board in the system.
+        Number of the board in the system.
+    layer : Layer
+        Physical layer.
     platform : Platform
-        Of an ECP5, with a resource for each bundle.
+        Platform of an ECP5 board, with a resource for each bundle.
     given : int, optional
-        Pairs for data in each bundle; by default as many as are needed.
+        Data pairs to use in each bundle; by default as many as are needed.
 
     Attributes
     ----------
     units : Units
-        Of the layer.
+        Encoding of a word on a pair, from the layer.
 
     Raises
     ------
     InputError
-        If the links do not go on so many pairs, or the platform has none.
+        If the platform has too few bundles, or too few pairs for the links.
     """
 
     def __init__(
@@ -89,13 +110,14 @@ class PairLinks:
         ends = system.boards.ends[board]
         to = ([k for k, end in enumerate(ends) if end.board == other]
               for other in neighbours(system, board))  # fmt: skip
-        #: Of each bundle, the links that it sends, and those that it receives: as the other sends.
+        #: For each bundle, its links in the order of sending, and in the order of receiving. The
+        #: latter is the order in which the neighbour sends.
         self._bundles = [(own, sorted(own, key=lambda k: ends[k].link)) for own in to]
         for number, (links, _) in enumerate(self._bundles):
             self._check(len(links), pairs_of(platform, layer.resource, number), number, given)
 
     def _check(self, links: int, there: int, number: int, given: int | None) -> None:
-        """See that there are pairs for some links."""
+        """Check that a bundle has enough pairs for its links."""
         if not there:
             raise InputError(f"Neighbours of the board must be at most {number}, not more")
         bits = self.units.bits
@@ -114,7 +136,7 @@ class PairLinks:
             )
 
     def connect(self, m: Module, design: Any, platform: Any) -> None:
-        """Connect the link ports of a design to pins."""
+        """Add the pairs to a module, and connect them to the link ports of a board's design."""
         turned = Signal(name="turned")
         m.d.sync += turned.eq(~turned)
         self._layer.begin(m, platform)
@@ -132,13 +154,13 @@ class PairLinks:
                     platform.add_clock_constraint(clock, 1e6 * self._mhz)
 
     def _by_pair(self, links: Sequence[int]) -> list[Sequence[int]]:
-        """The links of each pair."""
+        """Distribute links over pairs, and return the links of each pair."""
         return [links[k : k + self._per_pair] for k in range(0, len(links), self._per_pair)]
 
     def _sends(
         self, m: Module, design: Any, links: Sequence[int], load: Signal, domain: str
     ) -> Signal:
-        """Send the words of some links; returns the units of all pairs."""
+        """Add senders for the links of a bundle, and return the units of all its pairs."""
         pairs, bits = self._by_pair(links), self.units.gear * self.units.unit
         units = Signal(bits * len(pairs), name="units")
         for pair, own in enumerate(pairs):
@@ -155,7 +177,7 @@ class PairLinks:
     def _receives(
         self, m: Module, design: Any, links: Sequence[int], came: Value, domain: str
     ) -> list[Signal]:
-        """Receive the words of some links; returns the clocks of words, one for each pair."""
+        """Add receivers for the links of a bundle, and return the word clock of each pair."""
         bits, clocks = self.units.gear * self.units.unit, []
         for pair, own in enumerate(self._by_pair(links)):
             receiver = DomainRenamer(domain)(PairReceiver(self.units))
@@ -174,18 +196,18 @@ class PairLinks:
 
 
 def bundle_ends(system: BoardSystem, board: int) -> list[tuple[int, int]]:
-    """Of each bundle of a board, the other board, and the number of the bundle there."""
+    """Return the other end of each bundle of a board: a board, and its number of the bundle."""
     near = neighbours(system, board)
     return [(other, neighbours(system, other).index(board)) for other in near]
 
 
 def neighbours(system: BoardSystem, board: int) -> list[int]:
-    """The boards to which a board has links, in the order of its bundles."""
+    """Return the boards to which a board has links, in the order of its bundles."""
     return list(dict.fromkeys(end.board for end in system.boards.ends[board]))
 
 
 def pairs_of(platform: Any, name: str, number: int) -> int:
-    """The pairs for data of a bundle; 0 if there is none."""
+    """Return the number of data pairs of a bundle; 0 if the platform has no such bundle."""
     try:
         resource = platform.lookup(name, number)
     except ResourceError:

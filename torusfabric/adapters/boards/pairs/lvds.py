@@ -1,4 +1,8 @@
-"""Links on differential pairs of an ECP5: four bits a cycle of a clock that goes with them."""
+"""Links on differential pairs of an ECP5, with a clock pair beside the data pairs.
+
+Each pair carries four bits in each cycle of a fast clock (gearing 4:1, GDDRX2). A PLL makes the
+fast clock from the fabric clock. Clock edges lie in the middle of data bits.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +18,32 @@ from .words import Bits
 
 __all__ = ["LvdsLayer"]
 
-#: Mbit/s of a pair with gears of four bits, by the speed grade of an ECP5: its data sheet,
-#: FPGA-DS-02012, external switching characteristics of GDDRX2.
+#: Highest rate of a pair in Mbit/s with GDDRX2, by speed grade of the ECP5. Source: data sheet
+#: FPGA-DS-02012, external switching characteristics.
 RATES = {"6": 624, "7": 700, "8": 800}
 
-#: The least cycles of the faster clock in one of the fabric.
+#: Least cycles of the fast clock per cycle of the fabric clock.
 LEAST_CYCLES = 5
 
-#: The domain of what sends on all pairs, and what its name and that of others begin with.
+#: Clock domain that sends on all pairs. Names of related clocks begin with it.
 SENDING = "lvds"
 
-#: A clock as what it is sent as: a change in each bit.
+#: Bits that a clock pair sends in each cycle: one change per bit.
 CLOCK = 0b0101
 
 
 class LvdsLayer(Layer):
-    """Pairs for data, and one for their clock, to and from each neighbour: gears of four bits.
+    """Physical layer of data pairs and one clock pair, in each direction, to each neighbour.
+
+    Parameters
+    ----------
+    platform : Platform
+        Platform of an ECP5 board with resources ``lvds``.
 
     Raises
     ------
     InputError
-        If the platform has no such pairs, or its clock is too fast for them.
+        If the platform has no such pairs, or its clock is too fast for the pairs.
     """
 
     resource = "lvds"
@@ -53,26 +62,27 @@ class LvdsLayer(Layer):
         self.units = Bits(self._cycles)
 
     def sending(self, bundle: int) -> str:
-        """Return the one domain of all bundles."""
+        """Return the clock domain that sends on all bundles."""
         return SENDING
 
     def begin(self, m: Module, platform: Any) -> None:
-        """Make the clock of what sends, so many times as fast as that of the fabric.
+        """Add the PLL and the sending clocks.
 
-        It has a clock for bits, twice as fast, and the same a quarter of a cycle later: a clock
-        that goes with the data has its edges in the middle of bits.
+        The sending domain has the fast clock. The serializers also need an edge clock of twice that
+        frequency. A second edge clock, a quarter of its cycle later, drives the clock pairs, so
+        that clock edges lie in the middle of data bits.
         """
         fast, quarter = (Signal(name=f"pll_{name}") for name in ("fast", "quarter"))
         m.submodules.pll = pll(
             ClockSignal(), fast, times=2 * self._cycles, divided=2, o_CLKOS=quarter,
-            # A quarter of a cycle of the bits is half a cycle of the oscillator, in eighths of
-            # that.
+            # A quarter cycle of the edge clock is half a cycle of the PLL's oscillator. FPHASE
+            # counts eighths of an oscillator cycle.
             p_CLKOS_ENABLE="ENABLED", p_CLKOS_DIV=2, p_CLKOS_CPHASE=1, p_CLKOS_FPHASE=4,
         )  # fmt: skip
         self._edges = _divided(m, fast, SENDING), _edge(m, quarter, f"{SENDING}_late")
 
     def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
-        """Add the pins of a bundle: send four bits a cycle on each pair, and their clock."""
+        """Add serializers, deserializers and pins of a bundle, and return the received bits."""
         port, count = platform.request(self.resource, bundle, dir="-"), len(sent) // Bits.gear
         m.submodules.tx_buffer = data = io.Buffer("o", port.tx[:count])
         m.submodules.tx_clk_buffer = clock = io.Buffer("o", port.tx_clk)
@@ -90,7 +100,7 @@ class LvdsLayer(Layer):
 
 
 def _edge(m: Module, clock: Signal, name: str) -> Signal:
-    """An edge clock."""
+    """Put a clock on an edge clock network."""
     edge = Signal(name=f"{name}_edge")
     m.submodules[f"{name}_edge"] = Instance(
         "ECLKSYNCB", i_ECLKI=clock, i_STOP=Const(0), o_ECLKO=edge
@@ -99,7 +109,7 @@ def _edge(m: Module, clock: Signal, name: str) -> Signal:
 
 
 def _divided(m: Module, clock: Signal, domain: str) -> Signal:
-    """An edge clock, and a domain of half its frequency."""
+    """Return an edge clock, and add a clock domain of half its frequency."""
     edge = _edge(m, clock, domain)
     m.domains += ClockDomain(domain, reset_less=True)
     m.submodules[f"{domain}_half"] = Instance(
@@ -110,9 +120,14 @@ def _divided(m: Module, clock: Signal, domain: str) -> Signal:
 
 
 def _receive_pairs(m: Module, port: Any, count: int, domain: str) -> tuple[Signal, Signal]:
-    """Receive four bits a cycle by each pair of a bundle; its clock makes a domain.
+    """Receive four bits a cycle on each pair of a bundle, in a domain of the received clock.
 
-    Returns those of all pairs, the first bit lowest, and the clock as it comes.
+    Returns
+    -------
+    nibbles : Signal
+        Four bits of each pair, the first bit lowest.
+    clock : Signal
+        Received clock, undivided.
     """
     m.submodules.rx_buffer = data = io.Buffer("i", port.rx[:count])
     m.submodules.rx_clk_buffer = clock = io.Buffer("i", port.rx_clk)

@@ -1,4 +1,7 @@
-"""Links on transceivers of an ECP5: words in the 8b10b code, which carry their clock."""
+"""Links on transceivers of an ECP5. The 8b10b code carries the clock, so no clock pair is needed.
+
+LiteICLink provides the transceiver as Verilog (`transceiver`).
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,27 @@ from .words import Bytes
 
 __all__ = ["FABRIC_MHZ", "SerdesLayer"]
 
-#: Mbit/s of a pair: what transceivers of all speed grades carry, and what logic behind them can
-#: take; 5,000 would be 250 MHz. Ten bits are a byte.
+#: Rate of a pair in Mbit/s, with ten bits for a byte. Why 2500: transceivers of all speed grades
+#: reach it, and so does the logic behind them, which would need 250 MHz at 5000 Mbit/s.
 RATE = 2500
 
-#: Cycles of the transceiver's clock in one of the fabric.
+#: Cycles of the transceiver clock per cycle of the fabric clock.
 CYCLES = 5
 
-#: The clock of the fabric.
+#: Frequency of the fabric clock, in MHz.
 FABRIC_MHZ = RATE / 10 / Bytes.gear / CYCLES
 
-#: Cycles for which a transceiver is reset.
+#: Length of the reset of the transceivers, in cycles of the fabric clock.
 RESET = 1024
 
 
 class SerdesLayer(Layer):
-    """A pair to and from each neighbour of a board, at a transceiver of an ECP5, by LiteICLink.
+    """Physical layer of one transceiver, a pair in each direction, to each neighbour.
+
+    Parameters
+    ----------
+    platform : Platform
+        Platform of an ECP5 board with resources ``serdes``.
 
     Raises
     ------
@@ -52,7 +60,7 @@ class SerdesLayer(Layer):
         self.units = Bytes(CYCLES)
 
     def begin(self, m: Module, platform: Any) -> None:
-        """Make what resets all transceivers."""
+        """Add the common reset of all transceivers."""
         count = Signal(range(RESET + 1), name="reset_count")
         self._reset = Signal(name="transceiver_reset", init=1)
         m.d.sync += self._reset.eq(count != RESET)
@@ -60,7 +68,7 @@ class SerdesLayer(Layer):
             m.d.sync += count.eq(count + 1)
 
     def attach(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
-        """Add a transceiver."""
+        """Add a transceiver with its pins and clocks, and return the received bytes."""
         dual, channel = platform.transceivers[bundle]
         module = f"transceiver_{dual}_{channel}"
         files = self._transceiver(

@@ -1,8 +1,8 @@
-"""A transceiver of an ECP5 with the 8b10b code, by LiteICLink, as Verilog.
+"""Verilog of an ECP5 transceiver with the 8b10b code, made by LiteICLink.
 
-LiteICLink is by Florent Kermarrec, under the two-clause BSD licence, and after Yumewatari by
-whitequark; the code is LiteX's, by Sebastien Bourdeauducq and Florent Kermarrec. Migen, in which
-they are written, emits them here as they are.
+LiteICLink is by Florent Kermarrec, under the two-clause BSD licence, and follows Yumewatari by
+whitequark. The 8b10b code is from LiteX, by Sebastien Bourdeauducq and Florent Kermarrec. Both are
+written in Migen, which emits the Verilog.
 """
 
 from __future__ import annotations
@@ -21,22 +21,42 @@ from .words import Bytes
 
 __all__ = ["transceiver"]
 
-#: Cycles for which what sends is reset.
+#: Length of the reset of the sending side, in cycles of ``sys_clk``.
 RESET = 1024
 
 
 def transceiver(name: str, *, dual: int, channel: int, mhz: float, mbits: float) -> dict[str, str]:
-    """The Verilog of a transceiver, by its name, and the files that it reads.
+    """Return the Verilog file of a transceiver, and the files that it reads.
 
-    Its ports are ``sys_clk`` and ``sys_rst``, of what starts it; ``refclk``, of some MHz; the pins
-    ``tx_p``, ``tx_n``, ``rx_p`` and ``rx_n``, for some Mbit/s; ``sent`` with its clock ``tx_clk``,
-    and ``came`` with ``rx_clk``: two bytes a cycle as of `Bytes`, which may come an odd number of
-    bytes later.
+    Ports of the module:
+
+    - ``sys_clk``, ``sys_rst``: clock and reset of the start-up sequence;
+    - ``refclk``: reference clock;
+    - ``tx_p``, ``tx_n``, ``rx_p``, ``rx_n``: pins;
+    - ``sent``: two units of `Bytes` to send in each cycle of ``tx_clk_out``;
+    - ``came``: two received units in each cycle of ``rx_clk_out``. The offset between sent and
+      received units may be odd.
+
+    Parameters
+    ----------
+    name : str
+        Name of the module.
+    dual, channel : int
+        Location of the transceiver: the dual, and its channel 0 or 1.
+    mhz : float
+        Frequency of the reference clock.
+    mbits : float
+        Rate of a pair, in Mbit/s.
+
+    Returns
+    -------
+    dict of str to str
+        Content of each file, by file name.
 
     Raises
     ------
     InputError
-        If the reference cannot be multiplied to that.
+        If the PLL cannot make the rate from the reference clock.
     """
     try:
         pll = SerDesECP5PLL(Signal(name="refclk"), 1e6 * mhz, 1e6 * mbits)
@@ -52,7 +72,7 @@ def transceiver(name: str, *, dual: int, channel: int, mhz: float, mbits: float)
     m, bits = Module(), Bytes.gear * Bytes.unit
     m.clock_domains.cd_sys = ClockDomain()
     m.submodules.serdes = serdes = SerDesECP5(pll, tx, rx, dual=dual, channel=channel)
-    # LiteICLink 2025.4 makes its decoders, and no part of the module.
+    # LiteICLink 2025.4 makes decoders without adding them to the module: add them here.
     known = {id(part) for _, part in serdes._submodules}  # noqa: SLF001
     serdes.submodules += [part for part in serdes.decoders if id(part) not in known]
     _send_always(m, serdes)
@@ -71,9 +91,9 @@ def transceiver(name: str, *, dual: int, channel: int, mhz: float, mbits: float)
 
 
 def _send_always(m: Module, serdes: SerDesECP5) -> None:
-    """Send from when the clock is there on.
+    """Let a transceiver send as soon as its clock is stable.
 
-    By its own start a transceiver sends while it receives: two boards would wait for each other.
+    Why: LiteICLink starts sending only while it receives, so two boards would wait for each other.
     """
     m.submodules.timer = timer = WaitTimer(RESET)
     off = Signal(name="tx_off")

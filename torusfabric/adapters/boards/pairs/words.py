@@ -1,9 +1,23 @@
 # amaranth: UnusedElaboratable=no
-"""A pair of wires: words of the fabric's clock as some units a cycle of a faster one, and back.
+"""Serialization of words on a pair of wires, and alignment at the receiver.
 
-It carries a word in each cycle of the fabric. The first unit of a word is one that the receiver
-knows: by it, it finds out where words begin. Until it has been right for a while, the receiver
-moves on by a unit each time that it is wrong.
+A pair carries one word in each cycle of the fabric clock, as units of a faster clock::
+
+    sync unit | unit 1 | unit 2 | ... | unit n-1        n = cycles * gear
+
+=========== ===================================================================================
+unit        a bit (`Bits`) or a byte with a flag (`Bytes`)
+gear        units in a cycle of the fast clock
+sync unit   first unit of a word, predictable for the receiver, by which it finds words
+slip        shift of the assumed start of words by one unit
+lock        state in which the start of words is known; words are zero before
+=========== ===================================================================================
+
+Alignment search: after a slip ignore SETTLE words, then lock after TRUSTED further words with a
+correct sync unit. A wrong sync unit before the lock causes the next slip.
+
+Loss of lock: a wrong sync unit adds WRONG to a fault counter, a correct one subtracts RIGHT. The
+lock is dropped when the counter reaches LOST.
 """
 
 from __future__ import annotations
@@ -19,34 +33,36 @@ from amaranth.lib.wiring import In, Out
 
 __all__ = ["COMMA", "Bits", "Bytes", "PairReceiver", "PairSender", "Units", "WordTimer"]
 
-#: Bits of the sequence that the next one follows from; all ones are not among them.
+#: Length of the shift register of the sync sequence. Its all-ones state never occurs.
 HISTORY = 7
 
-#: The byte that no data is, as 8b10b counts bytes of its own: K28.5.
+#: Control byte that serves as sync unit: K28.5 of the 8b10b code.
 COMMA = 0xBC
 
-#: Words until those of another place are known, and then that must be right.
+#: Words to ignore after a slip, and then words with a correct sync unit before the lock.
 SETTLE, TRUSTED = 8, 32
 
-#: What a wrong first unit costs, what a right one mends, and when the place is given up.
+#: Fault counter: increment, decrement, and threshold at which the lock is dropped.
 WRONG, RIGHT, LOST = 4, 1, 24
 
 
 @dataclass(frozen=True)
 class Units(ABC):
-    """What goes on a pair for a word: a unit that the receiver knows, and the word in others.
+    """The encoding of a word on a pair: a sync unit, and further units that hold the word.
 
     Parameters
     ----------
     cycles : int
-        Cycles of the faster clock in one of the fabric.
+        Fast-clock cycles per cycle of the fabric clock.
 
     Attributes
     ----------
-    unit, gear : int
-        Bits of a unit, and units that go in a cycle of the faster clock.
+    unit : int
+        Bits of a unit.
+    gear : int
+        Units in a cycle of the fast clock.
     data : int
-        Bits of the fabric in a unit.
+        Data bits in a unit.
     """
 
     cycles: int
@@ -56,38 +72,39 @@ class Units(ABC):
 
     @property
     def count(self) -> int:
-        """Units of a word of the fabric."""
+        """Number of units of a word, with its sync unit."""
         return self.cycles * self.gear
 
     @property
     def bits(self) -> int:
-        """Bits of the fabric in a word: all units but the first one have some."""
+        """Data bits of a word, in all units except the sync unit."""
         return self.data * (self.count - 1)
 
     def word(self, rest: Sequence[Value]) -> Value:
-        """Return the word in units behind the first one."""
+        """Return the word that the units after the sync unit hold."""
         return Cat(unit[: self.data] for unit in rest)
 
     @abstractmethod
     def sent(self, m: Module, now: Value, word: Value) -> Value:
-        """Return all units of a word that is sent now."""
+        """Return all units of a word; `now` is high in the cycle in which the word is loaded."""
 
     @abstractmethod
     def right(self, m: Module, now: Value, first: Value) -> Value:
-        """Return whether the first unit of a word is right, which has come now."""
+        """Return high if `first` is a correct sync unit; `now` is high when it has arrived."""
 
 
 class Bits(Units):
-    """Units of a bit, four in a cycle.
+    """Encoding with units of one bit, four in a cycle.
 
-    The first one belongs to a sequence that no data has: each next bit is the inverse of the sum of
-    the sixth and the seventh before it.
+    The sync bits of successive words form a pseudo-random sequence of a linear feedback shift
+    register. Each bit is the XNOR of the sixth and the seventh bit before it. Data is unlikely to
+    follow this sequence.
     """
 
     unit, gear, data = 1, 4, 1
 
     def sent(self, m: Module, now: Value, word: Value) -> Value:
-        """Return the next bit of the sequence, and the word."""
+        """Return the next sync bit, followed by the word."""
         history = Signal(HISTORY, name="history")
         bit = self._following(history)
         with m.If(now):
@@ -95,7 +112,7 @@ class Bits(Units):
         return Cat(bit, word)
 
     def right(self, m: Module, now: Value, first: Value) -> Value:
-        """Return whether the first unit is the next bit of the sequence."""
+        """Return high if `first` is the next bit of the sync sequence."""
         history = Signal(HISTORY, name="history")
         with m.If(now):
             m.d.sync += history.eq(Cat(first, history))
@@ -106,17 +123,17 @@ class Bits(Units):
 
 
 class Bytes(Units):
-    """Units of a byte, two in a cycle, each with a bit that says that it is no data."""
+    """Encoding with units of a byte and a control flag, two a cycle. The sync unit is a comma."""
 
     unit, gear, data = 9, 2, 8
 
     def sent(self, m: Module, now: Value, word: Value) -> Value:
-        """Return a comma, and the word."""
+        """Return a comma, followed by the bytes of the word."""
         data = (Cat(word.word_select(k, 8), Const(0, 1)) for k in range(self.count - 1))
         return Cat(self._comma, *data)
 
     def right(self, m: Module, now: Value, first: Value) -> Value:
-        """Return whether the first unit is a comma."""
+        """Return high if `first` is a comma."""
         return first == self._comma
 
     @property
@@ -125,17 +142,19 @@ class Bytes(Units):
 
 
 class WordTimer(wiring.Component):
-    """Says when pairs take words of the fabric, whose clock is slower by an integer.
+    """Timer, in the fast clock domain, of the cycle in which senders load a word of the fabric.
 
     Parameters
     ----------
     cycles : int
-        Of the faster clock, in one of the fabric; 5 or more.
+        Fast-clock cycles per cycle of the fabric clock, 5 or more.
 
     Members
     -------
     turned : In(1)
-        Changes in each cycle of the fabric; known in the faster clock two or three cycles later.
+        Signal that toggles in each fabric cycle, two or three fast cycles late by a synchronizer.
+    load : Out(1)
+        High for one fast cycle in each fabric cycle, while the word of the fabric is stable.
     """
 
     def __init__(self, cycles: int) -> None:
@@ -143,7 +162,7 @@ class WordTimer(wiring.Component):
         super().__init__({"turned": In(1), "load": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
-        """Build a counter that is set where it is not about right."""
+        """Build a counter of fast cycles, set anew if it is off by more than a cycle."""
         m = Module()
         last = self._cycles - 1
         before, count = Signal(), Signal(range(self._cycles))
@@ -156,15 +175,21 @@ class WordTimer(wiring.Component):
 
 
 class PairSender(wiring.Component):
-    """Sends words.
+    """The serializer of a pair: a shift register of units.
+
+    Parameters
+    ----------
+    units : Units
+        Encoding of a word.
 
     Members
     -------
     load : In(1)
-        A word begins.
+        High to load a word.
     word : In
+        Data of a word.
     units : Out
-        What goes in a cycle, the first unit lowest.
+        Units to send in a cycle, the first unit lowest.
     """
 
     def __init__(self, units: Units) -> None:
@@ -185,18 +210,23 @@ class PairSender(wiring.Component):
 
 
 class PairReceiver(wiring.Component):
-    """Receives words, wherever they begin.
+    """The deserializer of a pair: it finds the start of words and returns them with a clock.
+
+    Parameters
+    ----------
+    units : Units
+        Encoding of a word.
 
     Members
     -------
     units : In
-        As of `PairSender`.
+        Units received in a cycle, the first unit lowest.
     word : Out
-        Zeros until it is known where words begin.
+        Data of the last word; zeros before the lock.
     clock : Out(1)
-        Rises with each word, and falls when it is to be taken.
+        Word clock: rises with each new word, and falls when the word should be sampled.
     locked : Out(1)
-        Whether it is known where words begin.
+        High if the start of words is known.
     """
 
     def __init__(self, units: Units) -> None:
@@ -205,7 +235,7 @@ class PairReceiver(wiring.Component):
         super().__init__(members | {"clock": Out(1), "locked": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
-        """Build the choice of a place, the word that begins there, and its check."""
+        """Build the shift by a slip, the register of a word, and the check of its sync unit."""
         m, units, gear = Module(), self._units, len(self.units)
         last = units.cycles - 1
         came, before, aligned = Signal(gear), Signal(gear), Signal(gear)
@@ -234,7 +264,7 @@ class PairReceiver(wiring.Component):
             ]
         with m.Elif(count == last // 2):
             m.d.sync += self.clock.eq(0)
-        # Lock on, or move on by a unit.
+        # Lock, or slip by a unit.
         seen, faults = Signal(range(SETTLE + TRUSTED + 1)), Signal(range(LOST + WRONG + 1))
         settled, trusted, lost = Signal(), Signal(), Signal()
         m.d.sync += [

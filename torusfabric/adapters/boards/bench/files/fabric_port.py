@@ -1,6 +1,7 @@
-"""The fabric on several boards: each has a host port, and a clock of its own.
+"""Access of the bench to a fabric on several boards, each with its own host port and clock.
 
-Clocks are off by as much as the manifest allows, one way or the other.
+The clocks have the largest frequency errors that the manifest allows: the first board is slowest,
+the last board fastest.
 """
 
 from collections.abc import Coroutine, Iterable
@@ -17,12 +18,12 @@ from stalls import Stalls
 
 __all__ = ["FabricPort"]
 
-#: Picoseconds of a cycle of a clock that is not off.
+#: Period of a clock without frequency error, in picoseconds.
 PERIOD = 100_000
 
 
 class BoardPort(host_port.FabricPort):
-    """Loads, runs and reads the nodes of a board."""
+    """Driver of one board: it loads, runs and reads the nodes of the board."""
 
     def __init__(self, dut: Any, manifest: dict[str, Any], board: int) -> None:
         names = {name: f"board_{board}_{name}" for name in ("clk", "rst", *manifest["ports"])}
@@ -36,7 +37,7 @@ class BoardPort(host_port.FabricPort):
         Clock(self.dut.clk, 2 * round(PERIOD * (1 + off) / 2), "ps").start()
 
     async def run(self, inputs: dict[str, int]) -> int:
-        """Start, and wait until it is over; returns what the board counts."""
+        """Start a run, wait until it is done, and return the cycles that the board counted."""
         await self.start(inputs)
         await self.edge()
         while self.dut.busy.value == 1:
@@ -48,7 +49,7 @@ class BoardPort(host_port.FabricPort):
 
 
 class FabricPort:
-    """Loads, runs and reads the nodes of all boards."""
+    """Driver of all boards: it loads, runs and reads their nodes."""
 
     cycles_of_a_word = BoardPort.cycles_of_a_word
 
@@ -61,12 +62,12 @@ class FabricPort:
         await together(port.reset() for port in self.ports)
 
     async def load(self, sent: list[Words]) -> None:
-        """Write what each node sends, by part and flit."""
+        """Write the words that each node sends, by part and flit."""
         each = zip(self.ports, self.nodes, strict=True)
         await together(port.load([sent[node] for node in nodes]) for port, nodes in each)
 
     async def run(self, inputs: dict[str, int]) -> int:
-        """Start all boards; returns what all of them count."""
+        """Start all boards, and return the cycles that all of them counted."""
         cycles: list[int] = await together(port.run(inputs) for port in self.ports)
         assert len({*cycles}) == 1, f"boards must count the same cycles, not {cycles}"
         return cycles[0]
@@ -83,6 +84,6 @@ class FabricPort:
 
 
 async def together(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
-    """What all of them return, side by side."""
+    """Run coroutines concurrently, and return their results in order."""
     tasks = [cocotb.start_soon(coroutine) for coroutine in coroutines]
     return [await task for task in tasks]
