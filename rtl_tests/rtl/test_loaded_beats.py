@@ -20,6 +20,8 @@ from torusfabric.verilog.manifest import interface
 BUILT = [
     ("2x2", "allreduce:spanning-tree", 2, 9, {}),
     ("3x3", "alltoall,allgather", 2, 13, {}),
+    # Blocks of a message alternate in what a node sends, by beats.
+    ("3x3", "allgather,reduce-scatter", 2, 13, {}),
     ("3x3", "broadcast:spanning-tree,reduce-scatter", 4, 10, {}),
     ("4", "broadcast,reduce", 2, 7, {"root": "any"}),
     ("mesh:3x3", "allreduce,gather", 2, 11, {}),
@@ -52,7 +54,7 @@ def jobs_of(fabric):
 
 
 @pytest.mark.parametrize("top", ["host", "stream"])
-@pytest.mark.parametrize(("topology", "names", "beat", "flits", "chosen"), few(3, BUILT))
+@pytest.mark.parametrize(("topology", "names", "beat", "flits", "chosen"), few(4, BUILT))
 def test_runs(topology, names, beat, flits, chosen, top):
     """Runs of any length and any root bring all words in the cycles that are forecast."""
     program = compiled(topology, names, flits, **chosen)
