@@ -33,7 +33,7 @@ BARRIER = """
 
 RUNS = """
 --stall P: of --top stream: how likely it is that a port rests in a cycle, 0 to 0.95 (default 0)
---faults P: of --top stream: how likely it is that a packet of a run, or its command, is no good, so
+--faults P: of --top stream: the probability that a packet of a run, or its command, is invalid, so
     that the fabric must drop it, 0 to 1 (default 0)
 """
 
