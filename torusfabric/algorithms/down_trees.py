@@ -32,7 +32,7 @@ def share_trees(
     chunks : int
         Number of blocks for each node.
     steps : int
-        Number of steps.
+        Steps after which all blocks must have arrived.
     most : int
         The largest number of blocks for one node that go down the same tree.
     latency : int

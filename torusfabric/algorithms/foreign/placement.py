@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import InputError
 from ...schedule.foreign.dataflow import Dataflow
 from ...toolchain.values import no_such
-from ...topology import IntArray, Topology, Torus
+from ...topology import CayleyGraph, IntArray, Topology, Torus
 from ..oblivious.hamiltonian.plan import colour_links, walk
 
 __all__ = ["PLACEMENTS", "SEARCH_SECONDS", "place_ranks"]
@@ -152,7 +152,7 @@ class _Late(Exception):
 def _subgraph(topology: Topology, pairs: IntArray, until: float) -> IntArray | None:
     """Return a map of the peers into the links of a topology, by a subgraph search of networkx.
 
-    Rank 0 is node 0. On a Cayley graph this excludes no map, because all nodes are alike.
+    On a Cayley graph, whose nodes are all alike, rank 0 is node 0.
     """
     import networkx as nx
     from networkx.algorithms.isomorphism import GraphMatcher
@@ -169,8 +169,9 @@ def _subgraph(topology: Topology, pairs: IntArray, until: float) -> IntArray | N
     peers = nx.Graph()
     peers.add_nodes_from(range(topology.nodes))
     peers.add_edges_from(pairs.tolist())
+    alike = isinstance(topology, CayleyGraph)
     for graph in (links, peers):
-        nx.set_node_attributes(graph, {node: node == 0 for node in graph}, "first")
+        nx.set_node_attributes(graph, {node: alike and node == 0 for node in graph}, "first")
     if max(dict(peers.degree).values()) > max(dict(links.degree).values()):
         return None
     try:

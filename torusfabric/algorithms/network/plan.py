@@ -156,7 +156,7 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
 
 
 def _steps_apart(schedule: Rounds) -> int:
-    """Steps until all has come that could be sent on."""
+    """Return the number of steps after which all sent blocks could be sent on."""
     arcs = Lengths(schedule.topology)
     apart = np.zeros((arcs.nodes, schedule.topology.ports), int)
     apart[arcs.tail, arcs.port] = arcs.steps_apart
@@ -168,7 +168,10 @@ def _steps_apart(schedule: Rounds) -> int:
 
 
 def _without_slow_links(topology: Topology) -> Topology | None:
-    """The network with its slow links broken; None if it has none, or does not hold without."""
+    """Return the network with its slow links broken.
+
+    None if no link is slow, or if some node could then not reach all others.
+    """
     if not isinstance(topology, Faulty) or not topology.slow_links:
         return None
     slow = [link.partition("=")[0] for link in topology.slow_links]
@@ -180,10 +183,10 @@ def _without_slow_links(topology: Topology) -> Topology | None:
 
 
 def _forwards(topology: Topology, collective: Collective, options: Options) -> Schedule:
-    """Plan a collective over all links, but for those that are others backwards."""
+    """Plan a collective that is not the reverse of another one, over all links."""
     match collective.kind:
         case "broadcast":
-            # A chunk down each tree.
+            # One chunk goes down each tree.
             root = collective.root or 0
             count = options.trees or _cut_from_root(topology, collective)
             near = nearest_tree(topology, root)
@@ -192,7 +195,7 @@ def _forwards(topology: Topology, collective: Collective, options: Options) -> S
         case "halo":
             return _halo(topology, collective, options)
         case "allgather":
-            # Down a tree for each block.
+            # Each block goes down a tree of its own.
             least = least_time(topology, collective)
 
             def steps(chunks: int) -> tuple[Transfers, ...]:
