@@ -1,12 +1,11 @@
 """Gather and reduce from a broadcast, reduce-scatter from an all-gather, by running it backwards.
 
 In a broadcast every node except the root receives each chunk for the first time from one node.
-These *first receipts* form a tree for each chunk. Reversing the order of the rounds and the
-direction of all arcs makes it a tree along which contributions come together at the root. A node
-sends to its parent after all its children have sent to it, so each contribution travels once and,
-in a reduction, is added once. Paths that share no arc share none backwards. A node that receives at
-most k messages in a round sends at most k messages in the reversed one. In the same way a scatter
-becomes a gather.
+These *first receipts* form a tree for each chunk. With the order of the rounds and the direction of
+all arcs reversed, contributions travel along this tree to the root. A node sends to its parent
+after all its children have sent to it, so each contribution travels once and, in a reduction, is
+added once. Paths that share no arc share none backwards. A node that receives at most k messages in
+a round sends at most k messages in the reversed one. In the same way a scatter becomes a gather.
 """
 
 from collections.abc import Iterator, Mapping

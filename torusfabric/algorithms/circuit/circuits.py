@@ -11,6 +11,12 @@ anchors of the other pieces. Then all pieces continue in the same way at the sam
 exactly ceil(log_(alpha + 1) L) rounds (after Wang, Tseng, Ni and Sheu 2001, section 3.1.1; their
 source stays at the centre, which fails for odd alpha).
 
+With L = 7 and alpha = 2 the anchor is item 3, and the pieces have 2, 3 and 2 items. The round in
+which each item is informed::
+
+    item   0 1 2 3 4 5 6
+    round  2 1 2 0 2 2 1
+
 On a torus of equal sides a broadcast goes from diagonal to diagonal. With level numbers x_0 ..
 x_(k-1), H_s is the set of nodes with x_0 + .. + x_s = 0 and x_i = 0 for i > s. Stage s < k goes
 from H_(s-1) to H_s; the items of H_s are its parts with equal level x_s. Stage k goes from H_(k-1)

@@ -112,6 +112,13 @@ def disjoint_trees(torus: Torus) -> Trees:
     directions are the mirror images. So the trees of + together use each arc of + once, except
     those into the root, and no tree is deeper than 1 plus the sum of s - 1 over all sides s.
 
+    Depths of the tree of +0 on 4 x 4, where axis 0 goes down and the root is at the top left::
+
+        0 5 6 7
+        1 2 3 4
+        2 3 4 5
+        3 4 5 6
+
     Examples
     --------
     >>> trees = disjoint_trees(Torus(8, 8))

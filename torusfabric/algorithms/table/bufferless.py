@@ -59,6 +59,14 @@ def snake(topology: Torus) -> np.ndarray:
     and from h to 1 if it is odd. Snake q + 1 is snake q turned from (x, y) to (-y, x). For odd n
     the snakes visit all offsets but 0 once, in (n * n - 1) / 4 steps, and every node turns all four
     streams the same way in a step. For even n, row n / 2 and column n / 2 remain.
+
+    The step in which each offset (x, y) of a 5 x 5 torus is delivered::
+
+        y =  2   6 3 2 5 6
+             1   5 4 1 4 3
+             0   2 1   1 2
+            -1   3 4 1 4 5
+            -2   6 5 2 3 6
     """
     half = (topology.sides[0] - 1) // 2
     rows = [np.arange(1, half + 1)[:: 1 if y % 2 == 0 else -1] for y in range(half + 1)]

@@ -4,7 +4,7 @@ The proof executes the emitted core symbolically. Loaders and unloaders are repl
 effects: which words they write, and which words they read. A run has a number. Its lowest bits are
 the section of the memories; one further bit distinguishes messages in the own block of a node. At
 the same time other messages are loaded and other runs are executed. With B buffers the proof gives
-these arbitrary effects in their own sections:
+these arbitrary effects in their own sections::
 
     phase of run s       actions of others, with unknown values
     loaders write s      runs s - B + 1 .. s - 1, loads of s + 1

@@ -47,7 +47,7 @@ class CStreamTask(ctypes.Structure):
 
 
 class Stream:
-    """The beats of one end of a stream, as rows of 32-bit chunks.
+    """The beats of one end of a stream, as rows of 32-bit chunks::
 
         source:  one row a beat: the chunks of tdata, tlast, tkeep, tdest
         sink:    one row a beat: the chunks of tdata, tlast, tkeep, tid; the cycle

@@ -82,6 +82,17 @@ def grid_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     For two even sides two kinds of nodes are enough [1]_. The other cases are a small torus, cut
     open and stretched by two rows or columns at a time.
 
+    The two cycles on 4 x 4, where links at the right and at the bottom wrap::
+
+        o  o--o  o--        o--o  o--o
+        |  |  |                      |
+        o--o  o--o          o  o--o  o--
+                 |          |  |  |
+        o  o--o  o--        o--o  o--o
+        |  |  |                      |
+        o--o  o--o          o  o--o  o--
+                 |          |  |  |
+
     Returns
     -------
     down, right : ndarray, shape (rows, columns)

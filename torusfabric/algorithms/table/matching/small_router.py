@@ -4,8 +4,13 @@ In hardware a node keeps the words that came by an in-port in one memory with on
 two words of the same in-port leave in the same step, no memory is read twice in a step, and an
 out-port chooses between few inputs. At one step a cycle, a word that waits for fewer cycles than
 the memory takes goes past the memory through a delay line. Each *age* of such words, the steps
-since they came, is an input of its own. A search plans step by step, and takes steps back if the
-rest cannot be finished in time.
+since they came, is an input of its own::
+
+    in-port --> register --+--> register --+--> memory --+
+                           |               |             |
+                         age 1           age 2         age 3 and older
+
+A search plans step by step, and takes steps back if the rest cannot be finished in time.
 
 The fewer *turns* from one axis to another words may take, the fewer inputs an out-port has. Choose
 one direction of turns for each pair of axes. Then any set of axes can be ordered so that only

@@ -5,16 +5,16 @@ step ``t`` may leave from step ``t + latency`` on. A message is cut into M chunk
 number of ports: 2 n, or n for k = 2, where the two directions of an axis count as one port. With
 latency 1 the steps are
 
-============== ==========================================================================
+============== ==============================================================================
 broadcast      M + n floor(k / 2) - 1
 allgather      M (N - 1) / G
 scatter        M (N - 1) / G
-alltoall       M n k^(n+1) / 4 G for even k, M n (k^2 - 1) k^(n-1) / 4 G for odd k
+alltoall       M n k^(n+1) / (4 G) for even k, M n (k^2 - 1) k^(n-1) / (4 G) for odd k
 gather         M (N - 1) / G, a scatter in reverse
 reduce         M + n floor(k / 2) - 1, a broadcast in reverse
 reduce-scatter M (N - 1) / G, an all-gather in reverse
 allreduce      2 M (N - 1) / G, a reduce-scatter and an all-gather
-============== ==========================================================================
+============== ==============================================================================
 
 In an all-reduce, M is the number of chunks of the part that a node owns. Except for broadcast and
 reduce, these counts hold if M is a multiple of the odd part of n (odd k), of 2 n (even k >= 4) or
