@@ -85,7 +85,7 @@ class Catalogue:
 
     def __iter__(self) -> Iterator[Algorithm]:
         yield from (known := tuple(self._algorithms))
-        if self._unread_group:  # what is looked for is rarely further on
+        if self._unread_group:  # rarely needed: most searches end before
             yield from [algorithm for algorithm in self._all() if algorithm not in known]
 
     def register(self, algorithm: Algorithm, *, before: str | None = None) -> Algorithm:

@@ -79,7 +79,7 @@ def as_near_as_can_be(
         beyond = 0 if best is None else len(best[2]) - least * best[1]
         few = beyond > 2 * (alike - 1) * least * chunks
         if few and chunks < tried[-1]:
-            continue  # what is too much hardly depends on the chunks
+            continue  # the excess steps hardly depend on the number of chunks
         steps = plan(chunks)
         times = Fraction(len(steps), chunks)
         if best is None or times < best[0]:

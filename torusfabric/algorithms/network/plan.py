@@ -147,7 +147,7 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     found, rest = _plan(topology, collective, options), _without_slow_links(topology)
     if rest is None or not isinstance(found, Rounds) or sum_trees(found):
         return found
-    # For whole messages steps may be short, so that what comes over a slow link is sent on later.
+    # A step of whole messages may be shorter than a slow link, so `_steps_apart` adds its latency.
     around = replace(_plan(rest, collective, options), topology=topology)
     assert isinstance(around, Rounds)
     if options.chunks == 1:
@@ -268,7 +268,7 @@ def _routed(topology: Topology, collective: Collective, options: Options) -> Rou
         origin, target = blocks.origin(ids), blocks.postcondition(ids)
         moved, arcs = (origin != target) & (target != NO_NODE), Lengths(topology)
         most = float(least * chunks)
-        if collective.local:  # in as many steps arcs carry as many
+        if collective.local:  # an arc carries this many in these steps
             most = max(most, float(reach(topology, collective)))
         paths = routed(arcs, origin[moved], target[moved], most, options.seed)
         found = path_steps(arcs, paths, (origin[moved], target[moved]), ids[moved])

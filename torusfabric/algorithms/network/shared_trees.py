@@ -163,7 +163,7 @@ def _packed(
         forest = Forest(arcs, roots.tolist(), random, links=link, depth=depth)
     else:
         forest = Forest(
-            Arcs(  # the network, and beside it the same with all arcs the other way
+            Arcs(  # the network, and a copy of it with all arcs reversed
                 2 * nodes,
                 np.concatenate([arcs.tail, nodes + arcs.head]),
                 np.concatenate([arcs.head, nodes + arcs.tail]),

@@ -240,7 +240,7 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
     """
     if isinstance(topology, Torus) and topology.sides == (topology.sides[0],) * 2:
         snakes, side = snake(topology), topology.sides[0]
-        whole = side % 2 == 1  # else row and column side / 2 are left
+        whole = side % 2 == 1  # else row and column side / 2 remain
         offset = snakes if whole else search(topology, options.seed, snakes if side > SMALL else ())
     else:
         offset = search(topology, options.seed)

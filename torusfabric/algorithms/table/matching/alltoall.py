@@ -2,7 +2,7 @@
 
 Offset ``d`` needs a fixed number of hops on each port, in any order: on a torus |d_i| hops in the
 direction of its i-th signed digit. So blocks are the jobs of an open shop, and ports are its
-machines. A block may rest in any node on its way. T = max(largest port load, longest route) steps
+machines. A block may wait in any node on its way. T = max(largest port load, longest route) steps
 are enough (Konig's edge colouring), and the plan for origin 0 serves all origins.
 
 References

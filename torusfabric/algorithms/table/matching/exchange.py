@@ -28,11 +28,11 @@ from .small_router import (
 
 __all__ = ["exchange"]
 
-#: The most work of a search, in moves: in general; if blocks may not rest; and to find a better
+#: The most work of a search, in moves: in general; if blocks may not wait; and to find a better
 #: schedule than the first. The last number is the additional work for each hop.
 BUDGET, HASTE, MORE, SHARE = 12_000, 4_000, 1_000, 3
 
-#: The most hops with which blocks that never rest are tried; with more hops such plans were rarely
+#: The most hops with which blocks that never wait are tried; with more hops such plans were rarely
 #: found in time.
 HASTY_HOPS = 200
 
@@ -109,7 +109,7 @@ class _Exchange(SmallRouter):
         for port, waiting in enumerate(self.waiting):
             urgency = {block: self._urgency(block, port) for block in waiting}
             waiting.sort(key=urgency.__getitem__)
-        # For each in-port, the blocks that came by it and still rest, with the step in which they
+        # For each in-port, the blocks that came by it and still wait, with the step in which they
         # came.
         self.resting: list[dict[int, int]] = [{} for _ in range(self.ports)]
         # For each block, the steps in which it arrived at the nodes that it has left.
@@ -147,7 +147,7 @@ class _Exchange(SmallRouter):
         """Return a number that is large if a block should start by a port soon.
 
         The number is that of the block's hops, changed at random. Hops on other axes come later. If
-        blocks rest for long at each turn, these hops count for more, so that blocks without a turn
+        blocks wait for long at each turn, these hops count for more, so that blocks without a turn
         remain for the end.
         """
         length, after = self.length[block], self.length[block] - self.routes[block][port]
@@ -231,7 +231,7 @@ class _Exchange(SmallRouter):
         return moves, must
 
     def _in_ports(self) -> list[int]:
-        """Return the in-ports in order of preference: those with the most resting blocks first."""
+        """Return the in-ports in order of preference: those with the most waiting blocks first."""
         crowd = [len(blocks) + 2 * self.noise * self.rng.random() for blocks in self.resting]
         return sorted(range(self.ports), key=lambda in_port: -crowd[in_port])
 

@@ -27,7 +27,7 @@ from .small_router import (
 
 __all__ = ["few_heads", "nearness"]
 
-#: The most work of a search, in matchings times ports: in general; if blocks may not rest; and to
+#: The most work of a search, in matchings times ports: in general; if blocks may not wait; and to
 #: find a better schedule than the first. The last number is the additional work for each delivery.
 BUDGET, HASTE, MORE, SHARE = 50_000, 15_000, 6_000, 20
 
@@ -80,7 +80,7 @@ def few_heads(
 
 
 def _may_hurry(topology: CayleyGraph, latency: int, steps: int) -> bool:
-    """Return True if the time can suffice although no block rests.
+    """Return True if the time can suffice although no block waits.
 
     On a bipartite network with latency 1, offsets at an odd distance are then reached in the first,
     third, .. step, and others in the second, fourth, .. step. The steps of one parity may be too
