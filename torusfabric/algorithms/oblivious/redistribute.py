@@ -7,9 +7,9 @@ column hold one packet, all others two. In a first step blocks move along the ro
 have the same size, C / (2 C - 1) messages.
 
 Except for 2 x odd, `hamiltonian` serves the same tori with packets of half a message and no first
-step. The messages that cross a link in all are R C / 4 there. Here they are R C / 4 + (C^2 + C - 2)
-/ (2 C - 1), or a little more because of rounding: always more. Even where only start-up counts,
-this algorithm is ahead only on tall tori, where R > 4 (C + 1):
+step. There R C / 4 messages cross a link in total. Here R C / 4 + (C^2 + C - 2) / (2 C - 1) do, or
+a little more because of rounding: always more than there. Even where only start-up counts, this
+algorithm is ahead only on tall tori, where R > 4 (C + 1):
 
 =====  ======================  ======================
 sides  redistribute            hamiltonian

@@ -115,7 +115,8 @@ def _by_diagonals(sides: Sequence[int], alpha: int) -> Way:
 
     For two dimensions; the longer axis is refined. Let s be the shorter side, less 1 if it is odd,
     and n the longer side. The rounds are clog s + clog(s / 2) + clog(n / s) + 1: at most the count
-    of Theorem 3 or 4, where its n1 is the shorter side, less 1 if odd.
+    of Theorem 3 or 4. (For an odd shorter side the stages of the paper itself can take up to two
+    rounds more than its theorems say.)
     """
     short, long = (0, 1) if sides[0] <= sides[1] else (1, 0)
     without = [short] if sides[short] % 2 else []

@@ -11,9 +11,9 @@ scatter        max(ceil(M (N - 1) / G), diameter)
 gather         max(ceil(M (N - 1) / G), diameter), a scatter in reverse
 alltoall       max(largest load of a port, diameter); see `alltoall_bound`
 reduce-scatter max(ceil(M (N - 1) / G), diameter), an all-gather in reverse
-allreduce      twice that: a reduce-scatter, then an all-gather, of N chunks a message
-exchange       a total exchange of the blocks to some offsets: 1 to all neighbours
-halo           an all-gather to these offsets and nodes on the way: 1 to all neighbours
+allreduce      2 max(ceil(M (N - 1) / G), diameter) with N M chunks a message
+exchange       the bound of alltoall for blocks to some offsets: 1 to all neighbours
+halo           an all-gather to some offsets and nodes on the way: 1 to all neighbours
 ============== ===================================================================
 
 Among schedules with this many steps, those with small routers are sought: see `small_router`. For a
