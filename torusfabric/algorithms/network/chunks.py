@@ -10,7 +10,7 @@ from ...schedule import Transfers
 
 __all__ = ["ALIKE", "ALIKE_EXCHANGE", "as_near_as_can_be", "candidates"]
 
-#: The message times that count as near the least, relative to them; and those of a total exchange,
+#: The message times that count as near the least, relative to them; and those of an all-to-all,
 #: whose paths are whole.
 ALIKE, ALIKE_EXCHANGE = Fraction(103, 100), Fraction(110, 100)
 

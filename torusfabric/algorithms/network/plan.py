@@ -10,7 +10,7 @@ links in which every node reaches every other.
 - All-reduce: up trees that share no link, see `trees`, and down again. Where these do not come near
   the least time: up and down trees that share arcs, see `shared_trees`. For short messages: up a
   tree of shortest paths and down again.
-- Scatter, total exchange, exchange: a path for each message, see `spread`, and the steps of the
+- Scatter, all-to-all, exchange: a path for each message, see `spread`, and the steps of the
   paths, see `slots`. A scatter of few steps is a flow over time, see `quickest`. Gather is a
   scatter backwards.
 - Halo: a tree for each block, to its neighbours.

@@ -37,10 +37,10 @@ def build_table(
     Parameters
     ----------
     collective : Collective
-        All-gather, reduce-scatter, all-reduce or total exchange.
+        All-gather, reduce-scatter, all-reduce or all-to-all.
     columns : tuple of ndarray of int, shape (steps, ports)
         ``offset`` and ``chunk`` of an all-gather, which serves the reductions in reverse; or
-        ``offset``, ``chunk`` and ``destination`` of a total exchange.
+        ``offset``, ``chunk`` and ``destination`` of an all-to-all.
     chunks : int
         Number of chunks of one node's own data; in an all-reduce, of the part that a node owns.
     latency : int

@@ -1,4 +1,4 @@
-"""Total exchange on any torus as a preemptive open shop.
+"""All-to-all on any torus as a preemptive open shop.
 
 Offset ``d`` needs a fixed number of hops on each port, in any order: on a torus |d_i| hops in the
 direction of its i-th signed digit. So blocks are the jobs of an open shop, and ports are its

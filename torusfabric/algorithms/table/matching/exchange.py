@@ -1,4 +1,4 @@
-"""Total exchange by matching, with a small router: one block leaves for each in-port and step.
+"""All-to-all by matching, with a small router: one block leaves for each in-port and step.
 
 Blocks are the jobs of an open shop and ports its machines, see `alltoall`. In addition, of all
 blocks that came by the same in-port only one leaves in a step. A step therefore matches out-ports

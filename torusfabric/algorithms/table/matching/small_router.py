@@ -6,9 +6,9 @@ out-port chooses between few inputs. At one step a cycle, a word that waits for 
 the memory takes goes past the memory through a delay line. Each *age* of such words, the steps
 since they came, is an input of its own::
 
-    in-port --> register --+--> register --+--> memory --+
-                           |               |             |
-                         age 1           age 2         age 3 and older
+    in-port --> register --+------------------> age 1
+                           +--> register -----> age 2
+                           +--> memory -------> age 3 and older
 
 A search plans step by step, and takes steps back if the rest cannot be finished in time.
 
