@@ -1,8 +1,8 @@
 """Paths or trees of messages that load the arcs of any network evenly, and their steps.
 
 Messages get shortest paths, or trees of shortest paths, a part of the messages at a time. An arc is
-the longer the more messages it carries already. Once all messages have arcs, this is repeated. If
-an arc still carries too many messages, these get other paths one by one. `timed` then chooses the
+the longer the more messages it carries already. Once all messages have arcs, this is repeated.
+Messages on an arc that still carries too many get other paths one by one. `timed` then chooses the
 steps: in every step each arc sends, of the messages that wait for it, the message with the most
 hops to go.
 """
@@ -277,7 +277,7 @@ def routed(
 
 
 class _Relief(Loads):
-    """Paths; those over arcs with too many messages are changed one by one."""
+    """Paths of messages; messages on arcs that carry too many get other paths one by one."""
 
     def __init__(self, arcs: Lengths, paths: list[list[int]], random: np.random.Generator) -> None:
         super().__init__(arcs, paths)

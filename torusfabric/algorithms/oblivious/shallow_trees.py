@@ -1,12 +1,12 @@
 """Shallower spanning trees that share no arc, or no link, from deep ones, on any graph.
 
 All trees are made anew, together, as often as that is worth it. Every node gets a *level* in each
-tree: the next after the level of its parent, or the last one that the height of its subtree allows,
-at random. A node may have any neighbour of a lower level as its parent. So every choice of parents
-is a tree, no deeper than the levels. The choice must not take an arc or link twice. It is a
-matching of cells (nodes in trees) with arcs or links: the matching of least weight, where the
-weight is high if a node would lie deeper than the wanted height. As soon as no node does, the
-wanted height is reduced by one.
+tree, at random one of two: the level of its parent plus 1, or the highest level that leaves room
+for its subtree. A node may have any neighbour of a lower level as its parent. So every choice of
+parents is a tree, no deeper than the levels. The choice must not take an arc or link twice. So it
+is a matching of cells (nodes in trees) with arcs or links. The matching of least weight is taken,
+where the weight is high if a node would lie deeper than the wanted height. As soon as no node does,
+the wanted height is reduced by 1.
 """
 
 from __future__ import annotations

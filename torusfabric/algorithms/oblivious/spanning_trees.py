@@ -49,11 +49,11 @@ def link_disjoint_trees(torus: Torus) -> Trees:
 
     Notes
     -----
-    The tree of axis a has all nodes on a line along a, from coordinate 0 to the end. From each of
-    these it has a line along the next axis, from all of these along the axis after that, and so on,
-    and no line wraps. The missing nodes have coordinate 0 on a. They come last, over wrapping links
-    of a. The root is in the middle of the first line. So the height is half of side a, rounded up,
-    plus the sum of s - 1 over all other sides s.
+    The tree of axis a has all nodes on a line along a, from coordinate 0 to the end. Lines along
+    the next axis start from all nodes of this line, lines along the axis after that from all nodes
+    so far, and so on; no line wraps. The missing nodes have coordinate 0 on a. They come last, over
+    wrapping links of a. The root is in the middle of the first line. So the height is half of side
+    a, rounded up, plus the sum of s - 1 over all other sides s.
 
     Examples
     --------

@@ -1,11 +1,11 @@
 """All-reduce in about diameter steps: sums are exchanged along each axis in turn, and kept.
 
-Along an axis every node sends both ways the sum with which it began the axis, passes on the sums
-that it receives, and adds them up. On a ring of s nodes each node has the sums of all others after
-floor(s / 2) hops, of which the last goes one way only if s is even. The node begins the next axis
-with the new sum. This takes as many steps as the diameter, the fewest possible. But for messages of
-L flits, L (s - 1) / 2 flits pass an arc of the axis, so the algorithm is for short messages. Chunks
-take the axes in rotated orders, so that all links are in use.
+Along an axis every node sends the sum with which it began the axis in both directions. It passes on
+the sums that arrive, and adds them up. On a ring of s nodes each node has the sums of all others
+after floor(s / 2) hops, of which the last goes one way only if s is even. The node begins the next
+axis with the new sum. This takes as many steps as the diameter, the fewest possible. But for
+messages of L flits, L (s - 1) / 2 flits pass an arc of the axis, so the algorithm is for short
+messages. Chunks take the axes in rotated orders, so that all links are in use.
 """
 
 from collections.abc import Iterator

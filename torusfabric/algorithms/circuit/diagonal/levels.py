@@ -112,9 +112,9 @@ def refine(
 
     Notes
     -----
-    Take the messages that a node sends up, or down. The farthest one goes straight. Each other one
-    first goes one level aside along an axis of its own (up if it goes up, else down) and returns at
-    the end.
+    Take the messages that a node sends up, or down. The message to the farthest level goes
+    straight. Every other message makes a detour along an axis of its own: it first goes one level
+    aside, in the positive direction if it goes up, and returns at the end.
     """
     gaps = grid.gaps(axis)
     inserted = [new_levels(int(gap), i % 2, rounds, alpha) for i, gap in enumerate(gaps)]

@@ -40,13 +40,16 @@ __all__ = ["HAMILTONIAN", "colour_links", "decomposable", "walk"]
 def decomposable(sides: Sequence[int]) -> bool:
     """Return True if a torus is known to split into as many Hamiltonian cycles as it has axes.
 
-    Three kinds of tori are excluded. 2 x odd: between two neighbouring columns there are two links,
-    and the number of them in one cycle has the same parity for all pairs of columns. If it is even,
-    one of the two cycles misses two of the gaps. If it is one, each cycle has one link of each
-    column and has changed rows an odd number of times when it closes. 2 x 2 x 2: each cycle would
-    leave out a perfect matching of the cube, and the three matchings would form a perfect
-    one-factorisation, which the cube does not have. 2 x 2 x odd: by exhaustion 2 x 2 x 3 and 2 x 2
-    x 5 have no three such cycles, and none are known for others.
+    Three kinds of tori are excluded.
+
+    - 2 x odd: two links join neighbouring columns. The number of these links in one cycle has the
+      same parity for all pairs of columns. If this number is even, one of the two cycles misses two
+      of the gaps between columns. If it is odd, each cycle also takes one of the two links within
+      each column, so that it has changed rows an odd number of times when it closes.
+    - 2 x 2 x 2: each cycle would leave out a perfect matching of the cube. The three matchings
+      would form a perfect one-factorisation, which the cube does not have.
+    - 2 x 2 x odd: by exhaustion 2 x 2 x 3 and 2 x 2 x 5 have no three such cycles, and none are
+      known for longer sides.
     """
     odd = sum(side % 2 for side in sides)
     if len(sides) == 3:

@@ -1,8 +1,8 @@
 """All-gather by matching, with a small router: one block leaves for each in-port and step.
 
-Of the blocks that came by the same in-port at most one, the *head* of the in-port, is sent on in a
-step, by any number of out-ports that still need it. The node's own blocks have a head in the same
-way. On three and more axes, routes with few turns are tried first.
+Of the blocks that came by the same in-port at most one is sent on in a step, by any number of
+out-ports: the *head* of the in-port. The node's own blocks have a head in the same way. On three
+and more axes, routes with few turns are tried first.
 """
 
 from functools import partial
