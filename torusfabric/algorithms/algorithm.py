@@ -23,7 +23,7 @@ from ..topology import CayleyGraph, Topology
 __all__ = ["Algorithm", "AlgorithmFailed", "Options", "Planner", "as_flag", "asked_for",
            "chunk_for_each", "every_port", "one_chunk", "some_ports"]  # fmt: skip
 
-#: The largest latency in steps. Nothing arrives while blocks wait, so a larger one is a mistake.
+#: The largest latency in steps: with a larger one, blocks would mostly wait.
 MOST_LATENCY = 2**16
 
 
