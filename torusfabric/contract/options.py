@@ -168,7 +168,10 @@ def check_needs(texts: Iterable[tuple[str, str | None]], chosen: Mapping[str, An
         if needed:
             value, wanted = chosen.get(needed[1].replace("-", "_")), (needed[2] or "").strip()
             if value in (None, False) or (wanted and str(value) not in wanted.split(" or ")):
-                raise InputError(f"{name} must come with {needed[0].removeprefix('with ')[:-1]}")
+                raise InputError(
+                    f"{name} needs {needed[0].removeprefix('with ')[:-1]}; give both, or leave "
+                    f"{name} out"
+                )
 
 
 T = TypeVar("T")
