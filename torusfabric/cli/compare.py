@@ -121,11 +121,14 @@ def run_compare(arguments: Namespace) -> None:
         check_drawing(arguments, arguments.plot, BEGINNINGS)
         require_converter(arguments.plot)
     if arguments.flits is not None and arguments.max_flits is not None:
-        raise InputError("--flits must be left out with --max-flits: give one of them")
+        raise InputError("--flits and --max-flits exclude each other; give one of them")
     if not any(map(_is_foreign, listed_files(arguments.plan or ""))):
         for attribute, name in arguments.parser.given(arguments):
             if attribute in ("onto", "placement", "switching"):
-                raise InputError(f"{name} must come with --plan and a file of MSCCL, FILE.xml")
+                raise InputError(
+                    f"{name} is for a file of MSCCL; give it by --plan FILE.xml, or leave {name} "
+                    "out"
+                )
     if isinstance(arguments.flits, tuple):
         found = _compare_lengths(arguments)
     elif arguments.plan is None and "," in (arguments.collective or ""):
@@ -283,7 +286,10 @@ def _compare_lengths(arguments: Namespace) -> _Comparison:
     if arguments.plan is not None or "," in (arguments.collective or ""):
         raise InputError("--flits must be one number for plans or several collectives, not a range")
     if arguments.target:
-        raise InputError(f"--target must be left out with a range of flits, not {arguments.target}")
+        raise InputError(
+            "--target compares hardware for one length; give --flits one number in place of a "
+            f"range, or leave --target {arguments.target} out"
+        )
     check_table(arguments, LENGTH)
     spec, lengths = FabricSpec.of(vars(arguments)), arguments.flits
     selection = parse_selection(spec)
@@ -330,7 +336,7 @@ def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
             mine, theirs = getattr(schedule, what), getattr(files[other], what)
             if mine != theirs:
                 raise InputError(
-                    f"{what.capitalize()} of {other} must be that of {first}, {mine}, not {theirs}"
+                    f"{what.capitalize()} of {other} must be {mine}, as in {first}, not {theirs}"
                 )
     return select(schedule.topology, schedule.collective), files
 

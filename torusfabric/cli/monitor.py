@@ -100,10 +100,14 @@ def _connected(arguments: Namespace) -> Any:
     selects = (getattr(arguments, name, None) for name in ("topology", "collective", "plan"))
     selected = any(given is not None for given in selects)
     if selected and fabric is not None:
-        raise InputError("--build must be left out where a fabric is selected")
+        raise InputError(
+            "--build and a selection of a fabric exclude each other; leave one of them out"
+        )
     if not selected:
         for name in given_beside(arguments, *OF_BUILT):
-            raise InputError(f"{name} must come with TOPOLOGY and COLLECTIVE, or with --plan FILE")
+            raise InputError(
+                f"{name} describes a fabric, so it needs TOPOLOGY and COLLECTIVE, or --plan FILE"
+            )
     if arguments.board:
         from ..fpga.board import find_board
 
@@ -112,7 +116,10 @@ def _connected(arguments: Namespace) -> Any:
         if fabric is None and (BUILDS / board.name / "report.json").exists():
             fabric = BUILDS / board.name
     if port is None:
-        raise InputError("Port must be given, by --port or --board")
+        raise InputError(
+            "The serial port is missing; give --port, for example --port /dev/ttyUSB1 or --port "
+            "sim, or --board"
+        )
     if selected:
         fabric = select_engine(arguments)
     return connect(port, fabric, image=arguments.image, baud=arguments.baud)
@@ -151,7 +158,7 @@ def _job(fabric: "Fabric", text: str) -> "Job":
         if name not in Job._fields:
             raise no_such("Choice of a job", name, Job._fields)
         if name in chosen:
-            raise InputError(f"Job must choose its {name} once, not by {text}")
+            raise InputError(f"Job {text} gives {name} more than once; give it once")
         chosen[name] = value
     program, numbers = fabric.program, dict[str, int]()
     if "mode" in chosen:
@@ -223,7 +230,7 @@ def run_load(arguments: Namespace) -> None:
 def run_run(arguments: Namespace) -> None:
     """Run ``run``: run jobs on random data, or one job on data of a file, and check the results."""
     if arguments.data is not None and arguments.output is None:
-        raise InputError("--data must come with --output, where what nodes receive goes")
+        raise InputError("--data needs --output FILE.npy, where the received words are written")
     if arguments.data:
         return _run_data(arguments)
     board = _connected(arguments)
@@ -265,10 +272,10 @@ def _run_data(arguments: Namespace) -> None:
     check_output(arguments, arguments.output, b"\x93NUMPY")
     data = read_array(arguments.data, "Data")
     if len(arguments.job) > 1:
-        raise InputError(f"Job must be one with --data, not {len(arguments.job)}")
+        raise InputError(f"--data is for one job, not {len(arguments.job)}; give --job once")
     board = _connected(arguments)
     if (width := board.fabric.width) > 64:
-        raise InputError(f"Data must be for a fabric of up to 64 bits a flit, not {width}")
+        raise InputError(f"--data needs a fabric whose flits have at most 64 bits, not {width}")
     job = _job(board.fabric, arguments.job[0]) if arguments.job else Job()
     words, report = board.carry(data, job)
     with writing(arguments.output) as file:

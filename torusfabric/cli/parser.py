@@ -127,8 +127,8 @@ class Parser(argparse.ArgumentParser):
             if not is_known:
                 if name in self.elsewhere:
                     raise InputError(
-                        f"{name} must be left out for {self.prog.rpartition(' ')[2]}; "
-                        f"it is for {self.elsewhere[name]}"
+                        f"{self.prog.rpartition(' ')[2]} has no option {name}; it is for "
+                        f"{self.elsewhere[name]}"
                     )
                 names = {option.lstrip("-"): option for option in known}
                 self.error(f"unrecognized arguments: {name}{hint(name.lstrip('-'), names)}")

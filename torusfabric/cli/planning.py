@@ -156,9 +156,14 @@ def run_draw(arguments: Namespace) -> None:
     chosen = choose_mode(spec, arguments.mode, PlanFor(arguments.flits, before=before))
     schedule = chosen.schedule
     if arguments.links and arguments.moving is not None:
-        raise InputError("--moving must be left out for --links, which shows all messages at once")
+        raise InputError(
+            "--moving and --links exclude each other, because --links shows all messages at "
+            "once; leave one of them out"
+        )
     if arguments.boards is not None and (arguments.links or arguments.moving is not None):
-        raise InputError("--boards must be left out for --links and --moving")
+        raise InputError(
+            "--boards excludes --links and --moving; leave out either --boards or the others"
+        )
     boards = _cut(arguments, schedule)
     with progress_bar("drawing"):
         text = _picture(schedule, arguments, boards)

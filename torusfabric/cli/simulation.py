@@ -122,7 +122,9 @@ def run_simulate(arguments: Namespace) -> None:
             excluded = system.adapter.excluded["simulate"]
             for attribute, option in arguments.parser.given(arguments):
                 if attribute in excluded:
-                    raise InputError(f"{option} must be left out for {system.adapter.title}")
+                    raise InputError(
+                        f"{option} is not available for {system.adapter.title}; leave it out"
+                    )
             _run_system(system, arguments)
             return
     else:
@@ -157,10 +159,11 @@ def _check_ports(arguments: Namespace) -> None:
     """Check the arguments for a fabric with streams, and the path of the waveform file."""
     if arguments.through_port:
         raise InputError(
-            "--through-port must be left out with --top stream, where all words go through ports"
+            "--through-port is for --top host, because with --top stream all words go through "
+            "ports; leave it out"
         )
     if arguments.trace is not None:
-        raise InputError("--trace must be left out for --top stream")
+        raise InputError("--trace records host tops only; leave out --trace or --top stream")
     if arguments.wave:
         check_waves(arguments, arguments.wave)
 
@@ -171,12 +174,17 @@ def _check_host(arguments: Namespace) -> None:
 
     for name, option in RUN_OPTIONS.items():
         if getattr(arguments, name) is not None:
-            raise InputError(f"{option.names[-1]} must come with --top stream")
+            raise InputError(
+                f"{option.names[-1]} needs --top stream; give both, or leave {option.names[-1]} out"
+            )
     check_wave(arguments.wave)
     if arguments.trace and arguments.root == "any":
-        raise InputError("--trace must be left out for --root any, whose paths are not known ahead")
+        raise InputError(
+            "--trace needs a root that is fixed, because paths depend on it; give --root NODE in "
+            "place of --root any"
+        )
     if arguments.trace and (arguments.fabric or arguments.tables == "ram"):
-        raise InputError("--trace must be left out for tables that are loaded")
+        raise InputError("--trace is not available for tables that are loaded; leave it out")
     if arguments.wave:
         check_waves(arguments, arguments.wave)
     if arguments.trace:
@@ -237,7 +245,10 @@ def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
     no_choice = not program.any_length and len(program.operators) < 2
     if arguments.fabric and arguments.flits is not None:
         if arguments.jobs is not None:
-            raise InputError("--jobs must be left out with --flits, which runs each mode once")
+            raise InputError(
+                "--jobs and --flits exclude each other for an existing fabric, because --flits "
+                "runs each mode once; leave one of them out"
+            )
         each = (longest_job(fabric, mode) for mode in range(len(program.modes)))
         return tuple(job._replace(length=arguments.flits) for job in each)
     if fabric.interface.drive:
