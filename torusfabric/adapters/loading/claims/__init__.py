@@ -38,7 +38,10 @@ APART = (Role.TABLE, Role.LOADER)
 def check_provable(fabric: Fabric) -> None:
     """Raise `InputError` if a fabric cannot be proved."""
     if fabric.core.concurrent and fabric.program.any_root:
-        raise InputError("Root must be fixed for streams with loaded tables to be proved, not any")
+        raise InputError(
+            "Streams with loaded tables are proved for a fixed root only; build the fabric "
+            "without root any"
+        )
 
 
 def held(fabric: Fabric) -> Fabric:
