@@ -132,13 +132,16 @@ def test_simulate_reductions(capsys, collective, options):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("allgather", "--op", "add"), "--op must be left out for allgather, which combines"),
-        (("broadcast", "--signed"), "--signed must be left out for broadcast"),
+        (
+            ("allgather", "--op", "add"),
+            "--op is for reductions (reduce, reduce-scatter, allreduce)",
+        ),
+        (("broadcast", "--signed"), "leave it out for broadcast"),
         (("reduce", "--op", "mul"), "Operator must be one of add, min, max, and, or, xor, min:"),
         (("reduce", "--op", "add,"), "Operator must be one of add, min, max, and, or"),
         (("reduce", "--op", "max,min,max"), "Operators must be different, not max more than once"),
-        (("reduce", "--op", "max,or", "--signed"), "--signed must come with --op min or --op max"),
-        (("allreduce", "--signed"), "--signed must come with --op min or --op max, not with add"),
+        (("reduce", "--op", "max,or", "--signed"), "--signed needs --op min or --op max, not or"),
+        (("allreduce", "--signed"), "--signed needs --op min or --op max, not add"),
     ],
 )
 def test_operators_that_do_not_fit(capsys, words, message):
@@ -164,7 +167,7 @@ def test_no_trace_of_an_open_root(capsys, tmp_path):
     """What is not known ahead cannot be traced; said before anything is simulated."""
     words = ("3x3", "broadcast", "--root", "any", "--trace", str(tmp_path / "trace.jsonl"))
     said = check_refused(capsys, "simulate", *words)
-    assert "--trace must be left out for --root any" in said
+    assert "--trace needs a root that is fixed" in said
     assert not any(tmp_path.iterdir())
 
 

@@ -113,10 +113,10 @@ def test_choices_stay_as_they_are():
         ({"width": True}, "Width must be a whole number, not 'True'"),
         ({"bus": "apb"}, "Bus must be one of wishbone, axi-lite, axi4, not 'apb'"),
         ({"large": 1}, "Large must be True or False, not 1"),
-        ({"rows": 3}, "--rows must come with --tables ram"),
-        ({"plan": "p.json"}, "TOPOLOGY must be left out with --plan"),
-        ({"boards": "2x1", "bus": "axi4"}, "--bus must be left out with --boards"),
-        ({"ppm": 3}, "--ppm must come with --boards"),
+        ({"rows": 3}, "--rows needs --tables ram; give both"),
+        ({"plan": "p.json"}, "TOPOLOGY and --plan exclude each other"),
+        ({"boards": "2x1", "bus": "axi4"}, "--bus and --boards exclude each other"),
+        ({"ppm": 3}, "--ppm needs --boards; give both"),
     ],
 )
 def test_wrong_choices_are_refused(choices, message):

@@ -136,8 +136,8 @@ def test_a_word_by_cycles(words, ends, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--word", "0:1"), "--word must come with --cycles"),
-        (("--flit", "0"), "--flit must come with --cycles"),
+        (("--word", "0:1"), "--word needs --cycles; give both"),
+        (("--flit", "0"), "--flit needs --cycles; give both"),
         (("--cycles", "--word", "0-1"), "--word must be two node numbers, ORIGIN:DESTINATION, not"),
         (("--cycles", "--word", "0:9"), "Destination must be a node from 0 to 8, not 9"),
         (("--cycles", "--word", "4:4"), "Destination must be another node than the origin, not 4"),

@@ -130,7 +130,7 @@ def test_commands(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["boards"], found["collective"], found["words_wrong"]) == ("2x1", "scatter", 0)
     assert main(["simulate", *manifest, "--image", str(file), "--engine", "compiled"]) == 1
-    assert "--engine must be left out for several boards" in capsys.readouterr().err
+    assert "--engine is not available for several boards" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")

@@ -92,8 +92,8 @@ def test_faults_are_named():
 @pytest.mark.parametrize(("words", "line"), few(2, [
     (["--phy", "lvds"], "--board must come with --phy lvds: it has the pairs"),
     (["--phy", "lvds", "--block", "1"], "--block must be left out with --phy to run boards"),
-    (["--lanes", "2"], "--lanes must come with --phy lvds or serdes"),
-    (["--image", "x"], "--image must be left out with --boards"),
+    (["--lanes", "2"], "--lanes needs --phy lvds or serdes"),
+    (["--image", "x"], "--image and --boards exclude each other"),
 ]))  # fmt: skip
 def test_what_boards_cannot_do_is_said(words, line, capsys):
     command = ["run", "2", "allgather", "--boards", "2", "--width", "8", "--port", "sim"]

@@ -271,11 +271,11 @@ def test_selections():
     for port, message in {
         "sim:4x4": "COLLECTIVE must be given",
         "sim:4x4 allreduce --wdith 3": "Unrecognized arguments: --wdith",
-        "sim": "Port must be sim:SELECTION where no fabric is given, not sim",
+        "sim": "Port sim has no fabric to simulate",
     }.items():
         with pytest.raises(InputError, match=f"^{message}"):
             tf.connect(port)
-    with pytest.raises(InputError, match=r"^Fabric must be left out for sim:2x2 allgather, not"):
+    with pytest.raises(InputError, match=r"^Port sim:2x2 allgather names a fabric already"):
         tf.connect("sim:2x2 allgather", fixed)
 
 
@@ -296,7 +296,7 @@ def test_folders_of_builds(tmp_path, monkeypatch):
     assert tf.connect("sim", folder).fabric.digest == fabric.digest
 
     monkeypatch.setattr(bus_access, "open_port", lambda path, *, baud: SimulatedPort(fabric))
-    with pytest.raises(InputError, match=rf"^Fabric on sim \({fabric.digest:08x}\) must be one of"):
+    with pytest.raises(InputError, match=rf"^sim holds the fabric {fabric.digest:08x}, which"):
         tf.connect("/dev/ttyUSB7")
     report_in(BUILDS / "another", command=command, digest="0")
     shutil.move(folder, BUILDS / "icestick")
@@ -305,7 +305,7 @@ def test_folders_of_builds(tmp_path, monkeypatch):
         (BUILDS / name / "report.json").write_text(text)
     assert tf.connect("/dev/ttyUSB7").run().passed
     for other in (tmp_path, BUILDS / "deep", BUILDS / "foreign"):
-        with pytest.raises(InputError, match=r"^Folder must be that of a build, with its report\."):
+        with pytest.raises(InputError, match=r"^Folder .* holds no build, for it has no"):
             tf.connect("sim", other)
 
 
@@ -326,7 +326,7 @@ def test_tables_that_are_loaded(tmp_path, monkeypatch, capsys):
     assert main([*image.split(), "alltoall", "-o", "a.bin"]) == 0
     assert main(["load", "--board", "icestick", "a.bin"]) == 0
     capsys.readouterr()
-    assert "Image on sim (" in check_refused(capsys, "run", "--board", "icestick")
+    assert "sim holds the image " in check_refused(capsys, "run", "--board", "icestick")
     assert main(["run", "--board", "icestick", "--image", "a.bin", "--job", "length=1"]) == 0
     assert "alltoall" in capsys.readouterr().out
     board = tf.connect("/dev/ttyUSB7", BUILDS / "icestick", image="a.bin")

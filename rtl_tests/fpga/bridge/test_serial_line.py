@@ -103,10 +103,10 @@ def test_data(gateware, port, capsys, tmp_path):
             ("--job root=1", "Root must be left out for a fabric of one root, not 1"),
             (
                 "--job length=1,length=2",
-                "Job must choose its length once, not by length=1,length=2",
+                "Job length=1,length=2 gives length more than once",
             ),
-            ("-o x.npy", "--output must come with --data"),
-            ("--build nowhere", "Folder must be that of a build"),
+            ("-o x.npy", "--output needs --data; give both"),
+            ("--build nowhere", "Folder nowhere holds no build"),
         ],
     ),
 )
@@ -119,7 +119,7 @@ def test_what_cannot_be_run(capsys, words, message):
 
 def test_port_that_is_not_said(capsys):
     """There is a port, or a board that has one."""
-    assert "Port must be given, by --port or --board" in check_refused(capsys, "run")
+    assert "The serial port is missing; give --port" in check_refused(capsys, "run")
     assert main(["monitor", "--board", "icestick", "--port", "/dev/absent"]) == 1
     assert "Port must be a serial port that can be opened, not /dev/absent" in (
         capsys.readouterr().err
