@@ -133,6 +133,9 @@ Variants: TypeAlias = Callable[[Topology, Collective], Sequence[Mapping[str, Any
 #: The package whose algorithms are ours.
 PACKAGE = __name__.partition(".")[0]
 
+#: Next step of a user whose network or collective an algorithm does not serve.
+OTHERS = "; torusfabric compare lists the algorithms that fit"
+
 
 class AlgorithmFailed(InputError):
     """An algorithm of another package that neither plans nor refuses."""
@@ -268,7 +271,9 @@ class Algorithm:
 
     def _failure(self, reason: str) -> AlgorithmFailed:
         """The error of a function that fails, and how it does."""
-        return AlgorithmFailed(f"Algorithm {self.name} must plan or refuse, but its {reason}")
+        return AlgorithmFailed(
+            f"Algorithm {self.name} failed, because its {reason}; correct it, or choose another"
+        )
 
     def unknown(self, options: Options) -> list[str]:
         """Names of the options that were given and that it does not understand."""
@@ -285,9 +290,11 @@ class Algorithm:
             If the algorithm does not fit.
         """
         options = options or Options()
+        for name in self.unknown(options):
+            raise InputError(f"Algorithm {self.name} has no option {as_flag(name)}; leave it out")
         reason = self.why_not(topology, collective, options)
         if reason:
-            given = asked_for(reason, options) or f"{topology} {collective.name}"
+            given = asked_for(reason, options) or f"{topology} {collective.name}{OTHERS}"
             raise InputError(f"Algorithm {self.name} needs {reason}, not {given}")
         if collective.axes is not None:
             groups = collective.groups(topology)
