@@ -90,8 +90,8 @@ def check_provable(fabric: Fabric) -> None:
     for operator in fabric.operator_unit.operators if fabric.operator_unit else ():
         if operator.proof is None or operator.latency or not operator.associative:
             raise InputError(
-                "Operator to be proved must be associative, without registers, and state its proof,"
-                f" not {operator}"
+                "A proof needs operators that are associative, take no clock cycle and state "
+                f"their proof, not {operator}; choose another operator"
             )
     for tool in ("yosys", "z3"):  # before work of a minute that would need them in the end
         tools.require(tool)
