@@ -105,8 +105,9 @@ def register_map(  # noqa: PLR0913 (one fact each)
     quarter_bits = max(address_width(nodes) + flit_bits + part_bits, quarter_bits)
     if (byte_bits := quarter_bits + 4) > MOST_BITS:
         raise InputError(
-            f"Addresses of the bus must be of at most {MOST_BITS} bits, not {byte_bits} "
-            f"({nodes} nodes of {layout.recv_base} flits of {width} bits)"
+            f"Addresses of the bus must have at most {MOST_BITS} bits, not {byte_bits} ({nodes} "
+            f"nodes of {layout.recv_base} flits of {width} bits); choose fewer nodes or shorter "
+            "messages"
         )
     quarter, flit_bytes = BYTES << quarter_bits, BYTES << part_bits
     common = {"nodes": nodes, "stride": flit_bytes << flit_bits, "flit_bytes": flit_bytes}
