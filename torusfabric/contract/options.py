@@ -68,7 +68,7 @@ class Option(NamedTuple):
         InputError
             If the option does not take the value.
         """
-        name = self.attribute.replace("_", " ").capitalize()
+        name = self.attribute
         action, choices = self.settings.get("action"), self.settings.get("choices")
         if action == "store_true":
             return values.flag(name, value)
@@ -189,7 +189,7 @@ def _given(read: Callable[[str, object], T], text: str) -> T:
 
 
 def natural(text: str) -> int:
-    """Return a text as an integer of at least 0."""
+    """Return a text as a non-negative integer."""
     return _given(values.natural, text)
 
 
