@@ -74,7 +74,7 @@ def test_help_shows_the_options(capsys):
 
 @pytest.mark.parametrize(("line", "message"), [
     ("verilog 2 allgather --apb --apb-waits 16 -o out", "Wait states must be from 0 to 15, not 16"),
-    ("verilog 2 allgather --apb --apb-waits x -o out", "--apb-waits must be a whole number, not"),
+    ("verilog 2 allgather --apb --apb-waits x -o out", "--apb-waits must be a non-negative int"),
     ("verilog 2 allgather --apb-waits 1 -o out", "--apb-waits needs --apb; give both"),
     ("verilog 2 allgather --apb --bus axi4 -o out", "--bus and --apb exclude each other"),
     ("verilog 2 allgather --apb --boards 2 -o out", "--apb and --boards exclude each other"),

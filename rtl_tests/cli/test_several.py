@@ -54,7 +54,7 @@ def test_one_of_several_files(capsys, tmp_path, monkeypatch):
         (["plan", "4x4", "allgather,alltoall", "-o", "a.json"],
          "--output must be 2 different files joined by commas, one for each of"),
         (["plan", "4x4", "allgather,alltoall", "-o", "a.json,a.json"], "2 different files"),
-        (["plan", "4x4", "allgather,alltoall", "-o", "a.json,none/b.json"], "writable"),
+        (["plan", "4x4", "allgather,alltoall", "-o", "a.json,none/b.json"], "written"),
         (["plan", "4x4", "allgather,"], "Collective must be one of"),
         (["check", "4x4", "allgather,alltoall", "--root", "1"], "--root 1 has no meaning here"),
         (["check", "4x4", "allgather,alltoall", "--algorithm", "matching"],

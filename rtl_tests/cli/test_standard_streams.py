@@ -36,7 +36,10 @@ def test_full_device_is_one_line(words, buffering, monkeypatch, capsys):
         monkeypatch.setattr(sys, "stdout", full)
         assert main(list(words)) == 1
     error = capsys.readouterr().err
-    text = "File must be writable, not standard output (No space left on device)"
+    text = (
+        "File standard output cannot be written (No space left on device); choose another file or "
+        "folder"
+    )
     if "--json" in words:
         found = json.loads(error)["error"]
         assert (found["message"], found["status"]) == (text, 1)
@@ -74,7 +77,10 @@ def test_interpreter_ends_without_a_word_of_its_own():
     lines = done.stderr.splitlines()
     said = "torusfabric: Standard output is closed; send it somewhere, for example to /dev/null"
     assert lines[:3] == [said, "1", "0"]
-    said = "torusfabric: File must be writable, not standard output (No space left on device)"
+    said = (
+        "torusfabric: File standard output cannot be written (No space left on device); choose "
+        "another file or folder"
+    )
     assert lines[3:] in ([], [said, "1"])
 
 
@@ -131,7 +137,7 @@ def test_results_of_a_sweep_on_a_full_device():
             assert results.rows == {}
             results.add({"key": "0"})
 
-    with pytest.raises(InputError, match=r"^File must be writable, not /dev/full \(No space left"):
+    with pytest.raises(InputError, match=r"^File /dev/full cannot be written \(No space left"):
         add()
 
 
@@ -161,7 +167,7 @@ def test_names_that_are_empty(words, tmp_path, monkeypatch, capsys):
 def test_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("torusfabric.cli.planning.choose_schedules", None)
     assert main([*PLAN, "-o", str(tmp_path / "none" / "plan.json")]) == 1
-    assert capsys.readouterr().err.startswith("torusfabric: Folder must be writable, not ")
+    assert capsys.readouterr().err.startswith("torusfabric: Folder ")
 
 
 def fail_with(error, monkeypatch):

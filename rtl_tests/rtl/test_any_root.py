@@ -59,7 +59,11 @@ def test_core(fabric):
     ("collective", "options", "message"),
     [
         # Where a node finds what it has received would depend on the root.
-        ("scatter", {"top": "core"}, "Top must be host or stream for scatter from any root, not core"),
+        (
+            "scatter",
+            {"top": "core"},
+            "Top must be host or stream for scatter from any root, not core",
+        ),
         ("allgather", {}, "Root any needs a collective with a root"),
     ],
 )

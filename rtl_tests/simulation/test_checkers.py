@@ -229,5 +229,5 @@ def test_a_word_that_does_not_wait_is_found(engine, changed, change):
     made = type("Changing", (Restless,), {"changed": changed, "change": change})
     (shape,) = fabric.netlist.modules["unloader"].args
     fabric.netlist.modules["unloader"] = lambda: made(shape)
-    with pytest.raises(WorkFailed, match=r"Word that waits at m_axis_\d must stay as it is"):
+    with pytest.raises(WorkFailed, match=r"The word at m_axis_\d changed while it waited"):
         tf.simulate(fabric, stall=0.5, engine=engine(fabric))

@@ -75,7 +75,7 @@ def test_boards_that_hold_other_images_refuse_runs(pair, torn):
     with CompiledBoards(system, seed=1, link_errors=0) as boards:
         assert not any(boards.carry_out(sent, job).errors)
         if torn:
-            with pytest.raises(WorkFailed, match="Image must be taken"):
+            with pytest.raises(WorkFailed, match="The fabric in simulation refused its image"):
                 boards.load_board(1, words)
         else:
             boards.load_board(1, other)

@@ -186,7 +186,7 @@ def test_what_a_table_says_matters(image, monkeypatch):
     other = replace(image, width=WIDTH + 1)
     fabric = tf.Fabric.holding(image, empty=True)
     fabric.front.tables = replace(fabric.tables, image=other)
-    with pytest.raises(WorkFailed, match="Image must be taken by the fabric"):
+    with pytest.raises(WorkFailed, match="The fabric in simulation refused its image"):
         tf.simulate(fabric, jobs=[tf.Job(mode=1)], engine="amaranth")
 
 
