@@ -21,7 +21,7 @@ def test_plans_to_files_and_back(capsys, tmp_path):
             assert mode == {name: known[name] for name in known if name not in ("file", "why")}
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert "mode 0    allgather by matching: 4 steps of 1 message, lower bound 4" in out
+    assert "mode 0    allgather by matching: 4 steps of 1 message, bound 4" in out
     assert f"in {files[1]}" in out
 
 

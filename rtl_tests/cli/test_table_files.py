@@ -14,7 +14,7 @@ from torusfabric.sweep.work import work
 
 COMMANDS = {
     "compare 4x4 allgather": ("algorithm", "by"),
-    "compare 4x4 allreduce --flits 1:8": ("flits", "limit"),
+    "compare 4x4 allreduce --flits 1:8": ("flits", "cycle limit"),
     "compare 3x3 allgather,alltoall": (None, None),
 }
 
@@ -125,7 +125,7 @@ def test_plan_and_check_say_the_same(capsys, tmp_path):
     checked = lines(capsys, "check", path)
     assert planned["steps"] == "10 of 1 message"
     assert planned["bound"] == "10 of 1 message, where no block rests"
-    assert planned["tau"] == "10 message times; no schedule takes less than 35/4"
+    assert planned["message times"] == "10; no schedule takes less than 35/4"
     for name in ("seconds", "file"):
         planned.pop(name), checked.pop(name, None)
     assert checked == planned
@@ -151,7 +151,7 @@ def test_simulation(capsys):
     found = lines(capsys, "simulate", "2x2", "allgather", "--width", "4")
     assert found["steps"] == "2 of 1/2 message"
     assert found["lower"] == "bound       2 of 1/2 message"
-    assert found["tau"].startswith("1 message times; ")
+    assert found["message times"].startswith("1; ")
 
 
 def test_compare(capsys):

@@ -102,10 +102,11 @@ def add_commands(commands: Commands) -> None:
     add_options(
         compare,
         """
-        --plot FILE: draw the figures as bars, those of files first, over several lengths as curves;
-            into FILE.svg, FILE.pdf or FILE.png
-        --table FILE.csv|.tex: write the table as CSV, or as LaTeX
-        --target NAME: synthesize too, for this device; see the synth command
+        --plot FILE: Draw the figures as bars, files first, or over several lengths as curves; into
+            FILE.svg, FILE.pdf or FILE.png.
+        --table FILE.csv|.tex: Write the table as CSV or as LaTeX, by the ending of the file name.
+        --target NAME: Synthesize each fabric for this device, as the synth command does. Example:
+            ecp5-25k.
         """,
         FORCE,
     )
@@ -206,7 +207,7 @@ def _compare_algorithms(arguments: Namespace) -> _Comparison:
     lines = [
         f"{topology} {collective}: {lengths}",
         f"no schedule takes less than {min(entry['tau_bound'] for entry in entries)} message "
-        f"times, each what a link takes for a whole message; no run less than {least} cycles",
+        f"times, each what a link takes for a whole message; the cycle limit is {least}",
     ]
     names = [entry["algorithm"] for entry in entries]
     charts = {
@@ -305,7 +306,7 @@ def _compare_lengths(arguments: Namespace) -> _Comparison:
                 curves.setdefault(name, [None] * len(lengths))[place] = row.cycles
     least = [limit(topology, collective, length) for length in lengths]
     title = f"{topology} {collective}: cycles from start to done"
-    heads = [LENGTH, "limit", *curves]
+    heads = [LENGTH, "cycle limit", *curves]
     columns = zip(lengths, least, *curves.values(), strict=True)
     table = [["-" if value is None else str(value) for value in row] for row in columns]
     facts = {

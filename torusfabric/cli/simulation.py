@@ -41,14 +41,15 @@ __all__ = ["add_commands"]
 RANDOM_JOBS = 20
 
 #: Facts of the schedule that the JSON report of a simulation repeats.
-KNOWN = ("unit", "bound_where", "cut", "renumbered", "limit", "limit_flits", "why", "delta", "tau",
-         "stream", "tau_bound", "modes", "forms")  # fmt: skip
+KNOWN = ("unit", "bound_where", "cut", "renumbered", "limit", "limit_flits", "why", "delta",
+         "message_times", "tau", "stream", "tau_bound", "modes", "forms")  # fmt: skip
 
 #: Facts that people see, in this order, unless they are unknown. `OF_ONE` lists those of them that
 #: are left out for several collectives.
 NAMES = ("topology", "collective", "operator", "algorithm", "forms", "why", "engine", "nodes",
-         "width", "flits", "router_classes", "origins", "latency", "steps", "rounds", "lower_bound",
-         "limit", "delta", "tau", "stream", "jobs", "dropped", "cycles", "predicted_cycles",
+         "width", "flits", "router_classes", "origins", "latency", "steps", "rounds", "bound",
+         "cycle limit", "delta", "message times", "stream", "jobs", "dropped", "cycles",
+         "predicted_cycles",
          "cost_formula", "constant", "roots", "words_checked", "words_wrong", "port_words",
          "direct_words", "stall", "throughput")  # fmt: skip
 OF_ONE = ("operator", "router_classes", "latency", "constant", "roots", "throughput")
@@ -67,15 +68,15 @@ def add_commands(commands: Commands) -> None:
     add_top_options(simulate, "host", "stream")
     add_tables_options(simulate)
     add_fabric_file(simulate)
-    add_options(simulate, "--image FILE: with --fabric: the image to load and to run\n")
+    add_options(simulate, "--image FILE: with --fabric: image that is loaded and run.\n")
     _add_runs(simulate.add_argument_group("runs"))
     add_options(
         simulate.add_argument_group("files"),
         """
-        --wave --vcd FILE.vcd|.fst: write the waves there, and a save file for GTKWave beside them
-            (.gtkw)
-        --trace FILE: write what arrives where and when there, as JSON lines (compressed if it ends
-            in .gz)
+        --wave --vcd FILE.vcd|.fst: File for the waves; a save file for GTKWave (.gtkw) is written
+            beside it. Default: none is written.
+        --trace FILE: File for a trace, one JSON line for each arrival of a word (compressed if its
+            name ends in .gz). Default: none is written.
         """,
         FORCE,
     )
@@ -86,13 +87,15 @@ def _add_runs(group: _ActionsContainer) -> None:
     add_options(
         group,
         """
-        --data-seed N: seed of the random payloads (default 1)
-        --repeat K: collectives to run one after another, with fresh data and no reset (default 1)
-        --through-port: move all words through the host port; by default a sample of 1,000 words a
-            run each way, the others are put into the memories of nodes and taken from there
-        --jobs N: runs of random length, root and operator after the usual ones, where --max-flits
-            or several operators leave a choice, and always with --top stream (default 20)
-        --engine: what runs it (default auto: by the size of the work)
+        --data-seed N: Seed of the random payloads. Default: 1.
+        --repeat K: Number of collectives that run one after another, with fresh data and without a
+            reset. Default: 1.
+        --through-port: Move all words through the host port. Default: 1,000 words of a run each
+            way, while the others are put into the memories of nodes and taken from there.
+        --jobs N: Number of random runs (length, root, operator) after the usual ones, where
+            --max-flits or several operators leave a choice, and always with --top stream. Default:
+            20.
+        --engine: Engine that carries out the simulation. Default: auto, by the size of the work.
         """,
         data_seed=(natural, 1),
         repeat=(positive, 1),
@@ -277,7 +280,6 @@ def _shown(result: dict[str, Any]) -> dict[str, Any]:
     """Return the facts of a simulation for people."""
     said, several = in_words(result), "modes" in result
     said["engine"] = f"{result['engine']} ({result['engine_reason']})"
-    said["lower_bound"] = said.get("bound")
     said["jobs"] = _lengths(result["jobs"]) if result["jobs"] else None
     said["roots"] = " ".join(map(str, result.get("roots", ()))) or None
     dropped = result.get("dropped") or {}
