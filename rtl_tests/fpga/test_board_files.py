@@ -122,7 +122,7 @@ def test_file_that_is_wrong(file_of, old, new, line, message):
     with pytest.raises(InputError) as caught:
         find_board(path)
     said = str(caught.value)
-    assert re.search(message, said)
+    assert re.search(message, said, re.IGNORECASE)
     assert "\n" not in said
     if line:
         assert said.endswith(f"({path}:{line})")

@@ -192,7 +192,7 @@ def test_what_is_not_taken_or_not_given_is_an_error():
         with pytest.raises(WorkFailed) as found:
             traffic.check_log(log, unsent)
         assert str(found.value).endswith(
-            f"rest after 9 cycles with {unsent} not taken and {missing} not given"
+            f"rests with {unsent} words not taken and {missing} words not given"
         )
 
 
