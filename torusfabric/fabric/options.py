@@ -278,8 +278,8 @@ def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, othe
     """Add ``--ram``, the style of node memories; `otherwise` describes `default` in the help."""
     text = f"""
         --ram RULE: Style of the memories of nodes, STYLE[:DEPTH[xWIDTH]],..: registers,
-            distributed, block, ultra or auto, each with the least size of its memories; the first
-            that fits is taken. Default: {otherwise}. Example: block:512,distributed.
+            distributed, block, ultra or auto. A memory takes the first style whose DEPTH and
+            WIDTH it does not exceed. Default: {otherwise}. Example: distributed:32,block.
         """
     add_options(parser.add_argument_group("hardware"), text, ram={"default": default})
 
