@@ -44,7 +44,7 @@ def test_an_algorithm_must_plan_a_schedule(planned):
     """What it plans else is refused in a line."""
     mine = replace(MINE, plan=lambda *_: planned)
     with pytest.raises(
-        InputError, match=r"^Algorithm mine must plan or refuse, but its plan returns (None|7),"
+        InputError, match=r"^Algorithm mine failed, because its plan returns (None|7),"
     ):
         tf.plan("4x4", "allgather", algorithm=mine)
 

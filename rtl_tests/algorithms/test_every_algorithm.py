@@ -102,6 +102,6 @@ def test_options_that_an_algorithm_does_not_know_are_refused(algorithm):
         if name not in algorithm.options:
             option = f"--{name.replace('_', '-')}"
             with pytest.raises(
-                InputError, match=f"^Algorithm {algorithm.name} needs {option} left"
+                InputError, match=f"^Algorithm {algorithm.name} has no option {option}; "
             ):
                 algorithm(topology, collective, options)

@@ -103,7 +103,7 @@ def test_streams(name):
         ("halo[(1)]", r"Offset must be one of .*, not \(1\)$"),
         ("halo[(4,4)]", r"Offset must lead to another node of 4x4, not \(4,4\)$"),
         ("halo[+0]@1", "Offset must go along the axes .1. of the groups, not .0$"),
-        ("allgather[+0]", "Offsets must be left out for allgather, not ..0.$"),
+        ("allgather[+0]", "allgather takes no offsets; leave ..0. out$"),
     ],
 )
 def test_bad_offsets(name, message):

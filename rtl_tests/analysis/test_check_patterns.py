@@ -150,7 +150,7 @@ def test_malformed_patterns(fields, message, prove):
 
 def test_steps_are_a_number():
     """A pattern of fewer than no steps cannot be made."""
-    with pytest.raises(InputError, match=r"^Steps must be a whole number, not -1$"):
+    with pytest.raises(InputError, match=r"^Steps must be a non-negative integer, not -1$"):
         replace(ring(4, 2), steps=-1)
 
 

@@ -74,12 +74,12 @@ def test_help_shows_the_options(capsys):
 
 @pytest.mark.parametrize(("line", "message"), [
     ("verilog 2 allgather --apb --apb-waits 16 -o out", "Wait states must be from 0 to 15, not 16"),
-    ("verilog 2 allgather --apb --apb-waits x -o out", "--apb-waits must be a whole number, not"),
-    ("verilog 2 allgather --apb-waits 1 -o out", "--apb-waits must come with --apb"),
-    ("verilog 2 allgather --apb --bus axi4 -o out", "--bus must be left out with --apb"),
-    ("verilog 2 allgather --apb --boards 2 -o out", "--apb must be left out with --boards"),
-    ("simulate 2 allgather --apb", "--apb must be left out for simulate; it is for verilog"),
-    ("prove 2 allgather --apb", "--apb must be left out for prove; it is for verilog"),
+    ("verilog 2 allgather --apb --apb-waits x -o out", "--apb-waits must be a non-negative int"),
+    ("verilog 2 allgather --apb-waits 1 -o out", "--apb-waits needs --apb; give both"),
+    ("verilog 2 allgather --apb --bus axi4 -o out", "--bus and --apb exclude each other"),
+    ("verilog 2 allgather --apb --boards 2 -o out", "--apb and --boards exclude each other"),
+    ("simulate 2 allgather --apb", "simulate has no option --apb; it is for verilog"),
+    ("prove 2 allgather --apb", "prove has no option --apb; it is for verilog"),
 ])  # fmt: skip
 def test_what_the_adapter_cannot_do_is_said(tmp_path, monkeypatch, capsys, line, message):
     """In one line, before anything is written."""

@@ -34,17 +34,17 @@ def test_verilog_of_boards(tmp_path, capsys):
 @pytest.mark.parametrize(("words", "line"), [
     (["--boards", "3"], "Boards must divide the sides of 2, not 3"),
     (["--boards", "two"], "Boards must be numbers such as 2x1, not 'two'"),
-    (["--boards", "2", "--link-latency", "2"], "Link latency of cut arcs must be at least 8"),
-    (["--boards", "2", "--ppm", "1e9"], "Oscillators must be within 0 to 1000 ppm, not 1e+09"),
+    (["--boards", "2", "--link-latency", "2"], "Link latency between 2 boards must be at least 8"),
+    (["--boards", "2", "--ppm", "1e9"], "(--ppm) must be from 0 to 1000 ppm, not 1e+09"),
     (["--boards", "2", "--retries", "99"], "Retries must be from 0 to 15, not 99"),
     (["--boards", "2", "--start-timeout", "4294967296"],
      "Start timeout must be from 0 to 4294967295 cycles, 0 for none, not 4294967296"),
-    (["--boards", "2", "--top", "stream"], "--top must be left out with --boards"),
-    (["--boards", "2", "--repeat", "3"], "--repeat must be left out with --boards"),
-    (["--boards", "2", "--engine", "compiled"], "--engine must be left out with --boards"),
-    (["--boards", "2", "--link-errors", "1"], "Link errors must be from 0 to 0.1 a word, not 1"),
-    (["--start-timeout", "5"], "--start-timeout must come with --boards"),
-    (["--ppm", "5"], "--ppm must come with --boards"),
+    (["--boards", "2", "--top", "stream"], "--top and --boards exclude each other"),
+    (["--boards", "2", "--repeat", "3"], "--repeat and --boards exclude each other"),
+    (["--boards", "2", "--engine", "compiled"], "--engine and --boards exclude each other"),
+    (["--boards", "2", "--link-errors", "1"], "Link errors must be a probability from 0 to 0.1"),
+    (["--start-timeout", "5"], "--start-timeout needs --boards; give both"),
+    (["--ppm", "5"], "--ppm needs --boards; give both"),
 ])  # fmt: skip
 def test_what_boards_cannot_do_is_said(words, line, capsys):
     assert main(["simulate", "2", "allgather", "--width", "8", *words]) == 1
@@ -52,11 +52,11 @@ def test_what_boards_cannot_do_is_said(words, line, capsys):
 
 
 @pytest.mark.parametrize(("words", "line"), [
-    (["--block", "1"], "--block must come with --boards"),
+    (["--block", "1"], "--block needs --boards; give both"),
     (["--boards", "2", "--block", "2"], "Block must be from 0 to 1 on 2 boards, not 2"),
     (["--boards", "2", "--block", "0,1"], "Block must be from 0 to 1 on 2 boards, not 0,1"),
-    (["--retries", "1"], "--retries must come with --boards"),
-    (["--lanes", "1"], "--lanes must come with --phy lvds or serdes"),
+    (["--retries", "1"], "--retries needs --boards; give both"),
+    (["--lanes", "1"], "--lanes needs --phy lvds or serdes"),
 ])  # fmt: skip
 def test_a_board_has_one_block(words, line, capsys):
     assert main(["run", "2", "allgather", "--width", "8", "--port", "sim", *words]) == 1

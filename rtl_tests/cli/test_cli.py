@@ -76,15 +76,18 @@ BAD = [
     (("plan", "4x4", "allgather", "--algorithm", "hamilton"), "did you mean hamiltonian?"),
     (("plan", "2x3", "allgather", "--algorithm", "hamiltonian"), "Algorithm hamiltonian needs"),
     (("plan", "5x5", "allgather", "--algorithm", "lee-code"), "Algorithm lee-code needs"),
-    (("plan", "4x4", "allgather", "--root", "1"), "Root must be left out"),
+    (("plan", "4x4", "allgather", "--root", "1"), "allgather has no root"),
     (("plan", "4x4", "broadcast", "--root", "16"), "Root must be a node from 0 to 15, not 16"),
     (("plan", "4x4", "allgather", "--ports", "5"), "Ports must be from 1 to 4 on 4x4, not 5"),
     (("plan", "4x4", "allgather", "--bogus"), "Unrecognized arguments"),
-    (("plan", "4x4", "allgather", "-o", "/nonexistent/plan.json"), "not /nonexistent (No such"),
+    (
+        ("plan", "4x4", "allgather", "-o", "/nonexistent/plan.json"),
+        "Folder /nonexistent cannot be written (No such",
+    ),
     (("check", "/nonexistent/plan.json"), "could not be read"),
     (("simulate", "4x4", "allgather", "--width", "0"), "Width must be from 1 to 1024 bits, not 0"),
-    (("simulate", "2x2", "allgather", "--vcd", "/nonexistent/x.vcd"), "Folder must be writable"),
-    (("verilog", "2x2", "allgather", "-o", "/proc/nonexistent"), "Folder must be writable"),
+    (("simulate", "2x2", "allgather", "--vcd", "/nonexistent/x.vcd"), "cannot be written ("),
+    (("verilog", "2x2", "allgather", "-o", "/proc/nonexistent"), "cannot be made ("),
     (("synth", "2x2", "allgather", "--target", "nonsense"), "Target must be one of"),
     ((), "required"),
 ]
@@ -132,13 +135,16 @@ def test_simulate_reductions(capsys, collective, options):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("allgather", "--op", "add"), "--op must be left out for allgather, which combines"),
-        (("broadcast", "--signed"), "--signed must be left out for broadcast"),
+        (
+            ("allgather", "--op", "add"),
+            "--op is for reductions (reduce, reduce-scatter, allreduce)",
+        ),
+        (("broadcast", "--signed"), "leave it out for broadcast"),
         (("reduce", "--op", "mul"), "Operator must be one of add, min, max, and, or, xor, min:"),
         (("reduce", "--op", "add,"), "Operator must be one of add, min, max, and, or"),
         (("reduce", "--op", "max,min,max"), "Operators must be different, not max more than once"),
-        (("reduce", "--op", "max,or", "--signed"), "--signed must come with --op min or --op max"),
-        (("allreduce", "--signed"), "--signed must come with --op min or --op max, not with add"),
+        (("reduce", "--op", "max,or", "--signed"), "--signed needs --op min or --op max, not or"),
+        (("allreduce", "--signed"), "--signed needs --op min or --op max, not add"),
     ],
 )
 def test_operators_that_do_not_fit(capsys, words, message):
@@ -164,7 +170,7 @@ def test_no_trace_of_an_open_root(capsys, tmp_path):
     """What is not known ahead cannot be traced; said before anything is simulated."""
     words = ("3x3", "broadcast", "--root", "any", "--trace", str(tmp_path / "trace.jsonl"))
     said = check_refused(capsys, "simulate", *words)
-    assert "--trace must be left out for --root any" in said
+    assert "--trace needs a root that is fixed" in said
     assert not any(tmp_path.iterdir())
 
 
@@ -213,7 +219,10 @@ def test_what_was_meant(capsys, line, message):
             "Algorithm spanning-tree needs --trees 1 or 2, not 7\n",
         ),
         ("4x4 allgather --algorithm matching --ports 3", "needs --ports 4 (all of them), not 3\n"),
-        ("5x5 broadcast --algorithm diagonal --large", "needs --large left out, not --large\n"),
+        (
+            "5x5 broadcast --algorithm diagonal --large",
+            "diagonal has no option --large; leave it out\n",
+        ),
         (
             "4x4 allgather --trees 7",
             "no --trees is known to lee-code, hamiltonian, ",
@@ -229,8 +238,8 @@ def test_a_seed_changes_no_algorithm(capsys):
     """Where the best algorithm searches nothing, it is not silently another one that does."""
     assert main(["plan", "4x4", "allgather", "--seed", "5"]) == 1
     assert capsys.readouterr().err == (
-        "torusfabric: Seed must be left out for hamiltonian, the best for 4x4 allgather, which "
-        "searches nothing (--algorithm bufferless or matching searches), not 5\n"
+        "torusfabric: Seed 5 has no effect, because hamiltonian, the best for 4x4 allgather, "
+        "searches nothing; leave it out, or choose --algorithm bufferless or matching\n"
     )
     for words in (["allgather", "--seed", "0"], ["alltoall", "--seed", "5"]):
         assert main(["plan", "4x4", *words]) == 0

@@ -68,8 +68,8 @@ def test_draw(capsys, tmp_path, words, algorithm, seen):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["4x4", "allgather", "-o", "/nonexistent/x.svg"], "Folder must be writable"),
-        (["4x4", "allgather", "-o", "."], "File must be writable"),
+        (["4x4", "allgather", "-o", "/nonexistent/x.svg"], "Folder /nonexistent cannot be written"),
+        (["4x4", "allgather", "-o", "."], "File . cannot be written"),
         (["65x64", "allgather", "-o", "x.svg"], "Drawing must have at most 4096 nodes, not 4160"),
         (["4x4", "nonsense", "-o", "x.svg"], "Collective must be one of"),
         (["4x4", "allgather"], "-o/--output"),

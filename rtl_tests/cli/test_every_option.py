@@ -168,8 +168,11 @@ def test_texts_are_of_ascii_digits(tmp_path, monkeypatch, capsys, line, digit):
         ("plan 4x4 allgather --costs alpha=1,", "--costs must be such as alpha=100,tau=1, not"),
         ("plan 4x4 allgather --link-latency 0:2,0:3", "Link latency must be given once for each"),
         ("plan 4x4 allgather --link-latency 0:2,00:3", "Link latency must be given once for each"),
-        ("plan 4x4 allgather --link-latency 0:+0=2,0:+0=3", "Slow link must take as many cycles"),
-        ("plan 4x4!0:+0=2,4:-0=3 allgather", "Slow link must take as many cycles wherever it is"),
+        (
+            "plan 4x4 allgather --link-latency 0:+0=2,0:+0=3",
+            "is also given 2 cycles; give each link",
+        ),
+        ("plan 4x4!0:+0=2,4:-0=3 allgather", "is also given 2 cycles; give each link one lat"),
         ("simulate 2x2 allreduce --op add,", "Operator must be one of"),
         ("compare 2x2 allgather --width=0", "Width must be from 1 to 1024 bits, not 0"),
         ("compare 2x2 allgather --width=1025", "Width must be from 1 to 1024 bits, not 1025"),
@@ -249,5 +252,5 @@ def test_no_option_ends_in_a_traceback(monkeypatch, tmp_path, capsys, command, o
 def test_numbers_in_python(options):
     """The same holds without the command line."""
     topology, name = ("3x3", "allgather") if "chunks" in options else ("arrowhead:2", "broadcast")
-    with pytest.raises(tf.InputError, match=r"^Planning .* must fit in memory, "):
+    with pytest.raises(tf.InputError, match=r"^Planning .* must fit in memory, but needs "):
         tf.plan(topology, name, **options)

@@ -109,14 +109,14 @@ def test_choices_stay_as_they_are():
     ("choices", "message"),
     [
         ({"widht": 8}, r"Choice must be one of topology, .* not 'widht' \(did you mean width\?\)"),
-        ({"width": -1}, "Width must be a whole number, not '-1'"),
-        ({"width": True}, "Width must be a whole number, not 'True'"),
-        ({"bus": "apb"}, "Bus must be one of wishbone, axi-lite, axi4, not 'apb'"),
-        ({"large": 1}, "Large must be True or False, not 1"),
-        ({"rows": 3}, "--rows must come with --tables ram"),
-        ({"plan": "p.json"}, "TOPOLOGY must be left out with --plan"),
-        ({"boards": "2x1", "bus": "axi4"}, "--bus must be left out with --boards"),
-        ({"ppm": 3}, "--ppm must come with --boards"),
+        ({"width": -1}, "width must be a non-negative integer, not '-1'"),
+        ({"width": True}, "width must be a non-negative integer, not 'True'"),
+        ({"bus": "apb"}, "bus must be one of wishbone, axi-lite, axi4, not 'apb'"),
+        ({"large": 1}, "large must be True or False, not 1"),
+        ({"rows": 3}, "--rows needs --tables ram; give both"),
+        ({"plan": "p.json"}, "TOPOLOGY and --plan exclude each other"),
+        ({"boards": "2x1", "bus": "axi4"}, "--bus and --boards exclude each other"),
+        ({"ppm": 3}, "--ppm needs --boards; give both"),
     ],
 )
 def test_wrong_choices_are_refused(choices, message):
@@ -130,7 +130,7 @@ def test_wrong_choices_are_refused(choices, message):
         ("4x4 allgather --widht 8", "not '--widht'"),
         ("4x4 allgather 3", "not '3'"),
         ("4x4 'allgather", "words as on a command line"),
-        ("4x4 allgather --width x", "must be a whole number"),
+        ("4x4 allgather --width x", "must be a non-negative integer"),
         ("4x4 allgather --width", "expected one argument"),
     ],
 )

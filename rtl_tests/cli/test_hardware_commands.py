@@ -67,7 +67,7 @@ def test_a_barrier_is_named_beside_collectives(capsys, tmp_path):
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert manifest["barrier"] == 1
     assert "--barrier" in manifest["command"]
-    assert "must be beside a collective" in check_refused(capsys, *words, "2", "barrier")
+    assert "A barrier needs another collective" in check_refused(capsys, *words, "2", "barrier")
 
 
 def test_verilog_with_a_prefix(capsys, tmp_path):

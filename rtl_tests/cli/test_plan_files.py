@@ -118,20 +118,20 @@ def test_synth(capsys, saved, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("4x4", "allgather"), "TOPOLOGY must be left out with --plan"),
-        (("--algorithm", "matching"), "--algorithm must be left out with --plan"),
-        (("--chunks", "2"), "--chunks must be left out with --plan"),
-        (("--latency", "auto"), "--latency must be left out with --plan"),
-        (("--root", "1"), "--root must be left out with --plan"),
-        (("--large",), "--large must be left out with --plan"),
-        (("--duplex", "half"), "--duplex must be left out with --plan"),
-        (("--broken-link", "0:+0"), "--broken-link must be left out with --plan"),
-        (("--times", "1", "1", "1"), "--times must be left out with --plan"),
+        (("4x4", "allgather"), "TOPOLOGY and --plan exclude each other"),
+        (("--algorithm", "matching"), "--algorithm and --plan exclude each other"),
+        (("--chunks", "2"), "--chunks and --plan exclude each other"),
+        (("--latency", "auto"), "--latency and --plan exclude each other"),
+        (("--root", "1"), "--root and --plan exclude each other"),
+        (("--large",), "--large and --plan exclude each other"),
+        (("--duplex", "half"), "--duplex and --plan exclude each other"),
+        (("--broken-link", "0:+0"), "--broken-link and --plan exclude each other"),
+        (("--times", "1", "1", "1"), "--times and --plan exclude each other"),
         (
             ("--root", "any"),
-            "Root any must be for a broadcast, scatter, gather or reduce, not allgather",
+            "Root any needs a broadcast, scatter, gather or reduce, not allgather",
         ),
-        (("--op", "add"), "--op must be left out for allgather"),
+        (("--op", "add"), "--op is for reductions"),
     ],
 )
 def test_what_has_no_place_beside_a_file(capsys, saved, words, message):
@@ -171,7 +171,9 @@ def test_neither_a_selection_nor_a_file(capsys, command, tmp_path):
     """What is missing is named."""
     more = {"draw": ["-o", "x"], "verilog": ["-o", "x"], "synth": ["--target", "ecp5-25k"]}
     said = check_refused(capsys, command, *more.get(command, []))
-    assert "TOPOLOGY and COLLECTIVE must be given, or --plan FILE" in said
+    assert (
+        "TOPOLOGY and COLLECTIVE must be given, for example 4x4 allgather, or --plan FILE" in said
+    )
 
 
 #: Reductions of a file that does not list the contributions, by their paths: up a tree; by a node
@@ -207,7 +209,7 @@ def test_what_cannot_be_built_is_refused_first(capsys, saved, tmp_path):
     assert main(["check", path]) == 0
     capsys.readouterr()
     said = check_refused(capsys, "verilog", "--plan", path, "-o", tmp_path / "out")
-    assert "allgather@1 must be the same in every group" in said
+    assert "The schedule of allgather@1 differs between groups" in said
     assert not (tmp_path / "out").exists()
 
 

@@ -35,7 +35,7 @@ def test_files_of_others_stay(command, tmp_path, monkeypatch, capsys):
     path.write_text("years of work")
     assert main(words) == 1
     error = capsys.readouterr().err
-    assert error.startswith(f"torusfabric: File {path.name} must be missing, or as torusfabric")
+    assert error.startswith(f"torusfabric: File {path.name} exists and is not as torusfabric")
     assert error.count("\n") == 1
     assert path.read_text() == "years of work"
     assert list(tmp_path.iterdir()) == [path]
@@ -56,7 +56,7 @@ def test_images_replace_images_alone(tmp_path, monkeypatch, capsys):
     command = ["image", "--fabric", "out/manifest.json", "3", "allgather", "-o", "a.bin"]
     path = tmp_path / "a.bin"
     path.write_text("years of work")
-    assert "File a.bin must be missing, or as torusfabric" in check_refused(capsys, *command)
+    assert "File a.bin exists and is not as torusfabric" in check_refused(capsys, *command)
     assert main([*command, "--force"]) == 0
     made = path.read_bytes()
     assert main(command) == 0
@@ -77,8 +77,7 @@ def test_what_is_not_compressed_is_not_called_so(command, tmp_path, monkeypatch,
     what, name = PLAIN[command]
     assert main([*command.split(), f"{name}.gz"]) == 1
     assert capsys.readouterr().err == (
-        f"torusfabric: {what} must be written uncompressed, to a file such as {name}, "
-        f"not to {name}.gz\n"
+        f"torusfabric: {what} cannot be compressed; name the file {name} in place of {name}.gz\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["grid.toml"]
 
@@ -121,7 +120,7 @@ def test_folder_of_somebody_else(tmp_path, monkeypatch, capsys):
     (tmp_path / "out" / "bench").mkdir(parents=True)
     mine = tmp_path / "out" / "bench" / "Makefile"
     mine.write_text("all:\n")
-    assert "--force replaces it" in check_refused(capsys, *words)
+    assert "replace it by --force" in check_refused(capsys, *words)
     assert mine.read_text() == "all:\n"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["bench"]
     assert main([*words, "--force"]) == 0
@@ -133,7 +132,7 @@ def test_python_replaces_as_commands_do(tmp_path):
     path = tmp_path / "package.json"
     for write in (schedule.save, lambda p, **how: tf.export_schedule(schedule, p, **how)):
         path.write_text('{"name": "a web site"}')
-        with pytest.raises(tf.InputError, match=r"^File .* must be missing, or as .*force=True"):
+        with pytest.raises(tf.InputError, match=r"^File .* exists and is not as .*force=True"):
             write(path)
         assert path.read_text() == '{"name": "a web site"}'
         write(path, force=True)

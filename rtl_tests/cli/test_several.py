@@ -21,7 +21,7 @@ def test_plans_to_files_and_back(capsys, tmp_path):
             assert mode == {name: known[name] for name in known if name not in ("file", "why")}
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert "mode 0    allgather by matching: 4 steps of 1 message, lower bound 4" in out
+    assert "mode 0    allgather by matching: 4 steps of 1 message, bound 4" in out
     assert f"in {files[1]}" in out
 
 
@@ -54,14 +54,14 @@ def test_one_of_several_files(capsys, tmp_path, monkeypatch):
         (["plan", "4x4", "allgather,alltoall", "-o", "a.json"],
          "--output must be 2 different files joined by commas, one for each of"),
         (["plan", "4x4", "allgather,alltoall", "-o", "a.json,a.json"], "2 different files"),
-        (["plan", "4x4", "allgather,alltoall", "-o", "a.json,none/b.json"], "writable"),
+        (["plan", "4x4", "allgather,alltoall", "-o", "a.json,none/b.json"], "written"),
         (["plan", "4x4", "allgather,"], "Collective must be one of"),
-        (["check", "4x4", "allgather,alltoall", "--root", "1"], "--root must be left out"),
+        (["check", "4x4", "allgather,alltoall", "--root", "1"], "--root 1 has no meaning here"),
         (["check", "4x4", "allgather,alltoall", "--algorithm", "matching"],
-         "not matching: write allgather:matching"),
+         "for example allgather:matching"),
         (["check", "a.json,b.json"], "a.json"),
         (["draw", "4x4", "allgather,alltoall", "-o", "x.svg"],
-         "--mode must be 0 to 1, or one of allgather, alltoall, not left out"),
+         "choose it by --mode 0 to 1, or by name: allgather, alltoall"),
         (["draw", "4x4", "allgather,alltoall", "--mode", "2", "-o", "x.svg"], "not '2'"),
         (["draw", "4x4", "allgather:matching,allgather", "--mode", "alltoall", "-o", "x.svg"],
          "0 to 1, or one of allgather:matching, allgather, not 'alltoall'"),

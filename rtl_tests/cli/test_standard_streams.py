@@ -36,7 +36,10 @@ def test_full_device_is_one_line(words, buffering, monkeypatch, capsys):
         monkeypatch.setattr(sys, "stdout", full)
         assert main(list(words)) == 1
     error = capsys.readouterr().err
-    text = "File must be writable, not standard output (No space left on device)"
+    text = (
+        "File standard output cannot be written (No space left on device); choose another file or "
+        "folder"
+    )
     if "--json" in words:
         found = json.loads(error)["error"]
         assert (found["message"], found["status"]) == (text, 1)
@@ -72,9 +75,12 @@ def test_interpreter_ends_without_a_word_of_its_own():
         script += f"; {command} > /dev/full; echo $? >&2"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True)
     lines = done.stderr.splitlines()
-    said = "torusfabric: Standard output must be open, not closed (/dev/null takes anything)"
+    said = "torusfabric: Standard output is closed; send it somewhere, for example to /dev/null"
     assert lines[:3] == [said, "1", "0"]
-    said = "torusfabric: File must be writable, not standard output (No space left on device)"
+    said = (
+        "torusfabric: File standard output cannot be written (No space left on device); choose "
+        "another file or folder"
+    )
     assert lines[3:] in ([], [said, "1"])
 
 
@@ -131,7 +137,7 @@ def test_results_of_a_sweep_on_a_full_device():
             assert results.rows == {}
             results.add({"key": "0"})
 
-    with pytest.raises(InputError, match=r"^File must be writable, not /dev/full \(No space left"):
+    with pytest.raises(InputError, match=r"^File /dev/full cannot be written \(No space left"):
         add()
 
 
@@ -161,7 +167,7 @@ def test_names_that_are_empty(words, tmp_path, monkeypatch, capsys):
 def test_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("torusfabric.cli.planning.choose_schedules", None)
     assert main([*PLAN, "-o", str(tmp_path / "none" / "plan.json")]) == 1
-    assert capsys.readouterr().err.startswith("torusfabric: Folder must be writable, not ")
+    assert capsys.readouterr().err.startswith("torusfabric: Folder ")
 
 
 def fail_with(error, monkeypatch):
@@ -175,12 +181,16 @@ def fail_with(error, monkeypatch):
     ("error", "status", "text"),
     [
         (KeyboardInterrupt(), 130, "interrupted"),
-        (MemoryError(), 2, "Memory must suffice for all data, which it does not"),
+        (MemoryError(), 2,
+         "The memory of this machine does not suffice; choose a smaller network or shorter "
+         "messages"),
         (WorkFailed("it is\nwrong"), 2, "it is\nwrong"),
         (OSError(errno.ENOSPC, "No space left on device"), 2,
-         "Disk must have room for all files, not fail (No space left on device)"),
+         "A file could not be written (No space left on device); free the disk, or choose another "
+         "folder"),
         (PermissionError(errno.EACCES, "Permission denied", "some/file"), 2,
-         "File must be usable, not some/file (Permission denied)"),
+         "File some/file cannot be used (Permission denied); choose another file or "
+         "folder"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("as_json", [False, True])
@@ -264,7 +274,7 @@ def test_a_name_that_is_too_long(tmp_path, monkeypatch, capsys):
     """It is an error of the input, and the longest name that fits is taken by all commands."""
     monkeypatch.chdir(tmp_path)
     assert main([*PLAN, "-o", "a" * 300]) == 1
-    message = "Name of a file must be shorter, not aaa"
+    message = "File name aaa"
     assert f"torusfabric: {message}" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
     assert main([*PLAN, "-o", "a" * 250 + ".json"]) == 0

@@ -4,55 +4,61 @@ import pytest
 
 from torusfabric.cli import main
 
-SELECTED = "{} must come with TOPOLOGY and COLLECTIVE, or with --plan FILE"
+SELECTED = "{} describes a fabric, so it needs TOPOLOGY and COLLECTIVE, or --plan FILE"
 FORMS = (
-    "--forms must come with --max-flits and a collective to plan, for lengths of which each has "
-    "its form"
+    "--forms chooses among schedules for different lengths, so it needs --max-flits and a "
+    "collective to plan in place of --plan"
 )
+
+
+def need(option, other):
+    """The message about an option without the other that it depends on."""
+    return f"{option} needs {other}; give both, or leave {option} out"
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("boards --width 4", "--width must come with --measure"),
-        ("synth 2x2 allgather --target ice40-hx8k --seeds 2", "--seeds must come with --pnr"),
-        ("simulate 2x2 allgather --image a.bin", "--image must come with --fabric"),
-        ("verilog 2x2 allgather --rows 9 -o out", "--rows must come with --tables ram"),
-        ("run --port sim -o words.npy", "--output must come with --data"),
+        ("boards --width 4", need("--width", "--measure")),
+        ("synth 2x2 allgather --target ice40-hx8k --seeds 2", need("--seeds", "--pnr")),
+        ("simulate 2x2 allgather --image a.bin", need("--image", "--fabric")),
+        ("verilog 2x2 allgather --rows 9 -o out", need("--rows", "--tables ram")),
+        ("run --port sim -o words.npy", need("--output", "--data")),
         ("run --port sim --width 8", SELECTED.format("--width")),
         ("monitor --port sim --build build/x --max-flits 4", SELECTED.format("--max-flits")),
         ("run --port sim --boards 2x1", SELECTED.format("--boards")),
         (
             "run 2 allgather --width 8 --port sim --build build/x",
-            "--build must be left out where a fabric is selected",
+            "--build and a selection of a fabric exclude each other; leave one of them out",
         ),
         ("verilog 3x3 broadcast --forms long -o out", FORMS),
         ("simulate 3x3 broadcast --flits 64 --forms short", FORMS),
         ("simulate 3x3 broadcast,gather --forms all", FORMS),
         (
             "compare 2x4 allgather --map gray",
-            "--map must come with --plan and a file of MSCCL, FILE.xml",
+            "--map is for a file of MSCCL; give it by --plan FILE.xml, or leave --map out",
         ),
         (
             "compare --plan p.json --topology 2x4",
-            "--topology must come with --plan and a file of MSCCL, FILE.xml",
+            "--topology is for a file of MSCCL; give it by --plan FILE.xml, or leave "
+            "--topology out",
         ),
         (
             "compare 2x2 allgather --flits 1:4 --op max",
-            "--op must be left out for allgather, which combines nothing (reduce, reduce-scatter "
-            "and allreduce do)",
+            "--op is for reductions (reduce, reduce-scatter, allreduce); leave it out for "
+            "allgather",
         ),
         (
             "compare 2x2 allreduce --flits 1:4 --signed",
-            "--signed must come with --op min or --op max, not with add",
+            "--signed needs --op min or --op max, not add",
         ),
         (
             "compare 2x2 allgather --forms long",
             "Unrecognized arguments: --forms (did you mean --ports or --force?) (see torusfabric "
             "compare --help all)",
         ),
-        ("simulate 2x2 allgather --boards 2x1 --image a.bin", "--image must come with --fabric"),
-        ("prove 2x2 allgather --image a.bin", "--image must come with --fabric"),
+        ("simulate 2x2 allgather --boards 2x1 --image a.bin", need("--image", "--fabric")),
+        ("prove 2x2 allgather --image a.bin", need("--image", "--fabric")),
     ],
 )
 def test_what_an_option_needs_is_said(capsys, line, message):
@@ -89,7 +95,8 @@ def test_the_manifest_says_what_a_fabric_is(capsys, fabric, line, name):
     capsys.readouterr()
     assert main([command, *fabric, *words]) == 1
     assert capsys.readouterr().err == (
-        f"torusfabric: {name} must be left out with --fabric, whose manifest says it\n"
+        f"torusfabric: {name} and --fabric exclude each other, because the manifest says it "
+        f"already; leave {name} out\n"
     )
 
 
@@ -98,7 +105,8 @@ def test_the_manifest_says_what_a_fabric_is(capsys, fabric, line, name):
     [
         (
             ["--flits", "3", "--jobs", "2"],
-            "--jobs must be left out with --flits, which runs each mode once",
+            "--jobs and --flits exclude each other for an existing fabric, because --flits runs "
+            "each mode once; leave one of them out",
         ),
         (["--flits", "0"], "Length must be from 1 to 4 flits, not 0"),
     ],
@@ -111,4 +119,4 @@ def test_runs_of_a_fabric_that_exists(capsys, fabric, words, message):
 
 def test_what_is_loaded_lies_on_one_board(capsys):
     assert main(["load", "a.bin", "--port", "sim", "--boards", "2x1", "--block", "0,0"]) == 1
-    assert "--boards must be left out for load; it is for verilog" in capsys.readouterr().err
+    assert "load has no option --boards; it is for verilog" in capsys.readouterr().err

@@ -159,7 +159,7 @@ def test_axes():
         ({"axes": [2]}, "Axes must be some of the axes 0, 1 of 2x3, each once, not .2.$"),
         ({"axes": [-1]}, "Axes must be some of the axes 0, 1"),
         ({"axes": []}, "Axes must be some of the axes 0, 1 of 2x3, each once, not ..$"),
-        ({"axes": [0], "topology": Arrowhead(2)}, "Axes must be left out for arrowhead:2, which"),
+        ({"axes": [0], "topology": Arrowhead(2)}, "arrowhead:2 has no axes; leave the axes"),
         ({"axes": 0.0}, "Axes must be a list of axis numbers, not 0.0"),
         ({"axes": "0,1"}, "Axes must be numbers joined by .*, as in broadcast@0.2, not '0,1'$"),
         ({"axes": [0.5]}, "Axes must be a list of axis numbers"),

@@ -76,11 +76,13 @@ def test_page_needs_nothing_else():
 
 def test_too_much_to_show(monkeypatch):
     monkeypatch.setattr("torusfabric.draw.frame.MAX_NODES", 8)
-    with pytest.raises(InputError, match=r"^Animation must have at most 8 nodes, not 9$"):
+    with pytest.raises(
+        InputError, match=r"^Animation must have at most 8 nodes, not 9; choose a smaller network$"
+    ):
         animation(program_of("3x3", "allgather"))
     monkeypatch.setattr("torusfabric.draw.frame.MAX_NODES", 9)
     monkeypatch.setattr("torusfabric.draw.animate.MAX_BLOCKS", 100)
-    with pytest.raises(InputError, match=r"^Animation must move at most 100 blocks"):
+    with pytest.raises(InputError, match=r"^An animation moves at most 100 blocks"):
         animation(program_of("3x3", "allgather"))
 
 
@@ -92,7 +94,7 @@ def test_command(tmp_path, capsys):
     assert facts["bytes"] == page.stat().st_size
     assert "clock cycles for 6 flits" in page.read_text()
     assert main(["animate", "4x4", "allgather", "-o", str(tmp_path / "no" / "play.html")]) == 1
-    assert "Folder must be writable" in capsys.readouterr().err
+    assert "/no cannot be written (" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -136,8 +138,8 @@ def test_a_word_by_cycles(words, ends, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--word", "0:1"), "--word must come with --cycles"),
-        (("--flit", "0"), "--flit must come with --cycles"),
+        (("--word", "0:1"), "--word needs --cycles; give both"),
+        (("--flit", "0"), "--flit needs --cycles; give both"),
         (("--cycles", "--word", "0-1"), "--word must be two node numbers, ORIGIN:DESTINATION, not"),
         (("--cycles", "--word", "0:9"), "Destination must be a node from 0 to 8, not 9"),
         (("--cycles", "--word", "4:4"), "Destination must be another node than the origin, not 4"),

@@ -38,7 +38,7 @@ def test_curves_of_any_lengths(lengths, count):
     curves = {f"a{k}": [n + k for n in lengths] for k in range(count)}
     svg = curve_chart("title", lengths, curves, lengths)
     words = texts_of(svg)
-    assert {"flits of a message", "cycles from start to done", "limit", *curves} <= {
+    assert {"flits of a message", "cycles from start to done", "cycle limit", *curves} <= {
         text for text, *_ in words
     }
     below = [(x, 0.66 * 12 * len(text)) for text, x, _, at in words

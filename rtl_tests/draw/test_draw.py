@@ -148,7 +148,10 @@ def test_centre(centre):
 def test_too_many_nodes():
     """Nobody can read a picture of so many nodes."""
     schedule = circuits(Torus((65, 64)), [[(0, [0])]])
-    with pytest.raises(InputError, match=r"^Drawing must have at most 4096 nodes, not 4160$"):
+    with pytest.raises(
+        InputError,
+        match=r"^Drawing must have at most 4096 nodes, not 4160; choose a smaller network$",
+    ):
         draw(schedule)
 
 

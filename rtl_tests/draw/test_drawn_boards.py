@@ -52,4 +52,4 @@ def test_the_commands_draw_them(tmp_path, capsys):
     capsys.readouterr()
     words = ["draw", "4x4", "allgather", "--boards", "2x1", "--links", "-o", picture]
     assert main(words) == 1
-    assert "--boards must be left out for --links" in capsys.readouterr().err
+    assert "--boards excludes --links and --moving" in capsys.readouterr().err

@@ -75,7 +75,7 @@ def test_command(tmp_path, capsys):
     assert main(["draw", "3x3", "allgather", "--moving", "4", "-o", str(path)]) == 0
     assert re.search("the message of node 4<", path.read_text())
     assert main(["draw", "3x3", "allgather", "--moving", "4", "--links", "-o", str(path)]) == 1
-    assert "--moving must be left out for --links" in capsys.readouterr().err
+    assert "--moving and --links exclude each other" in capsys.readouterr().err
 
 
 def test_cycles_of_rows():

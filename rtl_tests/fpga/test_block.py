@@ -55,5 +55,5 @@ def test_links_that_fail_are_noticed(monkeypatch, closed):
     monkeypatch.setattr(
         Block, "close", lambda board, m, design, _platform: closed(close, board, m, design)
     )
-    with pytest.raises(WorkFailed, match="not refuse it"):
+    with pytest.raises(WorkFailed, match="The board refused"):
         tf.connect("sim", block()).run()

@@ -236,7 +236,7 @@ def test_tool_that_makes_nothing(small, kept_plans, tmp_path, monkeypatch, prese
 
     monkeypatch.setattr(tools, "run", run)
     monkeypatch.setenv(tools.env_var(tool), sys.executable)
-    message = rf"^Tool {tool} \(.* set by {tools.env_var(tool)}\) must write {makes}, not end"
+    message = rf"^Tool {tool} \(.* set by {tools.env_var(tool)}\) ended without writing {makes} "
     with pytest.raises(WorkFailed, match=message) as caught:
         build(small(), find_board("icestick"), tmp_path, cache=Cache(tmp_path / "cache"))
     assert Path(str(caught.value).split("(log: ")[1].rstrip(")")).read_text() == "no input\n"

@@ -179,19 +179,17 @@ def test_pairs_are_placed(tmp_path):
 
 @pytest.mark.parametrize(("board", "phy", "words", "line"), [
     ("ulx3s-85f", "lvds", ["4x4", "--boards", "2x1", "--block", "1,0", "--lanes", "3"],
-     "Pairs must be at least 4 for 8 links of 8 bits at 25 MHz (1600 Mbit/s; a pair takes 23 bits "
-     "a cycle, which are 2 links and 2 bits more), not 3"),
+     "8 links of 8 bits at 25 MHz (1600 Mbit/s) need 4 pairs, 2 links on each, but there are 3"),
     ("ulx3s-85f", "lvds", ["4x4", "--boards", "2x2", "--block", "1,0"],
-     "Neighbours of the board must be at most 1"),
+     "This board has pins for 1 neighbours, but its block has more"),
     ("ulx3s-85f", "lvds", ["4", "--boards", "2", "--block", "1", "--width", "22"],
-     "Width must be at most 21 bits for a pair that takes 23 a cycle of 25 MHz, not 22"),
+     "Width must be at most 21 bits for pairs that carry 23 bits in a cycle of 25 MHz, not 22"),
     ("versa-ecp5", "lvds", ["4", "--boards", "2", "--block", "1"],
-     "Board for lvds must be an ECP5 with a resource lvds, not without"),
+     "--phy lvds needs an ECP5 with a resource lvds in its board file"),
     ("ecpix5-45f", "serdes", ["4x4", "--boards", "2x1", "--block", "1,0", "--width", "16"],
-     "Pairs must be at least 2 for 8 links of 16 bits at 25 MHz (3200 Mbit/s; a pair takes 72 bits "
-     "a cycle, which are 4 links and 2 bits more), not 1"),
+     "8 links of 16 bits at 25 MHz (3200 Mbit/s) need 2 pairs, 4 links on each, but there are 1"),
     ("ulx3s-85f", "serdes", ["4", "--boards", "2", "--block", "1"],
-     "Board for serdes must be an ECP5 with a resource serdes, not without"),
+     "--phy serdes needs an ECP5 with a resource serdes in its board file"),
     ("icestick", "serdes", ["4", "--boards", "2", "--block", "1"],
      "Board must be an ECP5 with an oscillator of a multiple of 25 MHz, not 12 MHz"),
 ])  # fmt: skip

@@ -135,10 +135,10 @@ def test_values_of_any_length(capsys):
 
 def test_names_that_no_file_can_have(tmp_path, capsys):
     line = refused(capsys, ["draw", "4x4", "allgather", "-o", "a\0b"])
-    assert line == r"torusfabric: File must be writable, not a\x00b (Invalid argument)"
+    assert line.startswith(r"torusfabric: File a\x00b cannot be written (Invalid argument); ")
     for command in (["verilog"], ["flash", "--board", "icebreaker"]):
         line = refused(capsys, [*command, "2x2", "allgather", "-o", "a\0b"])
-        assert line == r"torusfabric: Folder must be writable, not a\x00b (Invalid argument)"
+        assert line.startswith(r"torusfabric: Folder a\x00b cannot be made (Invalid argument); ")
     (tmp_path / "sweep.toml").write_text(f'plans = ["{"x" * 5000}"]')
     line = refused(capsys, ["sweep", str(tmp_path / "sweep.toml")])
     assert line.startswith("torusfabric: Plan must be a schedule file, not xxx")

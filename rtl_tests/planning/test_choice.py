@@ -76,7 +76,7 @@ def test_what_an_operator_does_not_allow_is_not_taken():
         tf.plan("3x3", "allreduce", flits=1, operators=given) for given in ("add,max", unlike)
     )
     assert free.algorithm == "ring-exchange" != bound.algorithm
-    with pytest.raises(tf.InputError, match="must be associative"):
+    with pytest.raises(tf.InputError, match="needs an associative operator"):
         tf.compile(free, flits=1, operators=[unlike])
     forms = tf.plan_forms("3x3", "allreduce", max_flits=64, operators=[unlike])
     assert tf.compile([forms], max_flits=64, operators=[unlike]).operators == (unlike,)
@@ -180,7 +180,7 @@ def test_length_comes_before_flits():
         ({"objective": "area"}, "Objective must be cycles or time, not 'area'"),
         ({"objective": "time"}, "Costs must name any of alpha, beta, delta, tau, length, not None"),
         ({"objective": "time", "costs": {}}, "Costs must name any of .*, not {}"),
-        ({"costs": {"tau": 1}}, "Costs must be left out for cycles"),
+        ({"costs": {"tau": 1}}, "Costs .* have no effect on cycles"),
         ({"objective": "time", "costs": {"gamma": 1}}, "Cost .*gamma"),
         ({"objective": "time", "costs": {"tau": -1}}, "Tau must be finite and at least 0, not -1"),
         ({"objective": "time", "costs": {"tau": float("nan")}}, "Tau must be finite"),
@@ -202,4 +202,4 @@ def test_commands_take_it(capsys):
     for wrong in (["--costs", "alpha"], ["--objective", "area"], ["--objective", "time"]):
         assert main(["plan", "4x4", "broadcast", *wrong]) == 1
     assert main(["simulate", "--plan", "missing.json", "--objective", "time"]) == 1
-    assert "--objective must be left out with --plan" in capsys.readouterr().err
+    assert "--objective and --plan exclude each other" in capsys.readouterr().err

@@ -133,10 +133,10 @@ def test_files_stand_for_schedules(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"operators": ["add"]}, "Operators must be left out for allgather, which combines"),
+        ({"operators": ["add"]}, "allgather combines nothing, so it has no operators"),
         ({"flits": 0}, "Flits must be at least 1, not 0"),
         ({"flits": 1 << 64}, "Flits must be at most 4294967296, not 18446744073709551616"),
-        ({"root": "any"}, "Root must be"),
+        ({"root": "any"}, "Root any needs a collective with a root"),
     ],
 )
 def test_what_does_not_compile(options, message):

@@ -55,7 +55,7 @@ def test_sums_around_cycles_take_links_of_one_latency():
     words = words_of(long, 8)
     assert (long.execute(words) == short.execute(words)).all()
     uneven = replace(plans[1], topology=tf.Torus(4, 4, link_latency=(1, 4)))
-    message = r"^Links must be of equal latency .* not of 0:1,1:4 cycles: sums in a table and along"
+    message = r"^Sums around cycles need links of equal latency, not of 0:1,1:4 cycles"
     with pytest.raises(tf.InputError, match=message):
         tf.compile(uneven, flits=8)
 

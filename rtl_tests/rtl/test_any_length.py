@@ -41,5 +41,7 @@ def test_jobs_by_default():
 
 def test_core_is_refused():
     program = tf.compile(tf.plan("2x3", "allgather"), max_flits=4)
-    with pytest.raises(tf.InputError, match=r"^Top must be host for messages of any length"):
+    with pytest.raises(
+        tf.InputError, match=r"^Top must be host or stream for messages of any length"
+    ):
         tf.Fabric(program, top="core")

@@ -135,13 +135,17 @@ def test_rooted_program_on_data():
     ("words", "said"),
     [
         (("simulate", "4x4", "allgather"),
-         "Root any must be for a broadcast, scatter, gather or reduce, not allgather"),
+         "Root any needs a broadcast, scatter, gather or reduce, not allgather; leave the root "
+         "out"),
         (("synth", "4x4", "alltoall", "--target", "ice40-hx8k"),
-         "Root any must be for a broadcast, scatter, gather or reduce, not alltoall"),
-        (("plan", "4x4", "broadcast"), "Root must be a node number for one schedule, not any"),
+         "Root any needs a broadcast, scatter, gather or reduce, not alltoall; leave the root "
+         "out"),
+        (("plan", "4x4", "broadcast"),
+         "Root any is for hardware, which takes a root at each start; for a single schedule give a "
+         "node number"),
         (("simulate", "4x4", "broadcast", "--algorithm", "max-flow", "--broken-link", "3:+0"),
-         "Root must be a node number on 4x4!3:+0, which does not look the same from every node, "
-         "not any"),
+         "Root any needs a network that looks the same from every node, which 4x4!3:+0 does not; "
+         "give a node number"),
     ],
 )  # fmt: skip
 def test_root_that_cannot_be_open(capsys, words, said):

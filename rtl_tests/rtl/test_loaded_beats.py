@@ -88,7 +88,7 @@ def test_the_beat_of_streams():
     assert fixed.beat == loaded.beat == 2
     assert tf.Fabric(program, width=16, tables="ram").beat == 1
     assert tf.Fabric(program, width=16, top="stream", tables=loaded.room).beat == 2
-    with pytest.raises(InputError, match="Beat must be 2, as its tables are made for, not 4"):
+    with pytest.raises(InputError, match="Beat must be 2, for which the tables were made, not 4"):
         tf.Fabric(program, width=16, top="stream", tables=loaded.room, beat=4)
 
 

@@ -149,8 +149,8 @@ def test_what_does_not_fit():
     """A fabric without roots of runs takes none, and one without room no further forms."""
     plan = tf.plan("5", "broadcast", trees=1)
     fabric = tf.Fabric(tf.compile(plan, max_flits=FLITS), tables="ram")
-    with pytest.raises(InputError, match="Fabric must take the roots of runs"):
+    with pytest.raises(InputError, match="The root of this fabric is fixed"):
         Image.of(fabric.room, 8, [([plan], True)])
     room = fabric.room.changed(roots=True, rows=64, settings=[64] * 5)
-    with pytest.raises(InputError, match=r"Entries of modes must be at most 4 .*, not 5"):
+    with pytest.raises(InputError, match=r"Entries of modes must be at most 4 .*, not 5;"):
         Image.of(room, 8, [([plan], True)])

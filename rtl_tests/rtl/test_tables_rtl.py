@@ -140,5 +140,5 @@ def test_router_is_two_tables_a_bit(topology, collective, algorithm, options):
 
 def test_a_single_node_is_refused():
     """With nobody to talk to there is nothing to build."""
-    with pytest.raises(InputError, match=r"^Nodes must be at least 2 for hardware, not the one of"):
+    with pytest.raises(InputError, match=r"^Hardware needs at least 2 nodes and something to send"):
         program_of("arrowhead:0", "allgather", "matching")

@@ -86,7 +86,7 @@ def test_groups_that_differ():
     )
     assert tf.check(differing).transfers == 3
     assert isinstance(recognise(differing), Rounds)
-    with pytest.raises(tf.InputError, match="must be the same in every group for hardware, not"):
+    with pytest.raises(tf.InputError, match="differs between groups, but hardware needs the"):
         tf.compile(differing)
     twice = replace(alike, transfers=(alike.transfers[0].of(np.array([0, 1, 2, 0])),))
     assert isinstance(recognise(twice), Rounds)

@@ -277,7 +277,7 @@ def test_roots(tmp_path):
         read(tmp_path, pairs(root=2))
     idle = pairs().replace('recv="1"', 'recv="-1"').replace('type="r"', 'type="nop"')
     idle = idle.replace('type="s"', 'type="nop"')
-    with pytest.raises(tf.InputError, match="Root of the broadcast must be given, for not just"):
+    with pytest.raises(tf.InputError, match="The root of the broadcast is not clear, for not j"):
         read(tmp_path, idle)
 
 

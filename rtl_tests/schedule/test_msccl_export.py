@@ -71,12 +71,12 @@ def test_export(tmp_path, topology, collective, algorithm):
     schedule = recognise(algorithm(topology, collective, Options()))
     path = tmp_path / "plan.xml"
     if schedule.switching == "circuit":
-        with pytest.raises(tf.InputError, match="must be by store-and-forward"):
+        with pytest.raises(tf.InputError, match=r"Format .* takes store-and-forward schedules"):
             tf.export_schedule(schedule, path)
         assert not path.exists()
         return
     if schedule.algorithm == "ring-exchange":
-        with pytest.raises(tf.InputError, match="must move its partial sums for msccl"):
+        with pytest.raises(tf.InputError, match="takes schedules that move partial sums"):
             tf.export_schedule(schedule, path)
         assert not path.exists()
         return
@@ -127,7 +127,7 @@ def test_every_attribute_is_there(tmp_path):
 
 def test_groups_are_refused(tmp_path):
     """MSCCL knows collectives of all GPUs only."""
-    with pytest.raises(tf.InputError, match="must be of all nodes together for msccl, not allg"):
+    with pytest.raises(tf.InputError, match="takes collectives of all nodes together, not allg"):
         tf.export_schedule(tf.plan("3x3", "allgather@1"), tmp_path / "plan.xml")
     with pytest.raises(tf.InputError, match=r"Format must be .*, not 'mscl'.*did you mean msccl"):
         tf.export_schedule(tf.plan("3x3", "allgather"), tmp_path / "plan.xml", "mscl")
@@ -153,7 +153,7 @@ def test_csv(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["exchange", "halo"])
 def test_messages_with_offsets_are_refused(kind, tmp_path):
-    with pytest.raises(tf.InputError, match=f"that msccl knows, not {kind} "):
+    with pytest.raises(tf.InputError, match=f"msccl does not know {kind}"):
         tf.export_schedule(tf.plan("3x3", kind), tmp_path / "plan.xml")
 
 

@@ -67,7 +67,7 @@ WRONG = [
     ({"collective": {"kind": "broadcast", "root": True}},
      "collective.root must be a node number, not true"),
     ({"collective": {"kind": "allgather", "root": 1}},
-     "Root must be left out for allgather, which has none, not 1"),
+     "allgather has no root; leave the root 1 out"),
     ({"switching": "wormhole"}, 'switching must be store-and-forward or circuit, not "wormhole"'),
     ({"switching": []}, "switching must be store-and-forward or circuit, not []"),
     ({"duplex": 2}, "duplex must be full or half, not 2"),
@@ -175,11 +175,11 @@ def test_wrong_content_is_named(changes, message, tmp_path, monkeypatch):
         ("x.json", b'{"a": NaN}', "must be JSON: NaN is no number"),
         ("x.json", b'{"a": -Infinity}', "must be JSON: -Infinity is no number"),
         ("x.json", b"[]", "Schedule must be an object with the keys of a schedule, not []"),
-        ("x.json.gz", b"{}", "must be whole and compressed: Not a gzipped file"),
+        ("x.json.gz", b"{}", "cannot be unpacked, for it is incomplete or damaged: Not a gzipped"),
         ("x.json.gz", gzip.compress(b"{}", mtime=0)[:-3],
-         "must be whole and compressed: Compressed file en"),
+         "cannot be unpacked, for it is incomplete or damaged: Compressed"),
         ("x.json.gz", gzip.compress(b"x" * 999, mtime=0)[:12] + b"\xff" * 20,
-         "must be whole and compressed"),
+         "cannot be unpacked, for it is incomplete or damaged"),
     ],
 )  # fmt: skip
 def test_wrong_bytes_are_named(name, raw, message, tmp_path):
@@ -213,10 +213,10 @@ def test_missing_file_and_directory(tmp_path):
         load(tmp_path / "none.json")
     with pytest.raises(InputError, match=r"^Schedule file \S+ could not be read: Is a directory"):
         load(tmp_path)
-    with pytest.raises(InputError, match=r"^File must be writable, not \S+ \(No such file"):
+    with pytest.raises(InputError, match=r"^File \S+ cannot be written \(No such file"):
         save(ring(), tmp_path / "none" / "x.json")
     (tmp_path / "taken").mkdir()
-    with pytest.raises(InputError, match=r"^File must be writable, not \S+ \(Is a directory"):
+    with pytest.raises(InputError, match=r"^File \S+ cannot be written \(Is a directory"):
         save(ring(), tmp_path / "taken")
     assert os.listdir(tmp_path) == ["taken"]
 
@@ -226,7 +226,7 @@ def test_unwritable_directory(tmp_path):
     """A folder without permission is refused in one line."""
     tmp_path.chmod(0o500)
     try:
-        with pytest.raises(InputError, match=r"^File must be writable, not \S+ \(Permission"):
+        with pytest.raises(InputError, match=r"^File \S+ cannot be written \(Permission"):
             save(ring(), tmp_path / "x.json")
     finally:
         tmp_path.chmod(0o700)

@@ -192,7 +192,7 @@ def test_what_is_not_taken_or_not_given_is_an_error():
         with pytest.raises(WorkFailed) as found:
             traffic.check_log(log, unsent)
         assert str(found.value).endswith(
-            f"rest after 9 cycles with {unsent} not taken and {missing} not given"
+            f"rests with {unsent} words not taken and {missing} words not given"
         )
 
 
@@ -229,5 +229,5 @@ def test_a_word_that_does_not_wait_is_found(engine, changed, change):
     made = type("Changing", (Restless,), {"changed": changed, "change": change})
     (shape,) = fabric.netlist.modules["unloader"].args
     fabric.netlist.modules["unloader"] = lambda: made(shape)
-    with pytest.raises(WorkFailed, match=r"Word that waits at m_axis_\d must stay as it is"):
+    with pytest.raises(WorkFailed, match=r"The word at m_axis_\d changed while it waited"):
         tf.simulate(fabric, stall=0.5, engine=engine(fabric))

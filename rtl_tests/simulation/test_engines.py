@@ -112,7 +112,7 @@ def test_fabric_that_does_not_end(monkeypatch):
     messages = random_messages(fabric, 1)
     engine = CompiledEngine(fabric)
     monkeypatch.setattr(Program, "cycles", lambda program, length=None, mode=None: -14)
-    with pytest.raises(WorkFailed, match=r"^Fabric must be done -14 edges .* not busy after 2$"):
+    with pytest.raises(WorkFailed, match=r"^The fabric was busy 2 clock edges .* after -14$"):
         engine.run(messages)
 
 
@@ -150,7 +150,7 @@ def test_waves_need_a_folder(tmp_path):
         choose_engine(fabric, wave="a.ghw")
     if cxx.have_compiler():
         engine = CompiledEngine(fabric, wave=tmp_path / "nowhere" / "a.vcd")
-        with pytest.raises(InputError, match=r"^File of waves must be writable, not .*nowhere"):
+        with pytest.raises(InputError, match=r"^File .*nowhere.* of waves cannot be written"):
             engine.run(random_messages(fabric, 1))
 
 

@@ -75,7 +75,7 @@ def test_boards_that_hold_other_images_refuse_runs(pair, torn):
     with CompiledBoards(system, seed=1, link_errors=0) as boards:
         assert not any(boards.carry_out(sent, job).errors)
         if torn:
-            with pytest.raises(WorkFailed, match="Image must be taken"):
+            with pytest.raises(WorkFailed, match="The fabric in simulation refused its image"):
                 boards.load_board(1, words)
         else:
             boards.load_board(1, other)
@@ -130,7 +130,7 @@ def test_commands(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["boards"], found["collective"], found["words_wrong"]) == ("2x1", "scatter", 0)
     assert main(["simulate", *manifest, "--image", str(file), "--engine", "compiled"]) == 1
-    assert "--engine must be left out for several boards" in capsys.readouterr().err
+    assert "--engine is not available for several boards" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")

@@ -267,8 +267,9 @@ def test_latency_must_cover_the_crossing():
     with pytest.raises(InputError) as found:
         board_system((2,), "2", 8, flits=400, ppm=1000)
     assert str(found.value) == (
-        "Link latency of cut arcs must be at least 10 on 2 boards (5.75 cycles for the crossing, "
-        "1.75 for boards that do not start at once, 2.02 for 2000 ppm in 1009 cycles), not 8"
+        "Link latency between 2 boards must be at least 10 cycles (5.75 cycles for the crossing, "
+        "1.75 for boards that do not start at once, 2.02 for 2000 ppm in 1009 cycles), not 8; "
+        "give it by --link-latency"
     )
 
 

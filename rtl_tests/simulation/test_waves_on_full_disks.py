@@ -39,7 +39,7 @@ def test_file_that_grows_too_large(engine, options, tmp_path):
     for size in (100, whole - 1):
         with (
             files_of_at_most(size),
-            pytest.raises(InputError, match=r"^File of waves must be writable, not \S+ \(File too"),
+            pytest.raises(InputError, match=r"^File \S+ of waves cannot be written \(File too"),
         ):
             made.run(messages)
         assert not list(tmp_path.iterdir())
@@ -49,7 +49,7 @@ def test_file_that_grows_too_large(engine, options, tmp_path):
 
 def test_view_that_cannot_be_written(tmp_path):
     (tmp_path / "fabric.gtkw").mkdir()
-    with pytest.raises(InputError, match=r"^File must be writable, not \S+/fabric.gtkw \(Is a dir"):
+    with pytest.raises(InputError, match=r"^File \S+/fabric.gtkw cannot be written \(Is a dir"):
         run(AmaranthEngine, {}, fabric_of("2x2", "allgather"), tmp_path / "fabric.vcd")
     assert [path.name for path in tmp_path.iterdir()] == ["fabric.gtkw"]
 

@@ -65,8 +65,8 @@ def test_lengths(capsys, tmp_path):
     [
         (("--flits", "9:3"), "must be a range such as 1:1024, not '9:3'"),
         (("--flits", "0:3"), "must be"),
-        (("--flits", "1:4", "--max-flits", "4"), "left out with --max-flits: give one"),
-        (("--flits", "1:4", "--target", "ice40-hx8k"), "--target must be left out with a range"),
+        (("--flits", "1:4", "--max-flits", "4"), "--flits and --max-flits exclude each other"),
+        (("--flits", "1:4", "--target", "ice40-hx8k"), "--target compares hardware for one length"),
     ],
 )
 def test_ranges_that_are_none(capsys, words, line):
@@ -151,13 +151,16 @@ def test_table(capsys):
     [
         (("5x7", "broadcast", "--trees", "2", "--ports", "3"), "No algorithm fits 5x7 broadcast"),
         (("3x3", "allgather", "--target", "asic"), "Target must be one of"),
-        (("3x3", "allgather", "--op", "add"), "--op must be left out"),
-        (("3x3", "allgather,alltoall", "--op", "add"), "--op must be left out"),
+        (("3x3", "allgather", "--op", "add"), "--op is for reductions"),
+        (("3x3", "allgather,alltoall", "--op", "add"), "--op is for reductions"),
         (("3x3", "allgather,nonsense"), "Collective must be one of"),
         (("3x3", "allgather,alltoall:hamiltonian"), "hamiltonian"),
         (("3x3", "alltoall:hamiltonian"), "hamiltonian"),
-        (("3x3", "allgather,alltoall", "--root", "1"), "--root must be left out"),
-        (("3x3", "allgather", "--flits", "2", "--max-flits", "2"), "--flits must be left out"),
+        (("3x3", "allgather,alltoall", "--root", "1"), "--root 1 has no meaning here"),
+        (
+            ("3x3", "allgather", "--flits", "2", "--max-flits", "2"),
+            "--flits and --max-flits exclude each other",
+        ),
     ],
 )
 def test_bad_input(capsys, words, message):

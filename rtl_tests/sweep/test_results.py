@@ -39,7 +39,7 @@ def test_results_are_not_compressed(tmp_path):
     """Rows are added to the file, which is what its name says."""
     with pytest.raises(
         InputError,
-        match=r"^Results must be written uncompressed, to a file such as r\.jsonl, not to \S+\.gz$",
+        match=r"^Results cannot be compressed; name the file r\.jsonl in place of \S+\.gz$",
     ):
         Results(tmp_path / "r.jsonl.gz")
     assert not list(tmp_path.iterdir())
@@ -78,13 +78,13 @@ def test_other_files_are_left_alone(tmp_path, text):
     path = tmp_path / "notes.txt"
     path.write_text(text)
     line = 1 + text.startswith(ROW)
-    with pytest.raises(InputError, match=rf"^Results must be rows of a sweep, not line {line} of "):
+    with pytest.raises(InputError, match=rf"^Line {line} of \S+ is no row of a sweep; choose a "):
         Results(path)
     assert path.read_text() == text
 
 
 def test_results_that_cannot_be_written(tmp_path):
-    with pytest.raises(InputError, match=r"^File must be writable, not \S+ \(No such file"):
+    with pytest.raises(InputError, match=r"^File \S+ cannot be written \(No such file"):
         Results(tmp_path / "none" / "r.jsonl")
 
 
@@ -92,7 +92,7 @@ def test_one_sweep_a_file(tmp_path):
     path = tmp_path / "r.jsonl"
     with (
         Results(path),
-        pytest.raises(InputError, match=r"^Results must not be in use by another sweep, as \S+ is"),
+        pytest.raises(InputError, match=r"^Results \S+ are in use by another sweep; wait for it"),
     ):
         Results(path)
     with Results(path):

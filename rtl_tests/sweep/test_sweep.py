@@ -156,7 +156,7 @@ def test_faults_are_drawn_with_each_seed(write):
         assert len(topology.broken_links) == before + point["faults"]
         assert not topology.broken_nodes
     assert work(found[0])["result"]["topology"] == found[0]["topology"]
-    with pytest.raises(InputError, match=r"^Faults of a sweep must leave a path .* not be 2 of 4$"):
+    with pytest.raises(InputError, match=r"^No 2 faults were found that leave a path between all "):
         points(load(write(text.replace("3x4", "4") + "faults = 2\n")))
 
 
@@ -175,10 +175,10 @@ def test_all_stands_for_the_algorithms_that_know_the_collective(write):
             "width = [8]",
             r"^Key of a sweep must be one of steps, .*, not 'width' \(did you mean widths\?\)$",
         ),
-        ('topologies = ["4x4"]', r"^Sweep must have collectives, not leave them out$"),
+        ('topologies = ["4x4"]', r"^The sweep lacks the key collectives; add it"),
         (
             'steps = ["synth"]\ntopologies = ["4x4"]\ncollectives = ["allgather"]',
-            r"^Sweep must have targets, not leave them out$",
+            r"^The sweep lacks the key targets; add it",
         ),
         ('steps = ["fly"]', r"^Step must be one of plan, cycles, simulate, synth, not 'fly'$"),
         (
@@ -204,9 +204,9 @@ def test_all_stands_for_the_algorithms_that_know_the_collective(write):
         ('plans = ["none.json"]', "^Plan must be a schedule file, not none.json$"),
         (
             'plans = ["grid.toml"]\ntopologies = ["4x4"]',
-            "^Key topologies of a sweep must be left out with plans$",
+            "^Key topologies and key plans of a sweep exclude each other",
         ),
-        ('steps = ["synth"]\nplans = ["grid.toml"]', "^Sweep must have targets, not leave them"),
+        ('steps = ["synth"]\nplans = ["grid.toml"]', "^The sweep lacks the key targets; add it"),
     ],
 )
 def test_misfit_descriptions(write, text, message, monkeypatch):

@@ -111,7 +111,7 @@ def test_plan_that_was_replaced_gives_no_row(write, tmp_path):
     tf.plan("3", "allgather").save(path)
     point, before = _plan_point(write, path), path.read_bytes()
     tf.plan("4", "broadcast").save(path)
-    message = f"Plan {path} must stay as it was when the sweep began"
+    message = f"Plan {path} was changed after the sweep began; write the results to a new file"
     assert (work(point)["status"], work(point)["reason"]) == ("failed", message)
     assert [row["reason"] for row in on_cores([point])] == [message]
     path.unlink()

@@ -57,7 +57,7 @@ def test_symbolic_links_are_followed(tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
     link.unlink()
     link.symlink_to("second")
-    with pytest.raises(InputError, match=r"^File must be writable, not \S+ \(Too many"):
+    with pytest.raises(InputError, match=r"^File \S+ cannot be written \(Too many"):
         write_file(link, "round and round")
 
 
@@ -95,7 +95,8 @@ def test_descriptors_are_written_directly(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
 def test_full_device_is_one_line():
     with pytest.raises(
-        InputError, match=r"^File must be writable, not /dev/full \(No space left on device\)$"
+        InputError,
+        match=r"^File /dev/full cannot be written \(No space left on device\); ",
     ):
         write_file("/dev/full", "text")
 
@@ -144,7 +145,7 @@ def test_failed_rename_leaves_what_was_there(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(InputError, match=r"^File must be writable, not .*No space left on device"):
+    with pytest.raises(InputError, match=r"^File .* cannot be written .*No space left on device"):
         write_file(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -152,20 +153,23 @@ def test_failed_rename_leaves_what_was_there(tmp_path, monkeypatch):
 
 def test_what_cannot_be_written(tmp_path):
     for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "no" / "x", "No such file")):
-        with pytest.raises(InputError, match=rf"^File must be writable, not \S+ \({reason}"):
+        with pytest.raises(InputError, match=rf"^File \S+ cannot be written \({reason}"):
             write_file(path, "")
-    with pytest.raises(InputError, match=r"^File must be writable, not \S+ \(Is a directory\)$"):
+    with pytest.raises(
+        InputError,
+        match=r"^File \S+ cannot be written \(Is a directory\); choose another file or folder$",
+    ):
         writable(tmp_path)
-    with pytest.raises(InputError, match=r"^Folder must be writable, not \S+/no \(No such file"):
+    with pytest.raises(InputError, match=r"^Folder \S+/no cannot be written \(No such fi"):
         writable(tmp_path / "no" / "x")
 
 
 def test_folder_below_a_file(tmp_path):
     path = tmp_path / "file"
     path.write_text("")
-    with pytest.raises(InputError, match=r"^Folder must be writable, not "):
+    with pytest.raises(InputError, match=r"^Folder \S+ cannot be written "):
         writable(path / "x.svg")
-    with pytest.raises(InputError, match=r"^File must be writable, not "):
+    with pytest.raises(InputError, match=r"^File \S+ cannot be written "):
         write_file(path / "x.svg", "")
 
 
@@ -175,7 +179,7 @@ def test_file_that_is_read_only(tmp_path):
     path.write_text("old")
     path.chmod(0o444)
     for write in (writable, lambda path: write_file(path, "new")):
-        with pytest.raises(InputError, match=r"^File must be writable, not \S+ \(Permission"):
+        with pytest.raises(InputError, match=r"^File \S+ cannot be written \(Permission"):
             write(path)
     assert path.read_text() == "old"
 
@@ -219,14 +223,12 @@ def test_full_folder_for_temporary_files(number, monkeypatch, tmp_path):
         with work_folder("x"):
             raise OSError(number, os.strerror(number))
 
-    message = rf"^Folder for temporary files must have room, not {tmp_path} \(.*: TMPDIR names anot"
+    message = rf"^No temporary file can be written to {tmp_path} \(.*another folder by TMPDIR"
     with pytest.raises(WorkFailed, match=message):
         fill()
     assert not list(tmp_path.iterdir())
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
-    with pytest.raises(
-        WorkFailed, match=r"^Folder for temporary files must have room, not \S+none"
-    ):
+    with pytest.raises(WorkFailed, match=r"^No temporary file can be written to \S+none"):
         work_folder("x").__enter__()
 
 
@@ -236,7 +238,7 @@ def test_tools_need_room(monkeypatch, tmp_path):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=1, free=free.pop(0)))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "work").mkdir()
-    message = rf"^Disk of {tmp_path} must have 10 MB of room for what tools write, not 10.0 MB \("
+    message = rf"^The disk of {tmp_path} has 10.0 MB of free room, but tools need 10 MB"
     with pytest.raises(WorkFailed, match=message):
         tools.run("sh", ["-c", "true"], folder=tmp_path / "work", log="log")
     assert free == []

@@ -106,7 +106,7 @@ def test_a_design_over_an_older_one(folder, tmp_path, fault):
         if MANIFEST in ours or fault is fill:
             assert whole, f"operation {number}: a mixture of {sorted(ours)}"
         else:
-            with pytest.raises(InputError, match=r"must be whole, with its manifest\.json"):
+            with pytest.raises(InputError, match=r"is incomplete, for manifest\.json is missing"):
                 require_whole(folder / MANIFEST)
         design("old").write(folder)
         assert found(folder) == expected("old") | OTHERS
@@ -143,6 +143,6 @@ def test_the_seal_goes_first(tmp_path):
     write_owned(tmp_path, "some", {"a": b"1", "seal": b"2"}, seal="seal", force=False)
     require_whole(tmp_path / "seal")
     (tmp_path / "seal").unlink()
-    with pytest.raises(InputError, match=r"^Folder \S+ must be whole, with its seal; "):
+    with pytest.raises(InputError, match=r"^Folder \S+ is incomplete, for seal is missing"):
         require_whole(tmp_path / "seal")
     require_whole(Path(tmp_path, "elsewhere", "seal"))

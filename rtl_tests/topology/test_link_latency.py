@@ -150,7 +150,7 @@ def test_an_engine_keeps_its_slow_link():
     [
         ("4x4!5:+0=65", "halo", "Slow link must be NODE:PORT=CYCLES with 1 to 64 cycles, not 5:"),
         ("4x4!5:+0:out=2", "halo", "Slow link must be slow both ways, not 5:.0:out=2$"),
-        ("circulant:8:1,2!5:0=2", "halo@0", "Axes must be left out for circulant:8:1,2!5:"),
+        ("circulant:8:1,2!5:0=2", "halo@0", "circulant:8:1,2!5:.1=2 has no axes"),
     ],
 )
 def test_slow_links_that_are_refused(name, collective, message):

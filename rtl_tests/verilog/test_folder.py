@@ -99,7 +99,7 @@ def test_other_manifests_remove_nothing(tmp_path, manifest):
         path.write_text("")
     (folder / MANIFEST).write_text(manifest)
     if manifest:
-        with pytest.raises(InputError, match=r"^File .*manifest\.json must be missing, or as"):
+        with pytest.raises(InputError, match=r"^File .*manifest\.json exists and is not as"):
             design().write(folder)
         assert (folder / MANIFEST).read_text() == manifest
         assert names_in(folder) == [MANIFEST, "mine.v"]
@@ -127,7 +127,7 @@ def test_files_that_others_wrote_or_changed_stay(tmp_path, name):
     for _ in range(2):
         path.write_text("mine")
         before = files_in(tmp_path)
-        with pytest.raises(InputError, match=rf"^File .*{name} must be missing, or as .*--force"):
+        with pytest.raises(InputError, match=rf"^File .*{name} exists and is not as .*--force"):
             design("bench/Makefile").write(tmp_path)
         assert path.read_text() == "mine"
         assert files_in(tmp_path) == before

@@ -154,12 +154,12 @@ def test_a_fabric_answers_where_it_was_put(soc, second):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fabric@0x100"], "Region of fabric0 must be free, not at 0x100 where csr is (0x0, 0x10"),
+        (["fabric@0x100"], "The region of fabric0 at 0x100 overlaps that of csr (0x0, 0x10"),
         (
             ["fabric@0x30000000", "fabric@0x30000100"],
-            "Region of fabric1 must be free, not at 0x30000100 where fabric0 is (0x30000000, 0x",
+            "The region of fabric1 at 0x30000100 overlaps that of fabric0 (0x30000000, 0x",
         ),
-        (["fabric", "other"], "must have names that "),
+        (["fabric", "other"], "have the same name, "),
     ],
 )
 def test_collisions_are_refused(soc, arguments, message):
@@ -169,14 +169,14 @@ def test_collisions_are_refused(soc, arguments, message):
         tf.emit(tf.Fabric(program, bus="wishbone")).write(soc / "other")
     status, said = build_several(soc, *arguments)
     assert status == 1
-    assert f"InputError: {'Modules of' if 'names' in message else 'Region'}" in said
+    assert f"InputError: {'Modules of' if 'same name' in message else 'The region'}" in said
     assert message in said
 
 
 def test_other_folders_are_refused(tmp_path):
     from torusfabric.verilog.litex import LiteXFabric
 
-    with pytest.raises(tf.InputError, match=r"^Manifest must be that of a fabric, not .*No such"):
+    with pytest.raises(tf.InputError, match=r"^File .* is not the manifest of a fabric .*No such"):
         LiteXFabric(None, tmp_path)
     tf.emit(tf.Fabric(tf.compile(tf.plan("2", "allgather")))).write(tmp_path)
     with pytest.raises(tf.InputError, match=r"^Fabric for LiteX must be behind wishbone, not host"):

@@ -144,6 +144,9 @@ Variants: TypeAlias = Callable[[Topology, Collective], Sequence[Mapping[str, Any
 #: The name of this package. An error of one of its own algorithms is a defect, and is not caught.
 PACKAGE = __name__.partition(".")[0]
 
+#: Next step of a user whose network or collective an algorithm does not serve.
+OTHERS = "; torusfabric compare lists the algorithms that fit"
+
 
 class AlgorithmFailed(InputError):
     """The error of an algorithm of another package that neither plans nor refuses."""
@@ -287,7 +290,9 @@ class Algorithm:
 
     def _failure(self, reason: str) -> AlgorithmFailed:
         """Return the error of a function that failed for a reason."""
-        return AlgorithmFailed(f"Algorithm {self.name} must plan or refuse, but its {reason}")
+        return AlgorithmFailed(
+            f"Algorithm {self.name} failed, because its {reason}; correct it, or choose another"
+        )
 
     def unknown(self, options: Options) -> list[str]:
         """Return the names of the given options that the algorithm does not understand."""
@@ -304,9 +309,11 @@ class Algorithm:
             If the selection does not fit.
         """
         options = options or Options()
+        for name in self.unknown(options):
+            raise InputError(f"Algorithm {self.name} has no option {as_flag(name)}; leave it out")
         reason = self.why_not(topology, collective, options)
         if reason:
-            given = asked_for(reason, options) or f"{topology} {collective.name}"
+            given = asked_for(reason, options) or f"{topology} {collective.name}{OTHERS}"
             raise InputError(f"Algorithm {self.name} needs {reason}, not {given}")
         if collective.axes is not None:
             groups = collective.groups(topology)

@@ -186,10 +186,10 @@ class Catalogue:
                     for entry in self.preferred(collective)
                     if entry.why_not(topology, collective, seeded) is None
                 ]
-                which = f" (--algorithm {' or '.join(others)} searches)" if others else ""
+                which = f", or choose --algorithm {' or '.join(others)}" if others else ""
                 raise InputError(
-                    f"Seed must be left out for {algorithm.name}, the best for {topology} "
-                    f"{collective.name}, which searches nothing{which}, not {seeded.seed}"
+                    f"Seed {seeded.seed} has no effect, because {algorithm.name}, the best for "
+                    f"{topology} {collective.name}, searches nothing; leave it out{which}"
                 )
         able = [*self.preferred(collective)]
         reasons, without = [], defaultdict(list)

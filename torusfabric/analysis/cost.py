@@ -224,8 +224,8 @@ class ScheduleCost:
         """Return the time of a stream of flits; see `stream_time` of this module."""
         if self.stream is None:
             raise InputError(
-                "Stream_time needs trees that never change, such as a broadcast by spanning-tree; "
-                "tf.time takes any schedule"
+                "stream_time needs trees that never change, such as a broadcast by "
+                "spanning-tree; for any schedule call tf.time"
             )
         cost = _FREE | costs
         units = self.stream * cost["length"]

@@ -103,6 +103,7 @@ def schedule_facts(
         "limit": limit(topology, schedule.collective, length),
         "limit_flits": length,
         "delta": cost.delta,
+        "message_times": cost.tau,
         "tau": cost.tau,
         **({} if cost.stream is None else {"stream": cost.stream}),
         "tau_bound": least_time(
@@ -183,8 +184,8 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     >>> words = in_words(schedule_facts(tf.plan("6x6", "allgather", algorithm="bufferless")))
     >>> words["steps"], words["bound"]
     ('10 of 1 message', '10 of 1 message, where no block rests')
-    >>> words["tau"]
-    '10 message times; no schedule takes less than 35/4'
+    >>> words["message times"]
+    '10; no schedule takes less than 35/4'
     """
     if "modes" in facts:
         return _several_in_words(facts)
@@ -198,7 +199,7 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
         "limit": f"{facts['limit']} cycles for messages of {facts['limit_flits']} "
         f"flit{'s' * (facts['limit_flits'] != 1)}",
         "delta": f"{facts['delta']} hop{'s' * (facts['delta'] != 1)}",
-        "tau": f"{facts['tau']} message times; no schedule takes less than {facts['tau_bound']}",
+        "message_times": f"{facts['tau']}; no schedule takes less than {facts['tau_bound']}",
     }
     if "stream" in facts:
         words["stream"] = f"{facts['stream']} message times where flits stream through the trees"
@@ -208,9 +209,10 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
         words["forms"] = forms_in_words(facts["forms"])
     if "links" in facts:
         words["links"] = _links_in_words(facts["links"], steps)
-    hidden = ("unit", "bound_where", "tau_bound", "limit_flits")
+    hidden = ("unit", "bound_where", "tau", "tau_bound", "limit_flits")
     shown = {name: value for name, value in {**facts, **words}.items() if name not in hidden}
-    return {steps if name == "rounds" else name: value for name, value in shown.items()}
+    titles = {"rounds": steps, "limit": "cycle limit", "message_times": "message times"}
+    return {titles.get(name, name): value for name, value in shown.items()}
 
 
 def _links_in_words(links: Mapping[str, Any], steps: str) -> str:
@@ -257,9 +259,9 @@ def bound_in_words(facts: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> bound_in_words({"bound": 10, "bound_where": "no block rests"})
-    'lower bound 10, where no block rests'
+    'bound 10, where no block rests'
     """
-    return f"lower bound {facts['bound']}{_where(facts)}"
+    return f"bound {facts['bound']}{_where(facts)}"
 
 
 def _where(facts: Mapping[str, Any]) -> str:

@@ -28,8 +28,8 @@ VCD, FST = "$", b"\0" + (329).to_bytes(8, "big")
 
 #: Declaration of the option ``--force``.
 FORCE = """
---force: replace any file; else an existing file is replaced if it is empty or of the format that is
-    written, and in a folder if this command wrote it and nobody changed it since
+--force: Replace any file. Without it, an existing file is replaced only if it is empty or of the
+    same format, and in a folder only if this command wrote it and nobody changed it since.
 """
 
 

@@ -31,10 +31,10 @@ def add_commands(commands: Commands) -> None:
     add_options(
         boards,
         """
-        --measure NAME: build square all-gathers for this board (or .py file) until the largest that
-            place and route fits is found, and print what to enter in the board's file; takes
-            minutes, on a large device hours
-        --width W: with --measure: bits of a flit (default 8)
+        --measure NAME: Find the largest square all-gather that place and route fits on this board
+            (or .py file), and print the entries for the board's file. Takes minutes, on a large
+            device hours.
+        --width W: with --measure: bits of a flit. Default: 8.
         """,
         width=positive,
     )
@@ -45,18 +45,28 @@ def add_commands(commands: Commands) -> None:
         add_fabric_options(parser)
         add_tables_options(parser)
         group = parser.add_argument_group("board")
-        text = "--board NAME: see the boards command; or a .py file\n"
+        text = """
+            --board NAME: Name of a board, as torusfabric boards lists them, or path of a .py
+                file. Example: icebreaker.
+            """
         add_options(group, text, board={"required": True})
         add_baud(group)
         text = """
-            --minutes M: how long the tools may work (default 15 for a small device, 60 for an ECP5)
-            --force: build even what was built before, or is larger than what is known to fit, and
-                replace files in the folder that others wrote or changed
+            --minutes M: Longest time of the tools in minutes. Default: 15 for a small device, 60
+                for an ECP5.
+            --force: Build again what was built before, or is larger than what is known to fit, and
+                replace files in the folder that others wrote or changed.
             """
         add_options(group, text, minutes=positive)
-        text = "-o --output DIR: folder for the bitstream and report (default build/BOARD)\n"
+        text = "-o --output DIR: Folder for the bitstream and the report. Default: build/BOARD.\n"
         add_options(parser, text, output=folder)
-    add_options(flash, "--dry-run: build, and print the command that would load it\n")
+    add_options(
+        flash,
+        """
+        --dry-run: Build, and print the command that would load the bitstream, without loading
+            it.
+        """,
+    )
 
 
 class _Made(NamedTuple):

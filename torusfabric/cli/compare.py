@@ -102,10 +102,11 @@ def add_commands(commands: Commands) -> None:
     add_options(
         compare,
         """
-        --plot FILE: draw the figures as bars, those of files first, over several lengths as curves;
-            into FILE.svg, FILE.pdf or FILE.png
-        --table FILE.csv|.tex: write the table as CSV, or as LaTeX
-        --target NAME: synthesize too, for this device; see the synth command
+        --plot FILE: Draw the figures as bars, files first, or over several lengths as curves; into
+            FILE.svg, FILE.pdf or FILE.png.
+        --table FILE.csv|.tex: Write the table as CSV or as LaTeX, by the ending of the file name.
+        --target NAME: Synthesize each fabric for this device, as the synth command does. Example:
+            ecp5-25k.
         """,
         FORCE,
     )
@@ -121,11 +122,14 @@ def run_compare(arguments: Namespace) -> None:
         check_drawing(arguments, arguments.plot, BEGINNINGS)
         require_converter(arguments.plot)
     if arguments.flits is not None and arguments.max_flits is not None:
-        raise InputError("--flits must be left out with --max-flits: give one of them")
+        raise InputError("--flits and --max-flits exclude each other; give one of them")
     if not any(map(_is_foreign, listed_files(arguments.plan or ""))):
         for attribute, name in arguments.parser.given(arguments):
             if attribute in ("onto", "placement", "switching"):
-                raise InputError(f"{name} must come with --plan and a file of MSCCL, FILE.xml")
+                raise InputError(
+                    f"{name} is for a file of MSCCL; give it by --plan FILE.xml, or leave {name} "
+                    "out"
+                )
     if isinstance(arguments.flits, tuple):
         found = _compare_lengths(arguments)
     elif arguments.plan is None and "," in (arguments.collective or ""):
@@ -203,7 +207,7 @@ def _compare_algorithms(arguments: Namespace) -> _Comparison:
     lines = [
         f"{topology} {collective}: {lengths}",
         f"no schedule takes less than {min(entry['tau_bound'] for entry in entries)} message "
-        f"times, each what a link takes for a whole message; no run less than {least} cycles",
+        f"times, each what a link takes for a whole message; the cycle limit is {least}",
     ]
     names = [entry["algorithm"] for entry in entries]
     charts = {
@@ -283,7 +287,10 @@ def _compare_lengths(arguments: Namespace) -> _Comparison:
     if arguments.plan is not None or "," in (arguments.collective or ""):
         raise InputError("--flits must be one number for plans or several collectives, not a range")
     if arguments.target:
-        raise InputError(f"--target must be left out with a range of flits, not {arguments.target}")
+        raise InputError(
+            "--target compares hardware for one length; give --flits one number in place of a "
+            f"range, or leave --target {arguments.target} out"
+        )
     check_table(arguments, LENGTH)
     spec, lengths = FabricSpec.of(vars(arguments)), arguments.flits
     selection = parse_selection(spec)
@@ -299,7 +306,7 @@ def _compare_lengths(arguments: Namespace) -> _Comparison:
                 curves.setdefault(name, [None] * len(lengths))[place] = row.cycles
     least = [limit(topology, collective, length) for length in lengths]
     title = f"{topology} {collective}: cycles from start to done"
-    heads = [LENGTH, "limit", *curves]
+    heads = [LENGTH, "cycle limit", *curves]
     columns = zip(lengths, least, *curves.values(), strict=True)
     table = [["-" if value is None else str(value) for value in row] for row in columns]
     facts = {
@@ -330,7 +337,7 @@ def _selected(arguments: Namespace) -> tuple[Selection, dict[str, Schedule]]:
             mine, theirs = getattr(schedule, what), getattr(files[other], what)
             if mine != theirs:
                 raise InputError(
-                    f"{what.capitalize()} of {other} must be that of {first}, {mine}, not {theirs}"
+                    f"{what.capitalize()} of {other} must be {mine}, as in {first}, not {theirs}"
                 )
     return select(schedule.topology, schedule.collective), files
 

@@ -108,7 +108,9 @@ def _connect(
     simulated, accesses = name == SIMULATED, list[BusAccess]()
     if simulated and colon:
         if fabric is not None:
-            raise InputError(f"Fabric must be left out for {port}, not given again")
+            raise InputError(
+                f"Port {port} names a fabric already; leave the fabric out, or give the port sim"
+            )
         found: Fabric | Sequence[Any] | None = select_engine(_arguments(_words(selection)))
     else:
         found = _given(fabric)
@@ -116,14 +118,18 @@ def _connect(
         accesses = [BusAccess(open_port(each, baud=baud)) for each in whole.split(",")]
         found = found or _found(accesses[0])
     if found is None:
-        raise InputError(f"Port must be sim:SELECTION where no fabric is given, not {port}")
+        raise InputError(
+            f"Port {port} has no fabric to simulate; name one, for example sim:4x4 allgather"
+        )
     if isinstance(found, Fabric):
         if simulated:
             from ..fpga.bridge.simulated import SimulatedPort
 
             accesses = [BusAccess(SimulatedPort(found))]
         if len(accesses) != 1:
-            raise InputError(f"Port must be one for a fabric on one board, not {len(accesses)}")
+            raise InputError(
+                f"This fabric lies on one board, so it takes one port, not {len(accesses)}"
+            )
         board = ConnectedBoard(found, accesses[0])
         _hold(board, image)
         return board
@@ -170,14 +176,17 @@ def _hold(board: Any, image: "Image | AnyPath | None") -> None:
     fabric, found = board.fabric, board.loaded
     if image is not None:
         if fabric.tables is None:
-            raise InputError("Tables must be ram for an image, not rom")
+            raise InputError(
+                "The tables of this fabric are fixed (rom), so it takes no image; build it with "
+                "tables ram"
+            )
         if not isinstance(image, Image):
             image = read_image(image, fabric.tables.room, fabric.width)
         board.load(image)
     elif found is not None and found != int(fabric.program.digest[:8], 16):
         raise InputError(
-            f"Image on {board.name} ({found:08x}) must be given, or be what the fabric is "
-            "built with"
+            f"{board.name} holds the image {found:08x}, not that with which its fabric was built; "
+            "give this image (--image FILE)"
         )
 
 
@@ -224,7 +233,10 @@ def _built(folder: Path) -> "Fabric | Sequence[Any]":
     """Return the fabric that was built in a folder, or all fabrics that run together with it."""
     report = _report(folder)
     if report is None:
-        raise InputError(f"Folder must be that of a build, with its report.json, not {folder}")
+        raise InputError(
+            f"Folder {folder} holds no build, for it has no report.json; make one by torusfabric "
+            f"build -o {folder}"
+        )
     return select_engine(_arguments(_words(report["command"])[2:]), built=True)
 
 
@@ -248,5 +260,6 @@ def _found(access: "BusAccess") -> "Fabric | Sequence[Any]":
         if report and report.get("digest") == f"{digest:08x}":
             return _built(path.parent)
     raise InputError(
-        f"Fabric on {access.name} ({digest:08x}) must be one of {BUILDS}/, or be given"
+        f"{access.name} holds the fabric {digest:08x}, which is not among the builds in "
+        f"{BUILDS}/; name its folder by --build, or give TOPOLOGY and COLLECTIVE"
     )

@@ -27,13 +27,17 @@ MOST_RANKS = 64
 def add_commands(commands: Commands) -> None:
     """Add the arguments of these commands to their parsers."""
     command = add_command(commands, "import", run_import)
-    command.add_argument("file", metavar="FILE", help="MSCCL XML (compressed if it ends in .gz)")
+    command.add_argument(
+        "file", metavar="FILE", help="MSCCL XML file (compressed if its name ends in .gz)."
+    )
     add_import_options(command)
     add_options(
         command,
         """
-        --root RANK: the rank that broadcasts or reduces, if the file does not say so
-        -o --output FILE: write the schedule there, as JSON (compressed if it ends in .gz)
+        --root RANK: Rank that broadcasts or reduces. Default: the one that the file names or
+            implies.
+        -o --output FILE: File for the schedule, as JSON (compressed if its name ends in .gz).
+            Default: none is written.
         """,
         FORCE,
         root=natural,
@@ -43,9 +47,9 @@ def add_commands(commands: Commands) -> None:
     add_options(
         command,
         """
-        --format: msccl (default): XML for MSCCL, RCCL and ASTRA-sim's converter; csv: a row for
-            each block on a link
-        -o --output FILE: write the file there (compressed if it ends in .gz)
+        --format: Format of the file: msccl is XML for MSCCL, RCCL and ASTRA-sim's converter, csv
+            has a row for each block on a link. Default: msccl.
+        -o --output FILE: File to write (compressed if its name ends in .gz).
         """,
         FORCE,
         format={"choices": tuple(FORMATS), "default": "msccl"},
@@ -58,13 +62,13 @@ def add_import_options(parser: _ActionsContainer) -> None:
     add_options(
         parser,
         f"""
-        --topology TOPOLOGY: {TOPOLOGY}, with a node for each rank; may be left out for a file that
-            export wrote
-        --map MAP: which node each rank is: identity (default), gray (bits of a rank are Gray codes
-            of coordinates: for recursive doubling on sides of 2 and 4), auto (look for a map under
-            which all transfers are one hop), or a file with a node a line
-        --switching: circuit: transfers between nodes that are not neighbours take paths that are
-            held (default store-and-forward)
+        --topology TOPOLOGY: {TOPOLOGY} It has a node for each rank. Default: the topology that is
+            named in a file of torusfabric export.
+        --map MAP: Node of each rank: identity, gray (bits of a rank are Gray codes of coordinates,
+            for recursive doubling on sides of 2 and 4), auto (look for a map under which all
+            transfers are one hop), or a file with one node a line. Default: identity.
+        --switching: Switching of transfers between nodes that are not neighbours: circuit holds
+            their paths. Default: store-and-forward, which refuses them.
         """,
         topology={"dest": "onto"},
         map={"dest": "placement", "default": "identity"},
@@ -89,7 +93,8 @@ def run_import(arguments: Namespace) -> None:
     best, ours, in_short = best_plan(schedule), None, "no plan"
     if best is not None:
         known = schedule_facts(best)
-        ours = {name: known[name] for name in ("algorithm", "switching", "rounds", "unit", "tau")}
+        names = ("algorithm", "switching", "rounds", "unit", "message_times", "tau")
+        ours = {name: known[name] for name in names}
         unit, _, length = known["unit"].partition(" of ")
         steps = f"{ours['rounds']} {unit} of {length}"
         in_short = f"{steps} by {ours['algorithm']}: {ours['tau']} message times"

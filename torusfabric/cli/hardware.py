@@ -74,7 +74,7 @@ def add_commands(commands: Commands) -> None:
         add_bus_option(parser)
         if parser is not prove:
             add_tables_options(parser)
-    add_ram_option(verilog, default="auto", otherwise="auto: the tool chooses")
+    add_ram_option(verilog, default="auto", otherwise="auto, the tool chooses")
     add_ram_option(synth, default=None, otherwise="block RAM as far as an ECP5 has it, else auto")
     _add_verilog_options(verilog)
     _add_synth_options(synth)
@@ -88,10 +88,10 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
     add_options(
         group,
         """
-        --flow: write a project and constraints for these tools too
-        --templates: write an instance of the fabric to be copied, and SystemVerilog assertions to
-            bind
-        -o --output DIR: folder for the files
+        --flow: Write a project and constraints for these tools as well. Default: none.
+        --templates: Write an instance of the fabric to be copied, and SystemVerilog assertions to
+            bind.
+        -o --output DIR: Folder for the files. Example: out/.
         """,
         FORCE,
         flow={"choices": ("vivado", "quartus")},
@@ -104,12 +104,13 @@ def _add_synth_options(synth: ArgumentParser) -> None:
     add_options(
         synth,
         """
-        --target NAME: ice40-hx8k, ice40-up5k, ecp5-25k, ecp5-45k, ecp5-85k or gowin-gw1nr-9;
-            without place and route also xilinx-7, xilinx-us, cyclone-v, nexus, gatemate and efinix,
-            with a part behind (xilinx-us-vu9p) or the largest that is known
-        --mapping: few LUTs, or wide multiplexers where the device has them (default compact)
-        --pnr: place and route too, for clock frequencies
-        --seeds N: with --pnr: placements to try; the median counts (default 1)
+        --target NAME: Device: ice40-hx8k, ice40-up5k, ecp5-25k, ecp5-45k, ecp5-85k or
+            gowin-gw1nr-9; without place and route also xilinx-7, xilinx-us, cyclone-v, nexus,
+            gatemate and efinix, the largest known or with a part behind. Example: xilinx-us-vu9p.
+        --mapping: Goal of synthesis: compact for few LUTs, fast for wide multiplexers where the
+            device has them. Default: compact.
+        --pnr: Place and route as well, which gives clock frequencies.
+        --seeds N: with --pnr: number of placements, of which the median counts. Default: 1.
         """,
         target={"required": True},
         mapping={"choices": ("compact", "fast"), "default": "compact"},
@@ -121,10 +122,14 @@ def _add_prove_options(prove: ArgumentParser) -> None:
     """Add the arguments of ``prove`` for an existing fabric and for the waveform file."""
     add_fabric_file(prove)
     add_options(
-        prove, "--image FILE: with --fabric: what is loaded (default what it is built with)\n"
+        prove,
+        """
+            --image FILE: with --fabric: image that is loaded. Default: the one with which the
+                fabric was built.
+            """,
     )
     text = """
-        --wave FILE.vcd: where to write the waves of what does not hold (default counterexample.vcd)
+        --wave FILE.vcd: File for the waves of a counterexample. Default: counterexample.vcd.
         """
     add_options(
         prove.add_argument_group("files"), text, FORCE, wave={"default": "counterexample.vcd"}

@@ -39,7 +39,7 @@ def add_commands(commands: Commands) -> None:
     """Add the arguments of these commands to their parsers."""
     add_command(commands, "doctor", run_doctor)
     cache = add_command(commands, "cache", run_cache)
-    add_options(cache, "--clear: remove all entries; what is needed is made again\n")
+    add_options(cache, "--clear: Remove all entries; later commands make again what they need.\n")
     completion = add_command(commands, "completion", run_completion)
     completion.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
 

@@ -34,9 +34,11 @@ def add_commands(commands: Commands) -> None:
     add_options(
         image,
         """
-        -o --output FILE: where to write the image
-        --onto FILE: the image that the fabric holds: fill some modes only, while the others may run
-        --mode K: with --onto: the first mode to fill (default the first behind all)
+        -o --output FILE: File for the image.
+        --onto FILE: Image that the fabric holds: the new image fills some modes only, while the
+            others may run. Default: none, and all modes are filled.
+        --mode K: with --onto: first mode to fill. Default: the first behind all modes of that
+            image.
         """,
         FORCE,
         output={"required": True},
@@ -47,8 +49,8 @@ def add_commands(commands: Commands) -> None:
     add_options(
         repair,
         """
-        --broken-link NODE:PORT: a link that is broken; may be given again
-        -o --output FILE: where to write the image
+        --broken-link NODE:PORT: A link that is broken; may be repeated. Example: 5:+0.
+        -o --output FILE: File for the image.
         """,
         FORCE,
         broken_link={"action": "append", "required": True},

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["add_baud", "add_commands"]
 
 #: Help of TOPOLOGY for commands that accept a build in place of a selection.
-OR_BUILT = f"{TOPOLOGY}; both may be left out where the fabric is one that was built"
+OR_BUILT = f"{TOPOLOGY} TOPOLOGY and COLLECTIVE may be left out for a fabric that was built."
 
 #: Attributes of the arguments that may be given for a fabric from a build.
 OF_BUILT = ("board", "port", "build", "baud", "image", "data_seed", "jobs", "job", "data", "output",
@@ -40,7 +40,9 @@ def add_commands(commands: Commands) -> None:
     run = add_command(commands, "run", run_run)
     load = add_command(commands, "load", run_load)
     _add_port(load)
-    load.add_argument("image", metavar="IMAGE", help="what is to be loaded")
+    load.add_argument(
+        "image", metavar="IMAGE", help="Image to load, as torusfabric image writes it."
+    )
     for parser in (monitor, run):
         add_selection(parser, several=True, topology_help=OR_BUILT)
         add_fabric_options(parser)
@@ -49,25 +51,26 @@ def add_commands(commands: Commands) -> None:
         add_options(
             parser.add_argument_group("runs"),
             """
-            --image FILE: of a fabric with --tables ram, what is loaded first (by default what it is
-                built with must be there)
-            --data-seed N: seed of the random words (default 1)
+            --image FILE: Image that is loaded first, for a fabric with --tables ram. Default: none,
+                and the board must hold the one with which the fabric was built.
+            --data-seed N: Seed of the random words. Default: 1.
             """,
             data_seed=(natural, 1),
         )
-    text = f"""--jobs N: runs, each of a length, a root and an operator that are drawn (default
-        {WATCHED})
+    text = f"""--jobs N: Number of runs, each with a random length, root and operator. Default:
+        {WATCHED}.
     """
     add_options(monitor.add_argument_group("runs"), text, jobs=(positive, WATCHED))
     add_options(
         run.add_argument_group("runs"),
         """
-        --job CHOICES: what a run chooses, where the fabric leaves it open, may be repeated:
-            mode=NAME,length=L,root=NODE,operation=NAME; by default the usual lengths, roots and
-            operators of each mode
-        --data FILE: numpy array of unsigned integers to send in place of random words, a row for
-            each node (flits; for scatter, alltoall and reduce-scatter destinations, flits)
-        -o --output FILE: with --data: array of what each node received
+        --job CHOICES: Choices of a run that the fabric leaves open; may be repeated. Default: the
+            usual lengths, roots and operators of each mode. Example:
+            mode=NAME,length=L,root=NODE,operation=NAME.
+        --data FILE: NumPy file of unsigned integers to send in place of random words, a row for
+            each node (flits; for scatter, alltoall and reduce-scatter destinations, flits).
+            Default: random words.
+        -o --output FILE: with --data: NumPy file for the words that each node received.
         """,
         FORCE,
         job={"action": "append", "default": []},
@@ -78,11 +81,12 @@ def _add_port(parser: ArgumentParser) -> None:
     """Add the options for the board, its port and the folder of its build."""
     group = parser.add_argument_group("board")
     text = f"""
-        --board NAME: see the boards command; or a .py file
-        --port PORT: serial port (default that of the board), or sim to simulate it; of several
-            that run together the ports of all: A,B
-        --build DIR: folder that the bitstream was built in, where nothing is selected (default the
-            one in {BUILDS}/ whose fabric is on the board)
+        --board NAME: Name of a board, as torusfabric boards lists them, or path of a .py file.
+            Example: icebreaker.
+        --port PORT: Serial port, sim for a simulated board, or the ports of several boards that run
+            together as A,B. Default: the port of the board. Example: /dev/ttyUSB1.
+        --build DIR: Folder in which the bitstream was built, where no fabric is selected. Default:
+            the one in {BUILDS}/ whose fabric is on the board.
         """
     add_options(group, text)
     add_baud(group)
@@ -90,7 +94,7 @@ def _add_port(parser: ArgumentParser) -> None:
 
 def add_baud(parser: Any) -> None:
     """Add the option for the speed of the serial line."""
-    text = f"--baud N: bits a second of the serial line (default {BAUD})\n"
+    text = f"--baud N: Bits a second of the serial line. Default: {BAUD}.\n"
     add_options(parser, text, baud=(positive, BAUD))
 
 
@@ -100,10 +104,14 @@ def _connected(arguments: Namespace) -> Any:
     selects = (getattr(arguments, name, None) for name in ("topology", "collective", "plan"))
     selected = any(given is not None for given in selects)
     if selected and fabric is not None:
-        raise InputError("--build must be left out where a fabric is selected")
+        raise InputError(
+            "--build and a selection of a fabric exclude each other; leave one of them out"
+        )
     if not selected:
         for name in given_beside(arguments, *OF_BUILT):
-            raise InputError(f"{name} must come with TOPOLOGY and COLLECTIVE, or with --plan FILE")
+            raise InputError(
+                f"{name} describes a fabric, so it needs TOPOLOGY and COLLECTIVE, or --plan FILE"
+            )
     if arguments.board:
         from ..fpga.board import find_board
 
@@ -112,7 +120,10 @@ def _connected(arguments: Namespace) -> Any:
         if fabric is None and (BUILDS / board.name / "report.json").exists():
             fabric = BUILDS / board.name
     if port is None:
-        raise InputError("Port must be given, by --port or --board")
+        raise InputError(
+            "The serial port is missing; give --port, for example --port /dev/ttyUSB1 or --port "
+            "sim, or --board"
+        )
     if selected:
         fabric = select_engine(arguments)
     return connect(port, fabric, image=arguments.image, baud=arguments.baud)
@@ -151,7 +162,7 @@ def _job(fabric: "Fabric", text: str) -> "Job":
         if name not in Job._fields:
             raise no_such("Choice of a job", name, Job._fields)
         if name in chosen:
-            raise InputError(f"Job must choose its {name} once, not by {text}")
+            raise InputError(f"Job {text} gives {name} more than once; give it once")
         chosen[name] = value
     program, numbers = fabric.program, dict[str, int]()
     if "mode" in chosen:
@@ -223,7 +234,7 @@ def run_load(arguments: Namespace) -> None:
 def run_run(arguments: Namespace) -> None:
     """Run ``run``: run jobs on random data, or one job on data of a file, and check the results."""
     if arguments.data is not None and arguments.output is None:
-        raise InputError("--data must come with --output, where what nodes receive goes")
+        raise InputError("--data needs --output FILE.npy, where the received words are written")
     if arguments.data:
         return _run_data(arguments)
     board = _connected(arguments)
@@ -265,10 +276,10 @@ def _run_data(arguments: Namespace) -> None:
     check_output(arguments, arguments.output, b"\x93NUMPY")
     data = read_array(arguments.data, "Data")
     if len(arguments.job) > 1:
-        raise InputError(f"Job must be one with --data, not {len(arguments.job)}")
+        raise InputError(f"--data is for one job, not {len(arguments.job)}; give --job once")
     board = _connected(arguments)
     if (width := board.fabric.width) > 64:
-        raise InputError(f"Data must be for a fabric of up to 64 bits a flit, not {width}")
+        raise InputError(f"--data needs a fabric whose flits have at most 64 bits, not {width}")
     job = _job(board.fabric, arguments.job[0]) if arguments.job else Job()
     words, report = board.carry(data, job)
     with writing(arguments.output) as file:

@@ -179,7 +179,9 @@ def raise_if_wrong(report: Any) -> None:
         getattr(run, "fault", "") for run in report.jobs if getattr(run, "failed", False)
     ]:
         raise WorkFailed(f"{len(faults)} of {len(report.jobs)} runs failed; first: {faults[0]}")
-    raise WorkFailed(f"Cycles must be {report.predicted_cycles}, not {report.cycles}")
+    raise WorkFailed(
+        f"The runs took {report.cycles} cycles in place of the predicted {report.predicted_cycles}"
+    )
 
 
 def print_rendered(renderable: "RenderableType") -> None:

@@ -127,8 +127,8 @@ class Parser(argparse.ArgumentParser):
             if not is_known:
                 if name in self.elsewhere:
                     raise InputError(
-                        f"{name} must be left out for {self.prog.rpartition(' ')[2]}; "
-                        f"it is for {self.elsewhere[name]}"
+                        f"{self.prog.rpartition(' ')[2]} has no option {name}; it is for "
+                        f"{self.elsewhere[name]}"
                     )
                 names = {option.lstrip("-"): option for option in known}
                 self.error(f"unrecognized arguments: {name}{hint(name.lstrip('-'), names)}")
@@ -173,7 +173,9 @@ class CommandParser(Parser):
     def __init__(self, *args: Any, complete: Callable[[], None], **kwargs: Any) -> None:
         super().__init__(*args, add_help=False, **kwargs)
         self._complete = complete
-        text = "show the options that most people need, those of a group, or with `all` every one"
+        text = (
+            "Show the options that most people need, those of a group, or with `all` every option."
+        )
         how: dict[str, Any] = {"metavar": "GROUP", "nargs": "?", "default": argparse.SUPPRESS}
         self.add_argument("-h", "--help", action=HelpAction, help=text, **how)
 
@@ -309,10 +311,10 @@ def add_command(
         The parser of the command, for further arguments.
     """
     parser = commands[name]
-    add_options(parser, "--json: print one JSON object and nothing else\n")
+    add_options(parser, "--json: Print one JSON object and nothing else on standard output.\n")
     text = """
-        --quiet: say nothing on standard error but errors
-        --verbose: say on standard error how long each part took, and how long some may take
+        --quiet: Print only errors on standard error.
+        --verbose: Print on standard error how long each part took, and how long some may take.
         """
     add_options(parser.add_mutually_exclusive_group(), text)
 

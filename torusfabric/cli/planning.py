@@ -33,12 +33,15 @@ if TYPE_CHECKING:
 __all__ = ["add_commands"]
 
 #: Declaration of the option for the mode to draw.
-MODE = "--mode K: which of several collectives or files: its number, from 0, or its name\n"
+MODE = """
+--mode K: Which of several collectives or files is shown: its number, from 0, or its name.
+    Example: allgather.
+"""
 
 #: Declaration of the option for the boards to draw.
 BOARDS = """
---boards AxB: draw frames around so many equal blocks along each axis, each on a board, and bars
-    across the links between them: 2x1 (default none)
+--boards AxB: Draw frames around this many equal blocks along each axis, each on a board, and bars
+    across the links between boards. Default: none. Example: 2x1.
 """
 
 
@@ -48,8 +51,8 @@ def add_commands(commands: Commands) -> None:
     plan = add_command(commands, "plan", run_plan)
     add_selection(plan, plan=False, several=True)
     add_flits_option(plan)
-    text = """-o --output FILE[,FILE..]: write the schedule there, as JSON (compressed if it ends in
-        .gz); of several collectives each to its own file
+    text = """-o --output FILE[,FILE..]: File for the schedule, as JSON (compressed if its name ends
+        in .gz); several collectives take one file each. Default: none is written.
     """
     add_options(plan, text, FORCE)
     picture = add_command(commands, "draw", run_draw)
@@ -59,10 +62,11 @@ def add_commands(commands: Commands) -> None:
         picture.add_argument_group("picture"),
         MODE,
         """
-        --links: draw which link is idle in which step, as a heat map
-        --moving NODE: draw how the message of a node spreads, as a picture that moves
-        -o --output FILE: write the picture there, as FILE.svg (compressed as FILE.svgz), FILE.pdf
-            or FILE.png
+        --links: Draw a heat map of the links: which is idle in which step.
+        --moving NODE: Draw how the message of this node spreads, as a picture that moves. Example:
+            0.
+        -o --output FILE: File for the picture: FILE.svg (compressed: FILE.svgz), FILE.pdf or
+            FILE.png.
         """,
         BOARDS,
         FORCE,
@@ -73,7 +77,7 @@ def add_commands(commands: Commands) -> None:
     add_selection(animate, several=True)
     add_flits_option(animate)
     _add_cycles(animate)
-    text = "-o --output FILE.html: the file to write\n"
+    text = "-o --output FILE.html: File for the page.\n"
     shown = animate.add_argument_group("picture")
     add_options(shown, MODE, BOARDS, text, FORCE, output={"required": True})
     checker = add_command(commands, "check", run_check)
@@ -156,9 +160,14 @@ def run_draw(arguments: Namespace) -> None:
     chosen = choose_mode(spec, arguments.mode, PlanFor(arguments.flits, before=before))
     schedule = chosen.schedule
     if arguments.links and arguments.moving is not None:
-        raise InputError("--moving must be left out for --links, which shows all messages at once")
+        raise InputError(
+            "--moving and --links exclude each other, because --links shows all messages at "
+            "once; leave one of them out"
+        )
     if arguments.boards is not None and (arguments.links or arguments.moving is not None):
-        raise InputError("--boards must be left out for --links and --moving")
+        raise InputError(
+            "--boards excludes --links and --moving; leave out either --boards or the others"
+        )
     boards = _cut(arguments, schedule)
     with progress_bar("drawing"):
         text = _picture(schedule, arguments, boards)
@@ -227,11 +236,10 @@ def _add_cycles(parser: ArgumentParser) -> None:
     add_options(
         group,
         """
-        --cycles: follow one flit through the hardware, cycle by cycle, with the code that makes
-            each stage
-        --word ORIGIN:DESTINATION: with --cycles: the nodes between which it goes (default those of
-            a message with the longest path)
-        --flit K: with --cycles: which flit of the message, from 0 (default 0)
+        --cycles: Follow one flit through the hardware, cycle by cycle, with the code of each stage.
+        --word ORIGIN:DESTINATION: with --cycles: nodes between which the flit goes. Default: those
+            of a message with the longest path. Example: 0:21.
+        --flit K: with --cycles: number of the flit in its message, from 0. Default: 0.
         """,
         word=node_pair,
         flit=natural,

@@ -42,9 +42,9 @@ GROUPS = {
     "selection": "how an algorithm is chosen; faults and latencies of links",
     "hardware": "forms of a schedule, operators, memories",
     "ports": "clocks, beats and timeouts of ports",
-    "tables": "tables that are loaded, and the room in them",
-    "runs": "data, number and faults of runs, and what carries them out",
-    "files": "what is written besides, and what may be replaced",
+    "tables": "loaded tables, and their sizes",
+    "runs": "data, number and faults of runs, and the engine",
+    "files": "further output files, and the files that may be replaced",
     "picture": "what a picture shows",
     "cycles": "a picture of cycles, not of steps",
     "msccl": "files of MSCCL among those that are compared",
@@ -102,12 +102,12 @@ hardware
         torusfabric synth 4x4 allreduce --max-flits 16 --target xilinx-7
         torusfabric synth 2x2 alltoall --bus wishbone --target ice40-hx8k
     image loaded
-        write what makes a fabric whose tables are loaded carry out other collectives
+        write an image, by which a fabric with loaded tables carries out other collectives
         torusfabric image --fabric out/manifest.json 4x4 alltoall -o a.bin
         torusfabric image --fabric out/manifest.json --plan plan.json -o a.bin
         torusfabric image --fabric out/manifest.json 4x4 reduce --onto a.bin -o b.bin
     repair loaded
-        plan around broken links for a fabric whose tables are loaded, and try the image
+        plan around broken links for a fabric with loaded tables, and try the image
         torusfabric repair --fabric out/manifest.json --broken-link 5:+0 -o b.bin
     prove hardware prove
         prove that the Verilog of a fabric delivers what its collectives say, for all data
@@ -130,7 +130,7 @@ boards
         torusfabric flash --board icebreaker 2x2 allgather --width 8 --dry-run
         torusfabric flash --board ulx3s-25f --plan plan.json --flits 4
     monitor monitor boards
-        watch a board run jobs that are drawn
+        watch a board run random jobs
         torusfabric monitor --board icebreaker --jobs 100
         torusfabric monitor --build out/ --port /dev/ttyUSB1
         torusfabric monitor 2x2 allgather --width 8 --port sim
@@ -140,7 +140,7 @@ boards
         torusfabric run --board icebreaker
         torusfabric run --build out/ --data words.npy -o received.npy
     load monitor boards
-        load an image onto a board with a fabric whose tables are loaded
+        load an image onto a board that holds a fabric with loaded tables
         torusfabric load --board icebreaker a.bin
 
 other systems
@@ -163,7 +163,7 @@ this installation
         say which tools and packages are installed, and how to get what is missing
         torusfabric doctor
     cache installation
-        show or clear the cache of what external tools produced
+        show or clear the cache of results of external tools
         TORUSFABRIC_CACHE_LIMIT=500M torusfabric cache
     completion installation
         write the script by which a shell completes commands, options and names

@@ -41,14 +41,15 @@ __all__ = ["add_commands"]
 RANDOM_JOBS = 20
 
 #: Facts of the schedule that the JSON report of a simulation repeats.
-KNOWN = ("unit", "bound_where", "cut", "renumbered", "limit", "limit_flits", "why", "delta", "tau",
-         "stream", "tau_bound", "modes", "forms")  # fmt: skip
+KNOWN = ("unit", "bound_where", "cut", "renumbered", "limit", "limit_flits", "why", "delta",
+         "message_times", "tau", "stream", "tau_bound", "modes", "forms")  # fmt: skip
 
 #: Facts that people see, in this order, unless they are unknown. `OF_ONE` lists those of them that
 #: are left out for several collectives.
 NAMES = ("topology", "collective", "operator", "algorithm", "forms", "why", "engine", "nodes",
-         "width", "flits", "router_classes", "origins", "latency", "steps", "rounds", "lower_bound",
-         "limit", "delta", "tau", "stream", "jobs", "dropped", "cycles", "predicted_cycles",
+         "width", "flits", "router_classes", "origins", "latency", "steps", "rounds", "bound",
+         "cycle limit", "delta", "message times", "stream", "jobs", "dropped", "cycles",
+         "predicted_cycles",
          "cost_formula", "constant", "roots", "words_checked", "words_wrong", "port_words",
          "direct_words", "stall", "throughput")  # fmt: skip
 OF_ONE = ("operator", "router_classes", "latency", "constant", "roots", "throughput")
@@ -67,15 +68,15 @@ def add_commands(commands: Commands) -> None:
     add_top_options(simulate, "host", "stream")
     add_tables_options(simulate)
     add_fabric_file(simulate)
-    add_options(simulate, "--image FILE: with --fabric: the image to load and to run\n")
+    add_options(simulate, "--image FILE: with --fabric: image that is loaded and run.\n")
     _add_runs(simulate.add_argument_group("runs"))
     add_options(
         simulate.add_argument_group("files"),
         """
-        --wave --vcd FILE.vcd|.fst: write the waves there, and a save file for GTKWave beside them
-            (.gtkw)
-        --trace FILE: write what arrives where and when there, as JSON lines (compressed if it ends
-            in .gz)
+        --wave --vcd FILE.vcd|.fst: File for the waves; a save file for GTKWave (.gtkw) is written
+            beside it. Default: none is written.
+        --trace FILE: File for a trace, one JSON line for each arrival of a word (compressed if its
+            name ends in .gz). Default: none is written.
         """,
         FORCE,
     )
@@ -86,13 +87,15 @@ def _add_runs(group: _ActionsContainer) -> None:
     add_options(
         group,
         """
-        --data-seed N: seed of the random payloads (default 1)
-        --repeat K: collectives to run one after another, with fresh data and no reset (default 1)
-        --through-port: move all words through the host port; by default a sample of 1,000 words a
-            run each way, the others are put into the memories of nodes and taken from there
-        --jobs N: runs of random length, root and operator after the usual ones, where --max-flits
-            or several operators leave a choice, and always with --top stream (default 20)
-        --engine: what runs it (default auto: by the size of the work)
+        --data-seed N: Seed of the random payloads. Default: 1.
+        --repeat K: Number of collectives that run one after another, with fresh data and without a
+            reset. Default: 1.
+        --through-port: Move all words through the host port. Default: 1,000 words of a run each
+            way, while the others are put into the memories of nodes and taken from there.
+        --jobs N: Number of random runs (length, root, operator) after the usual ones, where
+            --max-flits or several operators leave a choice, and always with --top stream. Default:
+            20.
+        --engine: Engine that carries out the simulation. Default: auto, by the size of the work.
         """,
         data_seed=(natural, 1),
         repeat=(positive, 1),
@@ -122,7 +125,9 @@ def run_simulate(arguments: Namespace) -> None:
             excluded = system.adapter.excluded["simulate"]
             for attribute, option in arguments.parser.given(arguments):
                 if attribute in excluded:
-                    raise InputError(f"{option} must be left out for {system.adapter.title}")
+                    raise InputError(
+                        f"{option} is not available for {system.adapter.title}; leave it out"
+                    )
             _run_system(system, arguments)
             return
     else:
@@ -157,10 +162,11 @@ def _check_ports(arguments: Namespace) -> None:
     """Check the arguments for a fabric with streams, and the path of the waveform file."""
     if arguments.through_port:
         raise InputError(
-            "--through-port must be left out with --top stream, where all words go through ports"
+            "--through-port is for --top host, because with --top stream all words go through "
+            "ports; leave it out"
         )
     if arguments.trace is not None:
-        raise InputError("--trace must be left out for --top stream")
+        raise InputError("--trace records host tops only; leave out --trace or --top stream")
     if arguments.wave:
         check_waves(arguments, arguments.wave)
 
@@ -171,12 +177,17 @@ def _check_host(arguments: Namespace) -> None:
 
     for name, option in RUN_OPTIONS.items():
         if getattr(arguments, name) is not None:
-            raise InputError(f"{option.names[-1]} must come with --top stream")
+            raise InputError(
+                f"{option.names[-1]} needs --top stream; give both, or leave {option.names[-1]} out"
+            )
     check_wave(arguments.wave)
     if arguments.trace and arguments.root == "any":
-        raise InputError("--trace must be left out for --root any, whose paths are not known ahead")
+        raise InputError(
+            "--trace needs a root that is fixed, because paths depend on it; give --root NODE in "
+            "place of --root any"
+        )
     if arguments.trace and (arguments.fabric or arguments.tables == "ram"):
-        raise InputError("--trace must be left out for tables that are loaded")
+        raise InputError("--trace is not available for tables that are loaded; leave it out")
     if arguments.wave:
         check_waves(arguments, arguments.wave)
     if arguments.trace:
@@ -237,7 +248,10 @@ def _jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
     no_choice = not program.any_length and len(program.operators) < 2
     if arguments.fabric and arguments.flits is not None:
         if arguments.jobs is not None:
-            raise InputError("--jobs must be left out with --flits, which runs each mode once")
+            raise InputError(
+                "--jobs and --flits exclude each other for an existing fabric, because --flits "
+                "runs each mode once; leave one of them out"
+            )
         each = (longest_job(fabric, mode) for mode in range(len(program.modes)))
         return tuple(job._replace(length=arguments.flits) for job in each)
     if fabric.interface.drive:
@@ -266,7 +280,6 @@ def _shown(result: dict[str, Any]) -> dict[str, Any]:
     """Return the facts of a simulation for people."""
     said, several = in_words(result), "modes" in result
     said["engine"] = f"{result['engine']} ({result['engine_reason']})"
-    said["lower_bound"] = said.get("bound")
     said["jobs"] = _lengths(result["jobs"]) if result["jobs"] else None
     said["roots"] = " ".join(map(str, result.get("roots", ()))) or None
     dropped = result.get("dropped") or {}

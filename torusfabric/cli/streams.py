@@ -51,7 +51,7 @@ def prepare_streams() -> None:
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (stays open to the end)
     if sys.stdout is None:
-        raise InputError("Standard output must be open, not closed (/dev/null takes anything)")
+        raise InputError("Standard output is closed; send it somewhere, for example to /dev/null")
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # a stream that another program has replaced
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -74,12 +74,14 @@ def writes_to_standard_output(arguments: Namespace) -> bool:
     files = [file for path in paths.values() if isinstance(path, str) for file in path.split(",")]
     count = sum(map(is_standard_output, files))
     if count > 1:
-        raise InputError(f"Standard output must be one of the files to write, not {count} of them")
+        raise InputError(
+            f"Only one file can go to standard output, not {count}; name files for the others"
+        )
     apart = count > 0
     if apart and arguments.json:
         raise InputError(
-            "--json must be left out where a file is written to standard output, which holds one "
-            "of them"
+            "--json and a file on standard output exclude each other; name a file, or leave "
+            "--json out"
         )
     return apart
 
@@ -121,16 +123,29 @@ def _message_of(error: BaseException) -> tuple[str, int] | None:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted", 130
     if isinstance(error, MemoryError):
-        return "Memory must suffice for all data, which it does not", WorkFailed.status
+        return (
+            "The memory of this machine does not suffice; choose a smaller network or shorter "
+            "messages",
+            WorkFailed.status,
+        )
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         name = os.fsdecode(error.filename or "one of them")
-        return f"Name of a file must be shorter, not {name} ({error.strerror})", InputError.status
+        return (
+            f"File name {name} is too long ({error.strerror}); choose a shorter one",
+            InputError.status,
+        )
     if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
         reason = error.strerror
         if error.filename is not None:
             name = os.fsdecode(error.filename)
-            return f"File must be usable, not {name} ({reason})", WorkFailed.status
-        return f"Disk must have room for all files, not fail ({reason})", WorkFailed.status
+            return (
+                f"File {name} cannot be used ({reason}); choose another file or folder",
+                WorkFailed.status,
+            )
+        return (
+            f"A file could not be written ({reason}); free the disk, or choose another folder",
+            WorkFailed.status,
+        )
     return None
 
 

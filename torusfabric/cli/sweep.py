@@ -43,22 +43,26 @@ def add_commands(commands: Commands) -> None:
     """Add the arguments of this command to its parser."""
     parser = add_command(commands, "sweep", run_sweep)
     parser.epilog = EPILOG
-    parser.add_argument("file", metavar="FILE", help="what to do, in TOML")
+    parser.add_argument(
+        "file", metavar="FILE", help="Sweep file in TOML: steps, and the grid of fabrics."
+    )
     add_options(
         parser,
         """
-        --plan PLAN: a schedule file, in place of topologies and collectives
-        -o --output RESULTS: file of the results, a line of JSON each; what is there is not done
-            again (default FILE with the suffix .jsonl)
-        --simulate: which simulations to carry out: of the others, take the cycles of the compiled
-            program (default all; sample: the first of each collective and algorithm, and one in 8)
+        --plan PLAN: Schedule file in place of topologies and collectives.
+        -o --output RESULTS: File for the results, one JSON line each; steps that it holds are not
+            done again. Default: FILE with the suffix .jsonl.
+        --simulate: Fabrics that are simulated: all, none, or sample (the first of each collective
+            and algorithm, and one in 8); of the others the cycles of the compiled program count.
+            Default: all.
         """,
         simulate={"choices": ("all", "sample", "none"), "default": "all"},
     )
     where = parser.add_mutually_exclusive_group()
     text = """
-        --jobs N: processes to use (default 2)
-        --scheduler ADDRESS: use the workers of this Dask scheduler, e.g. tcp://host:8786
+        --jobs N: Number of processes. Default: 2.
+        --scheduler ADDRESS: Address of a Dask scheduler whose workers are used. Example:
+            tcp://host:8786.
         """
     add_options(where, text, jobs=(positive, 2))
 

@@ -28,7 +28,10 @@ def check_fabric_file(arguments: Namespace, *others: str) -> None:
     """
     if arguments.fabric is not None:
         for name in given_beside(arguments, "fabric", "image", *others):
-            raise InputError(f"{name} must be left out with --fabric, whose manifest says it")
+            raise InputError(
+                f"{name} and --fabric exclude each other, because the manifest says it already; "
+                f"leave {name} out"
+            )
 
 
 def fabric_with_image(arguments: Namespace) -> tuple[Fabric, System | None, dict[str, Any]]:
@@ -46,7 +49,7 @@ def fabric_with_image(arguments: Namespace) -> tuple[Fabric, System | None, dict
     from ..analysis.facts import facts_together, schedule_facts
 
     if arguments.image is None:
-        raise InputError("--image must be given with --fabric")
+        raise InputError("--fabric needs --image FILE, the collectives that the fabric carries out")
     (fabric, system), found = fabric_of_file(arguments, empty=True), []
     for mode in fabric.program.modes:
         with progress_bar("checking") as progress:

@@ -72,7 +72,7 @@ def parse_collective(
         raise InputError(f"Shift must be by one offset, as in shift[+0], not by {len(offsets)}")
     kind, axes = _parse_name(name, axes)
     if offsets and not COLLECTIVES[kind].local:
-        raise InputError(f"Offsets must be left out for {kind}, not [{','.join(offsets)}]")
+        raise InputError(f"{kind} takes no offsets; leave [{','.join(offsets)}] out")
     collective = Collective(kind, axes=_parse_axes(axes, topology), offsets=offsets)
     if topology is not None and collective.local:
         if topology.nodes == 1:
@@ -81,7 +81,7 @@ def parse_collective(
     if collective.rooted:
         return replace(collective, root=_parse_root(root, collective, topology))
     if root is not None:
-        raise InputError(f"Root must be left out for {kind}, which has none, not {shown(root)}")
+        raise InputError(f"{kind} has no root; leave the root {shown(root)} out")
     return collective
 
 
@@ -106,8 +106,8 @@ def _parse_name(name: str, axes: Axes) -> tuple[str, Axes]:
     key = "exchange" if key == "shift" else key
     if key == "barrier":
         raise InputError(
-            "Collective must be one that moves data, not barrier, which engines with streams have: "
-            "verilog 4x4 allgather,barrier --top stream --max-flits 4, or compile(.., barrier=True)"
+            "A barrier moves no data, so it comes beside a collective: verilog 4x4 "
+            "allgather,barrier --top stream --max-flits 4, or compile(.., barrier=True)"
         )
     for kind, definition in COLLECTIVES.items():
         if key == kind or key in definition.aliases:

@@ -263,8 +263,8 @@ def _check_parts(operator: Operator) -> None:
     natural(f"Latency of operator {operator.name}", operator.latency)
     if not operator.commutative:
         raise InputError(
-            f"Operator {operator.name} must be commutative, for words are combined in the order in "
-            "which they arrive"
+            f"Operator {operator.name} must be commutative, because words are combined in the "
+            "order in which they arrive"
         )
 
 
@@ -296,7 +296,10 @@ def _check_claims(operator: Operator, width: int) -> None:
         if not np.array_equal(left, right):
             raise InputError(f"Operator {operator.name} must {claim} (it does not at {width} bits)")
         if (left >> np.uint64(width - 1) > 1).any():
-            raise InputError(f"Operator {operator.name} must give words of {width} bits there")
+            raise InputError(
+                f"Operator {operator.name} must return words of {width} bits for words of {width} "
+                "bits, not larger ones"
+            )
 
 
 @cache

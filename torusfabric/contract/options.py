@@ -68,7 +68,7 @@ class Option(NamedTuple):
         InputError
             If the option does not take the value.
         """
-        name = self.attribute.replace("_", " ").capitalize()
+        name = self.attribute
         action, choices = self.settings.get("action"), self.settings.get("choices")
         if action == "store_true":
             return values.flag(name, value)
@@ -168,7 +168,10 @@ def check_needs(texts: Iterable[tuple[str, str | None]], chosen: Mapping[str, An
         if needed:
             value, wanted = chosen.get(needed[1].replace("-", "_")), (needed[2] or "").strip()
             if value in (None, False) or (wanted and str(value) not in wanted.split(" or ")):
-                raise InputError(f"{name} must come with {needed[0].removeprefix('with ')[:-1]}")
+                raise InputError(
+                    f"{name} needs {needed[0].removeprefix('with ')[:-1]}; give both, or leave "
+                    f"{name} out"
+                )
 
 
 T = TypeVar("T")
@@ -186,7 +189,7 @@ def _given(read: Callable[[str, object], T], text: str) -> T:
 
 
 def natural(text: str) -> int:
-    """Return a text as an integer of at least 0."""
+    """Return a text as a non-negative integer."""
     return _given(values.natural, text)
 
 

@@ -162,7 +162,10 @@ def _rounds(program: Program) -> tuple[list[list[Any]], list[int]]:
     for arrival in arrivals(program):
         moved += len(arrival.blocks)
         if moved > MAX_BLOCKS:
-            raise InputError(f"Animation must move at most {MAX_BLOCKS} blocks, not more")
+            raise InputError(
+                f"An animation moves at most {MAX_BLOCKS} blocks, but this schedule moves more; "
+                "choose a smaller network or fewer chunks"
+            )
         k = arrival.round - 1
         first = int(blocks.groups.group[arrival.path[0]]) * blocks.count
         carried = [first + block for block in arrival.blocks]

@@ -72,13 +72,13 @@ def curve_chart(
     svg.lines([_points(x, y, lengths, limit)], stroke=INK, stroke_dasharray="4 3", stroke_width=1.5)
     left, line = x.end + 16, y.end + 1.6 * LETTERS
     svg.lines([[(left, line), (left + 28, line)]], stroke=INK, stroke_dasharray="4 3")
-    svg.text(left + 36, line + 4, "limit", LETTERS, fill=INK)
+    svg.text(left + 36, line + 4, "cycle limit", LETTERS, fill=INK)
     for number, (name, values) in enumerate(curves.items()):
         line += 1.6 * LETTERS
         _draw_curve(svg, number, _points(x, y, lengths, values))
         _draw_curve(svg, number, [(left, line), (left + 28, line)], marked=[(left + 14, line)])
         svg.text(left + 36, line + 4, name, LETTERS, fill=INK)
-    wide = left + 36 + 0.66 * LETTERS * max(map(len, [*curves, "limit"])) + MARGIN
+    wide = left + 36 + 0.66 * LETTERS * max(map(len, [*curves, "cycle limit"])) + MARGIN
     wide = max(wide, 2 * MARGIN + 0.75 * LETTERS * len(title))
     return svg.render(wide, max(y.start + 3.5 * LETTERS, line) + MARGIN, title)
 

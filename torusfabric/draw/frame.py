@@ -54,7 +54,10 @@ def check_size(topology: Topology, what: str = "Drawing") -> None:
         The noun for the error message.
     """
     if topology.nodes > MAX_NODES:
-        raise InputError(f"{what} must have at most {MAX_NODES} nodes, not {topology.nodes}")
+        raise InputError(
+            f"{what} must have at most {MAX_NODES} nodes, not {topology.nodes}; choose a smaller "
+            "network"
+        )
 
 
 def rounds_in_words(schedule: Schedule) -> str:

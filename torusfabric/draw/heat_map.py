@@ -56,7 +56,7 @@ def heat_map(schedule: Schedule) -> str:
     if cells > MOST_CELLS:
         raise InputError(
             f"Arcs times {schedule.switching.unit}s must be at most {MOST_CELLS} for a heat map, "
-            f"not {cells}"
+            f"not {cells}; choose a smaller network"
         )
     shape = topology.ports, topology.nodes, rounds
     busy = np.zeros(shape, bool)

@@ -60,7 +60,9 @@ def chosen_adapter(command: str, given: Collection[str]) -> Adapter | None:
         for name in (*others, *adapter.excluded[""], *adapter.excluded.get(command, ())):
             if name in given:
                 option = name.replace("_", "-")
-                raise InputError(f"--{option} must be left out with --{adapter.name}")
+                raise InputError(
+                    f"--{option} and --{adapter.name} exclude each other; leave one of them out"
+                )
     return asked[0] if asked else None
 
 

@@ -200,7 +200,7 @@ def each_selection(spec: FabricSpec) -> list[FabricSpec]:
     if spec.plan is None and spec.algorithm is not None:
         first = split_name(parts[0]).collective
         raise InputError(
-            f"--algorithm must be left out for several collectives, not {spec.algorithm}: write "
+            "--algorithm is for a single collective; of several, each names its own, for example "
             f"{first}:{spec.algorithm}"
         )
     if spec.plan is None and "@" in spec.collective:
@@ -215,7 +215,10 @@ def each_selection(spec: FabricSpec) -> list[FabricSpec]:
             collective = load(part).collective
         each.append(spec.replace(**{name: part, "root": spec.root if collective.rooted else None}))
     if all(one.root is None for one in each):
-        raise InputError(f"--root must be left out where no collective has a root, not {spec.root}")
+        raise InputError(
+            f"--root {spec.root} has no meaning here, because none of these collectives has a "
+            "root; leave it out"
+        )
     return each
 
 
@@ -240,8 +243,11 @@ def _mode_number(mode: str | None, names: list[list[str]]) -> int:
             return found[0]
     known = ", ".join(name[0] for name in names)
     numbers = f"0 to {len(names) - 1}" if len(names) > 1 else "0"
-    given = "left out (of several collectives one is shown)" if mode is None else repr(mode)
-    raise InputError(f"--mode must be {numbers}, or one of {known}, not {given}")
+    if mode is None:
+        raise InputError(
+            f"This command shows one collective; choose it by --mode {numbers}, or by name: {known}"
+        )
+    raise InputError(f"--mode must be {numbers}, or one of {known}, not {mode!r}")
 
 
 def _choose_schedule(spec: FabricSpec, purpose: PlanFor) -> Chosen:
@@ -250,8 +256,8 @@ def _choose_schedule(spec: FabricSpec, purpose: PlanFor) -> Chosen:
     path = parse_plan(spec, any_root=any_root)
     if spec.forms != "auto" and not (path is None and any_length and flits):
         raise InputError(
-            "--forms must come with --max-flits and a collective to plan, for lengths of which "
-            "each has its form"
+            "--forms chooses among schedules for different lengths, so it needs --max-flits and "
+            "a collective to plan in place of --plan"
         )
     root: Literal["any"] | None = "any" if spec.root == "any" else None
     if path is not None:
@@ -334,13 +340,17 @@ def parse_plan(spec: FabricSpec, *, any_root: bool = False, several: bool = Fals
         missing = [name for name, value in names.items() if value is None]
         if missing:
             raise InputError(
-                f"{' and '.join(missing)} must be given, or --plan FILE in place of both"
+                f"{' and '.join(missing)} must be given, for example 4x4 allgather, or --plan "
+                "FILE in place of both"
             )
         return None
     if spec.root is not None and not (spec.root == "any" and any_root):
-        raise InputError("--root must be left out with --plan, whose file holds a whole plan")
+        raise InputError(
+            "--root and --plan exclude each other, because the file holds a whole plan; leave "
+            "--root out"
+        )
     if "," in path and not several and not Path(path).exists():
-        raise InputError(f"Plan must be one file here, not {path}")
+        raise InputError(f"--plan must be one file for this command, not {path}")
     return path
 
 
@@ -354,17 +364,23 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
     """
     topology = parse_topology(spec.topology)
     if len(split_names(spec.collective)) > 1:
-        raise InputError(f"Collective must be one here, not {spec.collective}")
+        raise InputError(
+            f"COLLECTIVE must be one collective for this command, not {spec.collective}"
+        )
     named, root = split_name(spec.collective), spec.root
     if named.algorithm and spec.algorithm is not None:
         raise InputError(
-            f"--algorithm must be left out for {spec.collective}, not {spec.algorithm}"
+            f"{spec.collective} and --algorithm {spec.algorithm} each name an algorithm; leave "
+            "one of them out"
         )
     if root == "any":
         # A schedule for any root is planned for node 0; other roots are translations of it.
         _check_open(parse_collective(named.collective))
         if not any_root:
-            raise InputError("Root must be a node number for one schedule, not any")
+            raise InputError(
+                "Root any is for hardware, which takes a root at each start; for a single "
+                "schedule give a node number"
+            )
         root = 0
     names = ("ports", "chunks", "large", "seed", "latency", "duplex", "trees", "packets",
              "link_latency", "objective", "costs")  # fmt: skip
@@ -406,10 +422,14 @@ def _check_open(collective: Collective) -> None:
     """Check that each run may choose the root of a collective: it is rooted, and at node 0."""
     if not collective.rooted:
         raise InputError(
-            f"Root any must be for a broadcast, scatter, gather or reduce, not {collective.kind}"
+            f"Root any needs a broadcast, scatter, gather or reduce, not {collective.kind}; leave "
+            "the root out"
         )
     if collective.root:
-        raise InputError(f"Root any must be for a plan from node 0, not {collective.root}")
+        raise InputError(
+            f"Root any needs a schedule from node 0, not from node {collective.root}; plan it "
+            "with root 0"
+        )
 
 
 def operators_of(spec: FabricSpec, collective: Collective) -> tuple[Operator, ...]:
@@ -425,17 +445,15 @@ def operators_of(spec: FabricSpec, collective: Collective) -> tuple[Operator, ..
         for name in ("op", "signed"):
             if getattr(spec, name):
                 raise InputError(
-                    f"--{name} must be left out for {collective.kind}, which combines nothing "
-                    "(reduce, reduce-scatter and allreduce do)"
+                    f"--{name} is for reductions (reduce, reduce-scatter, allreduce); leave it "
+                    f"out for {collective.kind}"
                 )
         return ()
     operators = tuple(map(Operator.parse, (spec.op or "add").split(",")))
     if spec.signed:
         for operator in operators:
             if not operator.signed and f"{operator.name}:signed" not in SIGNED:
-                raise InputError(
-                    f"--signed must come with --op min or --op max, not with {operator}"
-                )
+                raise InputError(f"--signed needs --op min or --op max, not {operator}")
         names = (operator.name.removesuffix(":signed") for operator in operators)
         operators = tuple(Operator.parse(f"{name}:signed") for name in names)
     return operators

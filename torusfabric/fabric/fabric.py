@@ -192,7 +192,10 @@ class Fabric(rtl.Fabric):
             if isinstance(tables, str) and tables != "ram":
                 raise InputError(f"Tables must be rom or ram, not {shown(tables)}")
             if top is Top.CORE:
-                raise InputError(f"Tables must be rom for a fabric with the top {top}, not ram")
+                raise InputError(
+                    f"Tables must be rom with the top {top}, not ram; for ram choose the top host "
+                    "or stream"
+                )
             loading = adapter_object("tables")(
                 program, tables, width, given["beat"], streams=top is Top.STREAM, empty=self.empty
             )
@@ -235,7 +238,10 @@ class Fabric(rtl.Fabric):
             If the fabric was built with ``tables="rom"``.
         """
         if self.tables is None:
-            raise InputError("Tables must be ram for an image, not rom")
+            raise InputError(
+                "The tables of this fabric are fixed (rom), so it takes no image; build it with "
+                "tables ram"
+            )
         return self.tables.image
 
     def behind(self, bus: str | None) -> Fabric:
@@ -273,7 +279,7 @@ def _check_top(program: Program, top: Top, *, bus: bool, clocks: Clocks, timeout
     }
     for what, wanted in of_host.items():
         if wanted and top is Top.CORE:
-            raise InputError(f"Top must be host for {what}, not core")
+            raise InputError(f"Top must be host or stream for {what}, not core")
     if bus and top is Top.CORE:
         raise InputError("Top must be host or stream for a fabric behind a bus, not core")
     of_stream = {

@@ -118,7 +118,7 @@ def image(
         listed = [collectives] if isinstance(collectives, str | Schedule) else collectives
     modes = [_wanted(room, one, **options) for one in listed]
     if not modes:
-        raise InputError("Collectives must be one or more, not none")
+        raise InputError("An image needs at least one collective, for example alltoall")
     for schedules, _ in modes:
         for schedule in schedules:
             check(schedule)
@@ -149,7 +149,10 @@ def _existing(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabr
     if not isinstance(fabric, rtl.Fabric):
         return read_fabric(fabric)
     if fabric.tables is None:
-        raise InputError("Tables must be ram for an image, not rom")
+        raise InputError(
+            "The tables of this fabric are fixed (rom), so it takes no image; build it with "
+            "tables ram"
+        )
     modes = [(mode.collective.name, "any" if mode.any_root else mode.collective.root)
              for mode in fabric.program.modes]  # fmt: skip
     return LoadedFabric(fabric.tables.room, fabric.width, modes)

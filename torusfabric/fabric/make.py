@@ -160,7 +160,8 @@ def make_fabric(spec: FabricSpec, *, runs: int = 0) -> Made:
         others = [name for name in names if name != BARRIER]
         if not others:
             raise InputError(
-                "Barrier must be beside a collective, as in allgather,barrier, not alone"
+                "A barrier needs another collective in the same fabric, for example "
+                "allgather,barrier"
             )
         spec = spec.replace(collective=",".join(others), barrier=True)
     check_prefix(spec.prefix)
@@ -199,7 +200,7 @@ def _check_tables(spec: FabricSpec) -> None:
         from ..adapters.loading.room import require_room_size
 
         if spec.max_flits is None:
-            raise InputError("--max-flits must be given for --tables ram")
+            raise InputError("--tables ram needs --max-flits L, the flits of the longest message")
         require_room_size(spec.rows, spec.depth)
 
 

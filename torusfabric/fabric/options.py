@@ -36,96 +36,112 @@ __all__ = ["FILE_OR_TOPOLOGY", "PLANNED", "RUN_OPTIONS", "TOPOLOGY", "add_bus_op
 
 #: Help text of TOPOLOGY.
 TOPOLOGY = (
-    "side lengths of a torus (8x8, 7x7x7, twisted 8x4~4), mesh:4x6, 8|x8 (no wrap along axis 0), "
-    "arrowhead:ORDER, circulant:NODES:OFFSET,.., complete:NODES, cube:AXES or graph:FILE "
+    "Network: side lengths of a torus (8x8, 7x7x7, twisted 8x4~4), mesh:4x6, 8|x8 (no wrap along "
+    "axis 0), arrowhead:ORDER, circulant:NODES:OFFSET,.., complete:NODES, cube:AXES or graph:FILE "
     "(node-link JSON, or two node numbers a line: a link both ways, or one way below a line "
-    "`directed`); "
-    "with ! and what is broken, 8x8!0:+0,9"
+    "`directed`). Broken links and nodes follow a !, as in 8x8!0:+0,9."
 )
 
 #: Help text of TOPOLOGY in commands that also take a schedule file in its position.
-FILE_OR_TOPOLOGY = f"{TOPOLOGY}; if COLLECTIVE is left out, a schedule file, as after --plan"
+FILE_OR_TOPOLOGY = f"{TOPOLOGY} Without COLLECTIVE: a schedule file, as after --plan."
 
 #: Options that decide the algorithm.
 CHOICE = """
---algorithm NAME: by default what takes the fewest cycles at --flits, or is best for long messages
---objective: what decides where no algorithm is named: cycles in hardware (default), or time in the
-    papers' model with --costs
---costs NAME=VALUE,..: constants of that model, such as alpha=100,beta=100,tau=1: to start a round
-    of circuits or a step of store-and-forward, to switch a hop (delta), and to send a unit
+--algorithm NAME: Name of the algorithm, as torusfabric algorithms lists them. Default: the one with
+    the fewest cycles at --flits, or without --flits the best for long messages.
+--objective: Quantity by which an algorithm is chosen where none is named: cycles in hardware, or
+    time in the papers' model with --costs. Default: cycles.
+--costs NAME=VALUE,..: Constants of the papers' model: alpha to start a round of circuits, beta to
+    start a step of store-and-forward, delta to switch a hop, tau to send a unit. Example:
+    alpha=100,beta=100,tau=1.
 """
 
 #: Options of algorithms, links and faults.
 OPTIONS = """
---root NODE: node that sends or receives (default 0), or any: hardware in which it is chosen at the
-    start
---ports A: messages a node may send at once (default all)
---chunks C: parts that a message is cut into
---large: more rounds with shorter messages (lee-code)
---seed N: where a search starts (default 0); only for algorithms that search
---latency K: steps from the arrival of a block to its departure (default 1), or auto: for a table of
-    sums, what needs the fewest cycles in hardware
---link-latency K|AXIS:K|LINK=K,..: cycles of a link, 1 to 64 (default 1): of all, by axis as in
-    0:1,1:4, or of some links as in 2,5:+0=4
---duplex: whether a link carries a message each way at once (default full)
---trees T: spanning trees used at once, 1 or 2 (spanning-tree)
---packets P: packets a tree's share is cut into
---times BETA TAU LENGTH: times to start a step and to send a unit, and units of a message: take the
-    number of packets that is best for them (spanning-tree)
---broken-link NODE:PORT: a link out of order, e.g. 9:+0, or one way 9:+0:out; may be repeated
---broken-node NODE: a node out of order: the others are renumbered; may be repeated
---broken-links FILE: file with one NODE:PORT a line
+--root NODE: Node that sends or receives, or any for hardware that takes the root at each start.
+    Default: 0.
+--ports A: Largest number of messages that a node sends at once. Default: all ports.
+--chunks C: Number of parts into which a message is cut. Default: the algorithm's own.
+--large: Take the variant of lee-code with more rounds and shorter messages.
+--seed N: Seed of algorithms that search. Default: 0.
+--latency K: Steps from the arrival of a block to its departure, or auto: for a table of sums, the
+    number with the fewest cycles in hardware. Default: 1.
+--link-latency K|AXIS:K|LINK=K,..: Cycles of a link, 1 to 64. Default: 1. Examples: 4 for all links,
+    0:1,1:4 by axis, 2,5:+0=4 for some links.
+--duplex: Use of a link: full carries a message each way at once, half one way at a time. Default:
+    full.
+--trees T: Number of spanning trees that a message uses at once, by spanning-tree and any-network.
+    Default: the algorithm's own.
+--packets P: Number of packets into which a tree's share of a message is cut. Default: the
+    algorithm's own.
+--times BETA TAU LENGTH: Start-up time of a step, time of a unit, and units of a message, from which
+    spanning-tree computes the best number of packets. Example: 10 1 64.
+--broken-link NODE:PORT: A link out of order, or one direction of it; may be repeated. Examples:
+    9:+0, 9:+0:out.
+--broken-node NODE: A node out of order; the other nodes are renumbered, and the option may be
+    repeated. Example: 9.
+--broken-links FILE: File with one broken link NODE:PORT a line.
 """
 
 #: Options for the length of a message: fixed, or chosen by each run up to a maximum.
-FLITS = "--flits L: flits of a message (default one for each chunk){}\n"
+FLITS = "--flits L: Flits of a message. Default: one for each chunk.{}\n"
 MAX_FLITS = """
---max-flits L: in place of --flits: the length is chosen for each run, up to so many flits
+--max-flits L: Longest message in flits; each run chooses its length up to it. Takes the position of
+    --flits.
 """
 
 #: Options for the width of a flit, and for the operators of reductions.
-WIDTH = "--width W: bits of a flit, 1 to 1024 (default 32)\n"
+WIDTH = "--width W: Bits of a flit, 1 to 1024. Default: 32.\n"
 OPERATORS_TEXT = f"""
---op NAME: how a reduction combines words: {", ".join(OPERATORS)} (default add), or
-    {" or ".join(SIGNED)} of two's complement; several (add,max,max:signed) are chosen among
-    for each run
---signed: min and max are min:signed and max:signed
+--op NAME: Operator by which a reduction combines words: {", ".join(OPERATORS)}, or
+    {" or ".join(SIGNED)} of two's complement. Of several, as in add,max,max:signed, each run
+    chooses one. Default: add.
+--signed: Read words as two's complement, so that min and max mean min:signed and max:signed.
 """
 
 #: Option for the number of schedules of a mode.
 FORMS = """
---forms: with --max-flits, of algorithms of which each is the best for some lengths, that for short
-    messages alone, that for long ones, or all, chosen by the length of a run (default those that
-    save 1 %% of the cycles for 20 %% more look-up tables; below 64 flits one)
+--forms: Schedules of a mode for short and long messages, with --max-flits: short or long takes one,
+    all takes all and chooses by the length of a run. Default: auto, those that save 1 %% of the
+    cycles for 20 %% more look-up tables, and one below 64 flits.
 """
 
 #: Help text of each top.
 TOPS = {
-    "host": "behind one memory-mapped port",
-    "core": "with ports for each node",
-    "stream": "with a stream each way at each node",
+    "host": "one memory-mapped port for all nodes",
+    "core": "ports for each node",
+    "stream": "a stream each way at each node",
 }
 
 #: Options for the ports of a fabric.
 PORTS = """
---top: {} (default {})
---beat R: flits of a word of the streams of nodes, of the host port and the bus, or of the ports of
-    a core with memories: a power of two up to the flits of a message, of whole bytes, that fits the
-    memories of the algorithm (docs/reference/streams.md#beats); or auto, the least with which
-    streams do not limit the runs, else 1 (default auto)
+--top: Ports of the fabric: {}. Default: {}.
+--beat R: Flits that a port moves in one cycle (streams of nodes, host port, bus, core with
+    memories): a power of two up to the flits of a message, of whole bytes, that fits the memories
+    of the algorithm (docs/reference/streams.md#beats). Default: auto, the least with which streams
+    do not limit the runs, else 1.
 """
-PREFIX = "--prefix NAME: what the names of all modules begin with (default nothing)\n"
+PREFIX = """
+--prefix NAME: Text with which the names of all modules begin. Default: nothing. Example:
+    left_.
+"""
 
 #: Options for loadable tables, and for an existing fabric with loadable tables.
 TABLES = """
---tables: rom: what nodes do is fixed; ram: it lies in memories that are loaded (default rom)
---rows R: with --tables ram: rows that all modes together may have (default what they need)
---depth D: with --tables ram: cycles that a word may take from its row to its arrival (default what
-    they need)
---inputs all|COLLECTIVE,..: with --tables ram: what out-ports can select: everything, or what these
-    collectives need, too (default what is built in needs)
+--tables: Where the program of the nodes lies: rom fixes it in the hardware, ram loads it from
+    images. Default: rom.
+--rows R: with --tables ram: rows that all modes together may have. Default: as many as the
+    collectives need.
+--depth D: with --tables ram: largest number of cycles that a word may take from its row to its
+    arrival. Default: as many as the collectives need.
+--inputs all|COLLECTIVE,..: with --tables ram: inputs of the out-ports: all, or those that the
+    listed collectives need as well. Default: those of the built-in collectives. Example:
+    alltoall,reduce.
 """
-FABRIC_FILE = "--fabric MANIFEST: manifest.json of a fabric with --tables ram that exists\n"
+FABRIC_FILE = """
+--fabric MANIFEST: Path of manifest.json of an existing fabric that was built with --tables
+    ram.
+"""
 
 #: For each option that is not free text: its reader or its values, and its default.
 SETTINGS: dict[str, Any] = {
@@ -202,13 +218,15 @@ def add_selection(
     topology_help : str
         Help text of TOPOLOGY.
     """
-    kinds = f"{', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}; the last two "
-    kinds += "followed by offsets (exchange[+0,(1,2)]), all by @ and axes "
-    kinds += "(allgather@1, allreduce@0+2) in all sub-tori that these axes span at once, and by : "
-    kinds += "and an algorithm"
+    kinds = f"Collective: {', '.join(list(COLLECTIVES)[:-1])} or {list(COLLECTIVES)[-1]}. Offsets "
+    kinds += (
+        "follow the last two, as in exchange[+0,(1,2)]; @ and axes follow any that runs in all "
+    )
+    kinds += "sub-tori spanned by these axes at once, as in allgather@1 or allreduce@0+2; an "
+    kinds += "algorithm follows a colon, as in allgather:matching."
     if several:
-        kinds += "; several, separated by commas, in one fabric, each perhaps with ! and links "
-        kinds += "that it does without (allgather,allgather!0:+0)"
+        kinds += " Several in one fabric are separated by commas; the links that one does without "
+        kinds += "follow a !, as in allgather,allgather!0:+0."
     for name, text in (("topology", topology_help), ("collective", kinds)):
         positional = parser.add_argument(name, metavar=name.upper(), help=text)
         # Optional by `required`, not by nargs="?": argparse would then refuse the second positional
@@ -216,8 +234,8 @@ def add_selection(
         positional.required = not plan
     group = parser.add_argument_group("selection")
     if plan:
-        files, more = ("[,FILE..]", "; several are separated by commas") if several else ("", "")
-        text = f"--plan FILE{files}: a schedule file, in place of TOPOLOGY COLLECTIVE{more}\n"
+        files, more = ("[,FILE..]", " Several are separated by commas.") if several else ("", "")
+        text = f"--plan FILE{files}: Schedule file, in place of TOPOLOGY COLLECTIVE.{more}\n"
         add_options(group, text)
     add_options(group, CHOICE + OPTIONS if algorithm else OPTIONS, **SETTINGS)
 
@@ -242,7 +260,7 @@ def add_fabric_options(parser: argparse.ArgumentParser, *, compared: bool = Fals
 
 def add_flits_option(group: Any, *, ranges: bool = False) -> None:
     """Add ``--flits``, the length of a message. With `ranges` it may be a range or a list."""
-    more = "; A:B or A,B,.. compares cycles over a range or a list of lengths" * ranges
+    more = " A range A:B or a list A,B,.. compares cycles over lengths." * ranges
     add_options(group, FLITS.format(more), flits=lengths if ranges else natural)
 
 
@@ -259,9 +277,9 @@ def add_prefix_option(group: Any) -> None:
 def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, otherwise: str) -> None:
     """Add ``--ram``, the style of node memories; `otherwise` describes `default` in the help."""
     text = f"""
-        --ram RULE: what memories of nodes are made of: STYLE[:DEPTH[xWIDTH]],.. of registers,
-            distributed, block, ultra or auto, the first that is deep and wide enough (default
-            {otherwise})
+        --ram RULE: Style of the memories of nodes, STYLE[:DEPTH[xWIDTH]],..: registers,
+            distributed, block, ultra or auto. A memory takes the first style whose DEPTH and
+            WIDTH it does not exceed. Default: {otherwise}. Example: distributed:32,block.
         """
     add_options(parser.add_argument_group("hardware"), text, ram={"default": default})
 
@@ -269,7 +287,7 @@ def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, othe
 def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
     """Add ``--top`` with the values `tops`, the first of them the default, and ``--beat`` etc."""
     group = parser.add_argument_group("ports")
-    ways = "; ".join(f"{top}: {TOPS[top]}" for top in tops)
+    ways = ", ".join(f"{top} ({TOPS[top]})" for top in tops)
     chosen = {"top": {"choices": tops, "default": tops[0]}}
     add_options(group, PORTS.format(ways, tops[0]), streams.PORTS, **SETTINGS | chosen)
 

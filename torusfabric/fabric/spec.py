@@ -220,7 +220,10 @@ def _check(given: Mapping[str, Any]) -> None:
     for name in given if "plan" in given else ():
         if name in PLANNED and not (name == "root" and given[name] == "any"):
             shown = name.upper() if name in ("topology", "collective") else known[name].names[-1]
-            raise InputError(f"{shown} must be left out with --plan, whose file holds a whole plan")
+            raise InputError(
+                f"{shown} and --plan exclude each other, because the file holds a whole plan; "
+                f"leave {shown} out"
+            )
     texts = ((known[name].names[-1], known[name].text) for name in given)
     check_needs(texts, {name: given.get(name, option.default) for name, option in known.items()})
     chosen_adapter("", given)

@@ -123,7 +123,7 @@ def import_placed(
     dataflow = read_dataflow(path, root)
     topology = dataflow.file.facts.get("topology") if topology is None else topology
     if topology is None:
-        raise InputError(f"Topology must be given for {path}, which names none")
+        raise InputError(f"File {path} names no topology; give one (--topology), for example 2x4")
     topology = parse_topology(topology)
     if placement in PLACEMENTS:
         nodes = place_ranks(dataflow, topology, str(placement), seconds=seconds)

@@ -84,8 +84,8 @@ def require_memory(what: str, numbers: dict[str, int], size: Callable[..., int])
     number = fitting // unit * unit
     advice = f"{name} {number}" if name.startswith("--") else f"{number} {name}"
     raise NotEnoughMemory(
-        f"{what} must fit in memory, {memory_text(free)} of which are free, not take at least "
-        f"{memory_text(total)}" + (f" (at best {advice})" if number else "")
+        f"{what} must fit in memory, but needs at least {memory_text(total)} where "
+        f"{memory_text(free)} are free" + (f"; choose at most {advice}" if number else "")
     )
 
 

@@ -213,13 +213,17 @@ def select(
         raise InputError(f"Collective must be a name or a Collective, not {shown(collective)}")
     if isinstance(collective, Collective):
         if root is not None or axes is not None:
-            raise InputError("Root and axes must be those of the collective, not given again")
+            raise InputError(
+                "The collective has its own root and axes; leave the arguments root and axes out"
+            )
         kind, root = replace(collective, axes=None).name, collective.root
         axes = collective.axes
     else:
         kind = named.collective
         if named.algorithm and algorithm is not None:
-            raise InputError(f"Algorithm must be left out for {collective}, not {algorithm}")
+            raise InputError(
+                f"{collective} names an algorithm already; leave the algorithm {algorithm} out"
+            )
         algorithm = named.algorithm or algorithm
     if axes is not None or "@" in str(kind):
         topology = alike_along_axes(topology)
@@ -271,7 +275,10 @@ def _costs(objective: object, costs: Costs | None) -> Costs | None:
     if objective == "time":
         return read_costs(costs)
     if costs is not None:
-        raise InputError(f"Costs must be left out for cycles, not {shown(costs)}")
+        raise InputError(
+            f"Costs {shown(costs)} have no effect on cycles; choose the objective time "
+            "(--objective time), or leave costs out"
+        )
     return None
 
 

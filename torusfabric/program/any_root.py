@@ -32,7 +32,8 @@ def give_chunks_memories(plan: RoundPlan) -> RoundPlan:
     most = int(plan.blocks.max())
     if most > 1:
         raise InputError(
-            f"Root must be a node number where a message combines {most} chunks, not any"
+            f"Root any needs messages of one chunk, but this schedule combines {most}; plan with "
+            "chunks 1, or give a node number"
         )
     bursts, receipts, ports = plan.bursts, plan.receipts, plan.select.shape[2]
     chunk_at = np.zeros((*plan.depth.shape, int(plan.depth.max())), int)

@@ -105,9 +105,14 @@ def compile(
         any_root=root is not None,
     )
     if demands.flits is not None and demands.most is not None:
-        raise InputError(f"Flits must be left out with max_flits, not {demands.flits}")
+        raise InputError(
+            "flits and max_flits (--flits, --max-flits) exclude each other; give one of them"
+        )
     if root is not None and (not isinstance(root, str) or root != "any"):
-        raise InputError(f"Root must be any, or left to the schedule, not {shown(root)}")
+        raise InputError(
+            f"Root must be any or left out, not {shown(root)}; a fixed root is given when the "
+            "schedule is planned"
+        )
     again = partial(_compile_for_beats, schedule, demands, barrier=flag("Barrier", barrier))
     return replace(again(), of_beats=again)
 
@@ -138,7 +143,10 @@ def _compile_for_beats(
     """Return the program of schedules, with messages that are dealt to their chunks by beats."""
     program = _compile(schedule, demands._replace(beat=beat))
     if barrier and not program.any_length:
-        raise InputError("Length must be left to each run, by max_flits, for a barrier")
+        raise InputError(
+            "A barrier needs messages whose length each run chooses; give max_flits "
+            "(--max-flits) in place of flits"
+        )
     # `obey_operators` treats every form as a mode; forms are assigned to modes again afterwards.
     modes, program = program.served, replace(program, barrier=barrier, served=())
     if program.operators:
@@ -160,7 +168,8 @@ def _compile(schedule: _Schedules, demands: _Demands) -> Program:
         return _compile_all(schedule, demands)
     if schedule.topology.nodes == 1 or not schedule.round_count:
         raise InputError(
-            f"Nodes must be at least 2 for hardware, not the one of {schedule.topology}"
+            f"Hardware needs at least 2 nodes and something to send, which {schedule.topology} "
+            f"{schedule.collective} lacks; choose more nodes"
         )
     if isinstance(schedule, Lifted):
         from .lift import lift
@@ -168,14 +177,14 @@ def _compile(schedule: _Schedules, demands: _Demands) -> Program:
         return lift(_compile(schedule.part, demands), schedule)
     if schedule.collective.axes is not None:
         raise InputError(
-            f"Schedule of {schedule.collective.name} must be the same in every group for hardware, "
-            "not differ between groups"
+            f"The schedule of {schedule.collective.name} differs between groups, but hardware "
+            "needs the same in each; plan it again in place of reading it"
         )
     chosen, collective = demands.operators, schedule.collective
     if chosen and not collective.reducing:
         raise InputError(
-            f"Operators must be left out for {collective.kind}, which combines nothing, "
-            f"not {', '.join(map(str, chosen))}"
+            f"{collective.kind} combines nothing, so it has no operators; leave out "
+            f"{', '.join(map(str, chosen))}"
         )
     for operator in chosen:
         if chosen.count(operator) > 1:
@@ -248,16 +257,19 @@ def _compile_one(request: Request) -> Program:
         require_alike(schedule.topology)
         if collective.root:
             raise InputError(
-                f"Root must be any for a schedule from node 0, not from {collective.root}"
+                f"Root any needs a schedule from node 0, not from node {collective.root}; plan it "
+                "with root 0"
             )
         if not collective.rooted:
             raise InputError(
-                f"Root must be left out for {collective.kind}, which has none, not any"
+                "Root any needs a collective with a root (broadcast, scatter, gather, reduce), "
+                f"not {collective.kind}; leave it out"
             )
     if isinstance(schedule, Masked):
         if not request.any_root:
             raise InputError(
-                "Root must be any for a schedule that serves all roots alike, not left out"
+                "This schedule serves all roots alike; compile it with root any (root='any', "
+                "--root any)"
             )
         program = _compile_one(replace(request, schedule=schedule.whole, any_root=False))
         return replace(program, forms=(replace(program.form, schedule=schedule, any_root=True),))

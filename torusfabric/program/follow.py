@@ -105,7 +105,9 @@ def _part(program: Program, origin: int, destination: int) -> int:
 def _check(program: Program, origin: int, destination: int) -> None:
     """Refuse a pair of nodes without traffic from one to the other."""
     if program.any_root:
-        raise InputError("A word must be followed in a fabric of one root, not of any root")
+        raise InputError(
+            "A word can be followed only from a fixed root; compile the program without root any"
+        )
     collective, groups, nodes = program.schedule.collective, program.groups, program.topology.nodes
     for name, node in (("Origin", origin), ("Destination", destination)):
         if natural(name, node) >= nodes:
@@ -140,7 +142,10 @@ def farthest(program: Program) -> tuple[int, int]:
         int(_longest(program, nodes[nodes != destination])[destination]), len(nodes) + 1
     )
     if not hops:
-        raise InputError(f"Collective must send something, not {program.schedule.collective}")
+        raise InputError(
+            f"{program.schedule.collective} sends nothing between nodes, so no word can be "
+            "followed; choose another collective"
+        )
     return len(nodes) - mark, destination
 
 

@@ -82,7 +82,8 @@ def merge(programs: Sequence[Program]) -> Program:
     topology = shared_network(program.topology for program in programs)
     if len({tuple(program.groups.ports) for program in programs if program.any_root}) > 1:
         raise InputError(
-            "Root must be a node number where collectives run along different axes, not any"
+            "Root any needs collectives that run along the same axes; give a node number, or "
+            "build one fabric for each"
         )
     loops = [program.loop for program in programs]
     of_nodes, of_offsets, variants = _join_variants(programs)

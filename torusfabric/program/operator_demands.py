@@ -67,9 +67,9 @@ def _later(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]
     if delay and (loop.order is not Order.ROW or not (moving.alpha or loop.rests)):
         slow = max(operators, key=lambda operator: operator.latency)
         raise InputError(
-            f"Operator {slow}, which takes {slow.latency} cycles, must be used without "
-            f"{form.schedule.collective.kind} by {form.schedule.algorithm} in a fabric that "
-            "combines words in front of injection ports"
+            f"{form.schedule.collective.kind} by {form.schedule.algorithm} cannot wait the "
+            f"{slow.latency} cycles of operator {slow} in a fabric that combines words before "
+            "they are sent; choose another algorithm, or a fabric of its own"
         )
     loop = replace(
         loop,
@@ -107,7 +107,7 @@ def _check_agreement(program: Program, number: int, operator: Operator) -> None:
         alike = isinstance(form.schedule.topology, CayleyGraph)
         other = "matching" if alike else "any-network"
         raise InputError(
-            f"Operator of {form.schedule.collective.kind} by {form.schedule.algorithm} must be "
-            f"associative, not {operator}: nodes combine words in different orders, so that "
-            f"results may differ (by --algorithm {other} one node combines them for all)"
+            f"{form.schedule.collective.kind} by {form.schedule.algorithm} needs an associative "
+            f"operator, not {operator}, because nodes combine words in different orders; choose "
+            f"--algorithm {other}, by which one node combines them for all"
         )

@@ -286,7 +286,10 @@ class Program:
         if length == self.flits:
             return length
         if not self.any_length:
-            raise InputError(f"Length must be {self.flits} flits, not {length}")
+            raise InputError(
+                f"Length must be {self.flits} flits, not {length}; to choose it for each run, "
+                "compile with max_flits (--max-flits)"
+            )
         if not 1 <= length <= self.flits:
             raise InputError(f"Length must be from 1 to {self.flits} flits, not {length}")
         return length
@@ -374,7 +377,10 @@ class Program:
         if beat == self.form.beat or not self.any_length:
             return self
         if self.of_beats is None:
-            raise InputError("Program must be as tf.compile returns it for beats of several flits")
+            raise InputError(
+                "Beats of several flits need a program that tf.compile returns; compile the "
+                "schedules again"
+            )
         return replace(self.of_beats(beat=beat), of_beats=self.of_beats)
 
     def execute(

@@ -74,7 +74,7 @@ def round_moves(request: Request) -> Moves:
     if held > MAX_HELD_BLOCKS:
         raise InputError(
             f"Nodes times blocks must be at most {MAX_HELD_BLOCKS} for hardware that works in "
-            f"rounds, not {held} (plan and check have no such limit)"
+            f"rounds, not {held}; choose fewer chunks, a smaller network or another algorithm"
         )
     if request.in_halves:
         return _moves(request, give_chunks_memories(follow_blocks(schedule, rests=False)))

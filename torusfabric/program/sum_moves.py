@@ -55,8 +55,8 @@ def sum_moves(request: Request) -> Moves:
     links, ports = topology.one_latency, topology.ports
     if links is None:
         raise InputError(
-            "Links must be of equal latency for sums around cycles, not of "
-            f"{topology.latency_text} cycles: sums in a table and along trees take any"
+            f"Sums around cycles need links of equal latency, not of {topology.latency_text} "
+            "cycles; choose an algorithm that sums in a table or along trees"
         )
     arriving = pattern.inject[topology.upstream]
     # Each in-port by which words arrive at any node has a memory of results, and a reader.

@@ -77,7 +77,7 @@ def arrivals(program: Program) -> Iterator[Arrival]:
     [(5, [0, 1]), (5, [0, 2]), (5, [1, 2])]
     """
     if program.any_root:
-        raise InputError("Trace must be of a fabric of one root, not of any root")
+        raise InputError("A trace needs a root that is fixed; compile the program without root any")
     schedule, topology = program.schedule, program.topology
     block, timing = program.block_flits, program.timing
     held = HeldBlocks(topology, schedule.blocks)

@@ -58,8 +58,8 @@ def wired(name: str, says: str, text: GateText, wires: Wires) -> Claim:
 def of_words(fabric: Fabric, text: GateText) -> Claim:
     """Return the claim that words stay whole, and that each in-port has the word of its arc."""
     says = (
-        "each in-port has the word that the neighbour there sends by the opposite out-port, and "
-        "the bits of each word that comes to a module are those of one word, in their order"
+        "each in-port receives the word that its neighbour sends by the opposite out-port, and "
+        "the bits of a word stay together and in order on every wire"
     )
     check = lambda: check_words(text, fabric.width) + check_arrivals(fabric, text)
     return Claim("wiring", "comparison", says, check)
@@ -67,14 +67,14 @@ def of_words(fabric: Fabric, text: GateText) -> Claim:
 
 def of_modules(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     """Yield claims about ROMs, selections of routers, and bits of words in modules."""
-    says = "ROMs of nodes, and those inside modules, hold what the netlist says, in every row"
+    says = "every ROM holds the contents of the netlist in every row"
     yield Claim("rom", "comparison", says, partial(check_roms, fabric, text))
-    says = "each out-port gives the word for which its select bits stand, or keeps its word"
+    says = "each out-port sends the word that its select bits choose, or keeps its last word"
     yield Claim("selections", "all selections", says, partial(check_routers, fabric, text))
     for name, role in fabric.netlist.roles.items():
         if role in (Role.ROUTER, Role.COMBINER, Role.ENDPOINT, Role.OUTLET):
             module = text.modules[fabric.prefix + name]
-            yield Claim(name, STRUCTURE, "all bits of words are treated alike",
+            yield Claim(name, STRUCTURE, "the module treats all bits of a word alike",
                         partial(_alike, module, fabric))  # fmt: skip
 
 

@@ -30,10 +30,11 @@ __all__ = ["ASSUMPTIONS", "as_far_as_it_holds", "check_provable", "prove"]
 
 #: Assumptions of the proof of every fabric.
 ASSUMPTIONS = (
-    "Yosys reads the text as synthesis and simulators do; Yosys, z3 and this prover are right.",
-    "Synthesis, place and route, the device and its clock do what the text says.",
-    "A reset lasts at least 16 clock edges, and comes before the first start.",
-    "Nobody writes the memories of a core in a run, or reads what a run brings before it is done.",
+    "Yosys reads the Verilog as synthesis and simulators do; Yosys, z3 and this prover have no "
+    "defect.",
+    "Synthesis, place and route, the device and its clock behave as the Verilog says.",
+    "A reset lasts at least 16 clock edges, and precedes the first start.",
+    "During a run, nobody writes the memories of a core or reads words that the run stores.",
 )
 
 
@@ -90,8 +91,8 @@ def check_provable(fabric: Fabric) -> None:
     for operator in fabric.operator_unit.operators if fabric.operator_unit else ():
         if operator.proof is None or operator.latency or not operator.associative:
             raise InputError(
-                "Operator to be proved must be associative, without registers, and state its proof,"
-                f" not {operator}"
+                "A proof needs operators that are associative, take no clock cycle and state "
+                f"their proof, not {operator}; choose another operator"
             )
     for tool in ("yosys", "z3"):  # before work of a minute that would need them in the end
         tools.require(tool)
@@ -151,7 +152,7 @@ def _assumptions(fabric: Fabric) -> Iterator[str]:
     if fabric.tables:
         yield from fabric.tables.proofs.assumptions(fabric)
     if "reset_run" in fabric.netlist.single_nets:
-        yield "Nobody ends a run early."
+        yield "No run is ended early."
     yield from fabric.interface.assumptions()
 
 

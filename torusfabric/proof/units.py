@@ -92,7 +92,7 @@ def operator_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
             chosen = f"code == {code}" if unit.bits else "1'b1"
             wanted = operator.proof("a", "b", width)
             model.claim(f"result_is_{operator.label}", f"!({chosen}) || result == {wanted}")
-        yield model.harness("for all words, the result is that of the operator that is chosen")
+        yield model.harness("for all words, the result is that of the chosen operator")
 
 
 def link_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
@@ -106,5 +106,6 @@ def link_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
         right = " || ".join([*resets, f"arrived == {earlier('sent', registers)}"])
         model.claim("words_come_out_in_time", right, ago=registers + 1)
         yield model.harness(
-            f"for all words, at all times, a word comes out in cycle {registers} after it went in"
+            f"for all words, at all times, a word leaves the link {registers} cycles after it "
+            "entered"
         )

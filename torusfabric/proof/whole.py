@@ -98,8 +98,8 @@ class Whole:
         """The proved statement, in one line."""
         count = f"each of {len(self._all)} runs" if len(self._all) > 1 else "the run"
         return (
-            f"{count} (mode, length, root, operator) ends in exactly the forecast cycle, with the "
-            "expected words where the address map says, and at rest"
+            f"{count} (mode, length, root, operator) ends in exactly the predicted cycle, with "
+            "the expected words at their addresses, and leaves the fabric at rest"
         )
 
     def prove(self, progress: Progress) -> int:

@@ -81,7 +81,7 @@ def load(path: AnyPath) -> Schedule:
         except InputError as error:
             raise type(error)(f"Schedule file {path}: {error}") from error
         except RecursionError:
-            raise InputError(f"Schedule file {path} must not be nested deeply") from None
+            raise InputError(f"Schedule file {path} is nested too deeply") from None
 
 
 def given_schedule(given: Schedule | AnyPath) -> Schedule:

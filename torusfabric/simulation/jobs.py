@@ -94,7 +94,8 @@ def jobs_with_drawn(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, 
     """
     if not fabric.program.any_length and len(fabric.program.operators) < 2:
         raise InputError(
-            "Jobs must be left out without max flits or several operators, which leave a choice"
+            "This fabric leaves a run nothing to choose, so it takes no jobs; leave jobs out, or "
+            "compile with max_flits or several operators"
         )
     return default_jobs(fabric.program) + random_jobs(fabric, count, seed=seed)
 
@@ -186,7 +187,7 @@ def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
         is out of the range that the fabric was built for.
     """
     if not jobs:
-        raise InputError("Jobs must be at least one, not none")
+        raise InputError("Jobs must be at least one; leave jobs out for the usual ones")
     chosen = RunChoices.of(fabric.program).inputs
     for job in jobs:
         if is_barrier(fabric, job):
@@ -194,7 +195,8 @@ def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
         for name, value in job.inputs.items():
             if name not in chosen:
                 raise InputError(
-                    f"{name.title()} must be left out for a fabric of one {name}, not {value}"
+                    f"This fabric has one {name}, which no run chooses; leave {name} {value} out "
+                    "of the job"
                 )
         fabric.program.length_of(job.length)
         mode = fabric.program.modes[fabric.program.mode_number(job.mode)]

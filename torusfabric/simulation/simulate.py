@@ -99,7 +99,10 @@ def simulate(
             fabric, jobs=each, stall=stall or 0.0, seed=seed, engine=made, progress=progress
         )
     if stall is not None:
-        raise InputError(f"Stall must be left out for ports that cannot rest, not {shown(stall)}")
+        raise InputError(
+            f"Stall {shown(stall)} needs ports that can rest, those of the top stream; leave "
+            "stall out"
+        )
     tried = default_jobs(fabric.program)
     if jobs is not None:
         tried = given_jobs(fabric, jobs, draw=jobs_with_drawn, seed=seed)

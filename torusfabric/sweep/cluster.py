@@ -46,8 +46,9 @@ def on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None, No
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(
-            f"Scheduler must be the address of a Dask scheduler that answers, not {address} "
-            f"({str(error).splitlines()[0] if str(error) else type(error).__name__})"
+            f"No Dask scheduler answers at {address} "
+            f"({str(error).splitlines()[0] if str(error) else type(error).__name__}); start one "
+            "by dask scheduler, and give its address"
         ) from None
     with client:
         futures = {}

@@ -37,7 +37,7 @@ COSTS = ("classes", "rom_bits", "memories", "memory_bits", "router_luts", "node_
 
 #: Keys of `schedule_facts` that an entry repeats.
 FACTS = ("algorithm", "switching", "ports", "chunks", "rounds", "unit", "bound", "bound_where",
-         "delta", "tau", "tau_bound")  # fmt: skip
+         "delta", "message_times", "tau", "tau_bound")  # fmt: skip
 
 #: A function that is called with (done, total, text) before each part of the work.
 Progress = Callable[[int, int, str], object]

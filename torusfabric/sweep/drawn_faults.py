@@ -51,6 +51,6 @@ def draw_faults(topology: Topology, count: int, seed: int) -> Faulty:
         if len(found.broken_links) == before + count:
             return found
     raise InputError(
-        f"Faults of a sweep must leave a path from each node to every other, not be {count} of "
-        f"{topology}"
+        f"No {count} faults were found that leave a path between all nodes of {topology}; choose "
+        "fewer faults"
     )

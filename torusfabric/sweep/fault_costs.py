@@ -92,7 +92,7 @@ def _cost(selection: Selection, network: Topology, hardware: Hardware) -> dict[s
         luts = estimated_luts(program, width=hardware.width)
     return {
         "faults": network.faults if isinstance(network, Faulty) else "",
-        **{name: facts[name] for name in ("algorithm", "rounds", "unit", "tau")},
+        **{name: facts[name] for name in ("algorithm", "rounds", "unit", "message_times", "tau")},
         "cycles": program.cycles(),
         "node_luts": luts,
     }

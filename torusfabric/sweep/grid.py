@@ -152,7 +152,9 @@ def load(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
     """
     text = read_text(path, "Sweep file", most=MOST_BYTES)
     if NESTED.search(text):
-        raise InputError(f"Sweep file {path} must have keys of one word, not keys within keys")
+        raise InputError(
+            f"Sweep file {path} must have keys of one word, not tables or keys with dots"
+        )
     try:
         given = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -198,7 +200,9 @@ def _lists(given: dict[str, Any]) -> dict[str, Any]:
             raise no_such("Step", step, STEPS)
     for name, axis in AXES.items():
         if axis.planned and "plans" in given and name in given:
-            raise InputError(f"Key {name} of a sweep must be left out with plans")
+            raise InputError(
+                f"Key {name} and key plans of a sweep exclude each other; leave one of them out"
+            )
         needed = not set(axis.steps).isdisjoint(grid["steps"])
         needed &= not (axis.planned if "plans" in given else name == "plans")
         grid[name] = _list(given, name, axis.entry, axis.default if needed else axis.default or [])
@@ -209,7 +213,7 @@ def _list(given: dict[str, Any], name: str, entry: type, default: list[Any] | No
     """Return a list of the description without repetitions; check the type of its values."""
     values: Any = given.get(name, default)
     if values is None:
-        raise InputError(f"Sweep must have {name}, not leave them out")
+        raise InputError(f"The sweep lacks the key {name}; add it, as a list")
     if values is default:
         return default or []
     word = "strings" if entry is str else "positive integers"
@@ -323,7 +327,10 @@ def _combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
     count = math.prod(map(len, (*axes.values(), lengths)))
     count *= grid["seeds"] if any(grid["faults"]) else 1
     if count > MOST_POINTS:
-        raise InputError(f"Sweep must have at most {MOST_POINTS} things to {step}, not {count}")
+        raise InputError(
+            f"Sweep must have at most {MOST_POINTS} things to {step}, not {count}; shorten its "
+            "lists"
+        )
     for *values, length in product(*axes.values(), lengths):
         chosen = zip(axes, values, strict=True)
         yield {"step": step} | {name: value for name, value in chosen if value is not None} | length
@@ -363,7 +370,10 @@ def plan_contents(point: Point) -> list[bytes]:
     """
     contents = _contents(point["plan"])
     if _digest_of(contents) != point["plan_digest"]:
-        raise InputError(f"Plan {point['plan']} must stay as it was when the sweep began")
+        raise InputError(
+            f"Plan {point['plan']} was changed after the sweep began; write the results to a new "
+            "file"
+        )
     return contents
 
 
@@ -372,7 +382,7 @@ def _contents(plan: str) -> list[bytes]:
     try:
         return [Path(name).read_bytes() for name in listed_files(plan)]
     except OSError as error:
-        raise InputError(f"Plan must be readable, not {plan} ({error.strerror})") from None
+        raise InputError(f"Plan {plan} cannot be read ({error.strerror})") from None
 
 
 def _digest_of(contents: list[bytes]) -> str:

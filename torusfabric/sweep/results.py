@@ -108,7 +108,10 @@ class Results:
         except OSError:
             return  # this file system has no locks
         if not locked:
-            raise InputError(f"Results must not be in use by another sweep, as {self._path} is")
+            raise InputError(
+                f"Results {self._path} are in use by another sweep; wait for its end, or choose "
+                "another file"
+            )
 
     def _read(self) -> dict[str, Row]:
         """Read the rows of the file; remove an incomplete row at the end, left by a crash."""
@@ -121,7 +124,8 @@ class Results:
                 break
             if row is None:
                 raise InputError(
-                    f"Results must be rows of a sweep, not line {number} of {self._path}"
+                    f"Line {number} of {self._path} is no row of a sweep; choose a new file, or "
+                    "one that a sweep wrote"
                 )
             rows[row["key"]] = row
             end += len(line)

@@ -251,8 +251,8 @@ def _simulate(point: Point, fabric: Fabric) -> dict[str, Any]:
     report = simulate(fabric)
     if not report.passed:
         raise WorkFailed(
-            f"Simulation must give the right words in {report.predicted_cycles} cycles, not "
-            f"{report.words_wrong} wrong ones in {report.cycles}"
+            f"The simulation gave {report.words_wrong} wrong words in {report.cycles} cycles, in "
+            f"place of none in {report.predicted_cycles}"
         )
     facts: dict[str, Any] = report.to_json()
     return facts

@@ -157,4 +157,4 @@ def _run(command: Sequence[str], folder: Path, *, makes: str, what: str) -> None
         raise WorkFailed(f"C++ compiler failed on {what}: {line}")
     if not (folder / makes).is_file():
         where = tools.origin("g++", shlex.join(compiler()))
-        raise WorkFailed(f"C++ compiler {where} must write {makes}, not end without it")
+        raise WorkFailed(f"C++ compiler {where} ended without writing {makes}")

@@ -115,7 +115,7 @@ def require_plain(what: str, path: AnyPath) -> None:
     """
     if (name := Path(path)).suffix in COMPRESSED:
         raise InputError(
-            f"{what} must be written uncompressed, to a file such as {name.stem}, not to {path}"
+            f"{what} cannot be compressed; name the file {name.stem} in place of {path}"
         )
 
 

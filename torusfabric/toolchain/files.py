@@ -212,4 +212,7 @@ class _StandardOutput(io.RawIOBase):
 
 
 def _unwritable(what: str, name: AnyPath, error: OSError) -> InputError:
-    return InputError(f"{what} must be writable, not {name} ({error.strerror or error})")
+    return InputError(
+        f"{what} {name} cannot be written ({error.strerror or error}); choose another file or "
+        "folder"
+    )

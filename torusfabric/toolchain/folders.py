@@ -77,7 +77,9 @@ def made_folder(folder: AnyPath) -> Iterator[None]:
             folder.mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as error:  # ValueError: the name contains a zero byte
             reason = getattr(error, "strerror", None) or os.strerror(errno.EINVAL)
-            raise InputError(f"Folder must be writable, not {folder} ({reason})") from None
+            raise InputError(
+                f"Folder {folder} cannot be made ({reason}); choose another, for example out/"
+            ) from None
         yield
     except BaseException:
         for path in new:  # inner folders first
@@ -153,8 +155,8 @@ def require_room(folder: AnyPath) -> None:
         where, temporary = Path(folder).resolve(), Path(tempfile.gettempdir()).resolve()
         where = temporary if temporary in where.parents else where.parent
         raise WorkFailed(
-            f"Disk of {where} must have {ROOM // 10**6} MB of room for what tools write, not "
-            f"{disk.free / 1e6:.1f} MB (TMPDIR names another folder for temporary files)"
+            f"The disk of {where} has {disk.free / 1000000.0:.1f} MB of free room, but tools need "
+            f"{ROOM // 10**6} MB; free some, or name another folder by TMPDIR"
         )
 
 
@@ -165,6 +167,6 @@ def _no_room(error: OSError) -> WorkFailed:
     except OSError:  # no folder for temporary files can be written
         where = os.environ.get("TMPDIR", "/tmp")
     return WorkFailed(
-        f"Folder for temporary files must have room, not {where} ({error.strerror}): TMPDIR names "
-        "another"
+        f"No temporary file can be written to {where} ({error.strerror}); free some room, or name "
+        "another folder by TMPDIR"
     )

@@ -124,7 +124,8 @@ def _unlink(path: Path, folder: Path) -> None:
             path.parent.rmdir()
     except OSError as error:
         raise InputError(
-            f"File must be removable, not {path} ({error.strerror or error})"
+            f"File {path} cannot be removed ({error.strerror or error}); remove it, or choose "
+            "another folder"
         ) from None
 
 
@@ -144,8 +145,8 @@ def require_whole(seal: AnyPath) -> None:
     path = Path(path_of("File", seal))
     if not path.exists() and any(path.parent.glob(RECORD.format("*"))):
         raise InputError(
-            f"Folder {path.parent} must be whole, with its {path.name}; what wrote it was "
-            "interrupted, so carry the command out again"
+            f"Folder {path.parent} is incomplete, for {path.name} is missing: the command that "
+            "wrote it was interrupted, so run it again"
         )
 
 
@@ -208,8 +209,8 @@ def _begins(path: Path, beginning: bytes) -> bool:
 
 def _foreign(path: Path) -> InputError:
     return InputError(
-        f"File {path} must be missing, or as torusfabric wrote it, not another or changed "
-        "(--force replaces it; in Python force=True)"
+        f"File {path} exists and is not as torusfabric wrote it; choose another, or replace it by "
+        "--force (in Python force=True)"
     )
 
 

@@ -71,10 +71,10 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     [2, 4]
     >>> double(None)
     Traceback (most recent call last):
-    torusfabric.errors.InputError: Words must be a list of integers, not None
+    torusfabric.errors.InputError: words must be a list of integers, not None
     >>> double([1], large="no")
     Traceback (most recent call last):
-    torusfabric.errors.InputError: Large must be True or False, not 'no'
+    torusfabric.errors.InputError: large must be True or False, not 'no'
     """
     flags = [name for name, hint in function.__annotations__.items() if hint in (bool, "bool")]
 
@@ -82,7 +82,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in flags:
             if name in kwargs:
-                flag(_title(name), kwargs[name])
+                flag(name, kwargs[name])
         try:
             return function(*args, **kwargs)
         except TorusfabricError:
@@ -109,7 +109,7 @@ def public_class(kind: C) -> C:
     ...         self.last = nodes - 1
     >>> Ring("x")
     Traceback (most recent call last):
-    torusfabric.errors.InputError: Nodes must be an integer, not 'x'
+    torusfabric.errors.InputError: nodes must be an integer, not 'x'
     """
     for name, member in list(vars(kind).items()):
         if name.startswith("_") and name != "__init__":
@@ -119,11 +119,6 @@ def public_class(kind: C) -> C:
         elif inspect.isfunction(member) and not inspect.isgeneratorfunction(member):
             setattr(kind, name, public(member))
     return kind
-
-
-def _title(name: str) -> str:
-    """Return the name of a parameter, as a message begins with it."""
-    return name.replace("_", " ").capitalize()
 
 
 def _refusal(
@@ -137,7 +132,7 @@ def _refusal(
     hints = _hints(function)
     for name, value, hint in _arguments(bound, hints):
         if not _fits(value, hint):
-            return InputError(f"{_title(name)} must be {_describe(hint)}, not {shown(value)}")
+            return InputError(f"{name} must be {_describe(hint)}, not {shown(value)}")
     return None
 
 
@@ -169,7 +164,7 @@ def require_fields(value: Any) -> None:
     hints = _hints(type(value).__init__)
     for name in value.__dataclass_fields__:
         if not _fits(found := getattr(value, name), hint := hints.get(name, Any)):
-            what = f"{_title(name)} of {type(value).__name__}"
+            what = f"{name} of {type(value).__name__}"
             raise InputError(f"{what} must be {_describe(hint)}, not {shown(found)}")
 
 

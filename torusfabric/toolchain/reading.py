@@ -85,7 +85,9 @@ def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTE
     except InputError:
         raise
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{what} {path} must be whole and compressed: {error}") from error
+        raise InputError(
+            f"{what} {path} cannot be unpacked, for it is incomplete or damaged: {error}"
+        ) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{what} {path} could not be read: {reason}") from error

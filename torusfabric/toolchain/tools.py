@@ -309,8 +309,8 @@ def run(
     for made in makes:
         if not Path(folder, made).is_file():
             raise WorkFailed(
-                f"Tool {name} {origin(name, path)} must write {made}, not end without it "
-                f"(log: {path_of_log})"
+                f"Tool {name} {origin(name, path)} ended without writing {made} (log: "
+                f"{path_of_log})"
             )
     return output
 
@@ -352,7 +352,7 @@ def call(
             raise
         where = origin(name, command[0])
         raise WorkFailed(
-            f"Tool {name} {where} must be a program that runs, not fail to ({error.strerror})"
+            f"Tool {name} {where} cannot be run ({error.strerror}); install it again"
         ) from None
 
 

@@ -46,7 +46,7 @@ def _integer(value: object) -> int | None:
 
 
 def natural(what: str, value: object, *, most: int | None = None) -> int:
-    """Return a value as an integer of at least 0.
+    """Return a value as a non-negative integer.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ def natural(what: str, value: object, *, most: int | None = None) -> int:
     7
     >>> natural("Seed", -1)
     Traceback (most recent call last):
-    torusfabric.errors.InputError: Seed must be a whole number, not -1
+    torusfabric.errors.InputError: Seed must be a non-negative integer, not -1
     """
     number = _integer(value)
     if number is None or number < 0:
-        raise InputError(f"{what} must be a whole number, not {shown(value)}")
+        raise InputError(f"{what} must be a non-negative integer, not {shown(value)}")
     if most is not None and number > most:
         raise InputError(f"{what} must be at most {most}, not {shown(number)}")
     return number

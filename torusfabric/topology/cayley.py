@@ -146,6 +146,6 @@ def require_alike(topology: Topology) -> None:
     """Refuse a root that each run chooses on a topology that is no Cayley graph."""
     if not isinstance(topology, CayleyGraph):
         raise InputError(
-            f"Root must be a node number on {topology}, which does not look the same from every "
-            "node, not any"
+            f"Root any needs a network that looks the same from every node, which {topology} does "
+            "not; give a node number"
         )

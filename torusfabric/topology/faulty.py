@@ -92,7 +92,7 @@ class Faulty(Part):
                 )
             kept[node] = False
         if not kept.any():
-            raise InputError("Broken nodes must leave at least one node, not none")
+            raise InputError("Broken nodes must leave at least one node; break fewer")
         arcs = np.ones((whole.nodes, whole.ports), bool)
         for link in broken_links:
             for arc in _arcs_of(whole, link):
@@ -107,7 +107,10 @@ class Faulty(Part):
         )
         self._slow = slow[kept]
         if not (self.broken_nodes or self.broken_links or self.slow_links):
-            raise InputError(f"Faults of {whole} must be at least one link or node, not none")
+            raise InputError(
+                f"No fault of {whole} is given; name a broken link or node, or use the topology "
+                "itself"
+            )
         self.name += self.faults
         self._take(whole, kept, arcs)
         if self.slow_links:
@@ -189,8 +192,8 @@ class Faulty(Part):
         if len(cut_off):
             nodes = named_nodes(self.whole, self.kept[cut_off])
             raise InputError(
-                "Broken links and nodes must leave a path from each node to every other, not cut "
-                f"off {nodes}"
+                f"These broken links and nodes cut off {nodes}; break fewer, so that each node "
+                "reaches every other"
             )
 
     @cached_property
@@ -380,8 +383,7 @@ def _slow_arcs(whole: Topology, slow_links: Sequence[str]) -> IntArray:
         for arc in _arcs_of(whole, link):
             if slow[arc] not in (0, int(cycles)):
                 raise InputError(
-                    f"Slow link must take as many cycles wherever it is named, not {slow[arc]} and "
-                    f"{word}"
+                    f"Slow link {word} is also given {slow[arc]} cycles; give each link one latency"
                 )
             slow[arc] = int(cycles)
     return slow

@@ -162,8 +162,8 @@ class Graph(Topology):
         cut_off = self._cut_off()
         if len(cut_off):
             raise InputError(
-                f"Graph must have a path from each node to every other, not cut off "
-                f"{named_nodes(self, cut_off)}"
+                f"The graph cuts off {named_nodes(self, cut_off)}; add links, so that each node "
+                "reaches every other"
             )
 
     def _cut_off(self) -> IntArray:
@@ -193,8 +193,8 @@ class Graph(Topology):
         if given and len(given) < len(arcs):
             bare = next(arc for arc in arcs if not arc.port)
             raise InputError(
-                f"Ports of a graph must be named for all arcs or for none, not left out from node "
-                f"{bare.tail} to node {bare.head}"
+                "Ports of a graph must be named for all arcs or for none, but the arc from node "
+                f"{bare.tail} to node {bare.head} has none"
             )
         self.port_names = tuple(dict.fromkeys(arc.port for arc in given))
         if given:
@@ -335,7 +335,9 @@ def _check_attributes(edge: str, data: Mapping[Any, Any], *, directed: bool) -> 
     alike.
     """
     if directed and "back" in data:
-        raise InputError(f"Attribute back of {edge} must be left out, which has one direction")
+        raise InputError(
+            f"Attribute back of {edge} must be left out, because a directed edge goes one way"
+        )
     for name, value in data.items():
         counts = isinstance(value, Number) and not isinstance(value, bool)
         counts = (counts and name not in _IDENTITY) or _QUANTITY.search(str(name)) is not None

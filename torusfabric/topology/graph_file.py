@@ -74,7 +74,7 @@ def read_graph(path: Path) -> Any:
     except InputError as error:
         raise InputError(f"File of a graph {path}: {error}") from error
     except RecursionError:
-        raise InputError(f"File of a graph {path} must not be nested deeply") from None
+        raise InputError(f"File of a graph {path} is nested too deeply") from None
 
 
 def _from_lines(text: str) -> Any:

@@ -206,7 +206,7 @@ def parse_axes(topology: Topology, axes: Sequence[int] | None) -> tuple[int, ...
     if axes is None:
         return None
     if not topology.dimensions:
-        raise InputError(f"Axes must be left out for {topology}, which has none, not {list(axes)}")
+        raise InputError(f"{topology} has no axes; leave the axes {list(axes)} out")
     chosen = tuple(sorted(set(axes)))
     every = range(topology.dimensions)
     if not chosen or len(chosen) < len(axes) or not set(chosen) <= set(every):

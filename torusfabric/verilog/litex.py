@@ -190,7 +190,7 @@ def _free_region(soc: Any, name: str, size: int) -> Any:
         found = soc.bus.alloc_region(name, size, cached=False)
     except SoCError:
         raise InputError(
-            f"Bus of the SoC must have {size} bytes free for {name}, not be full: give an origin"
+            f"The bus of the SoC has no {size} bytes free for {name}; give an origin"
         ) from None
     return found
 
@@ -200,8 +200,8 @@ def _check_free(soc: Any, name: str, region: Any) -> None:
     for other, taken in soc.bus.regions.items():
         if soc.bus.check_regions_overlap({name: region, other: taken}):
             raise InputError(
-                f"Region of {name} must be free, not at {region.origin:#x} where {other} is "
-                f"({taken.origin:#x}, {taken.size:#x} bytes)"
+                f"The region of {name} at {region.origin:#x} overlaps that of {other} "
+                f"({taken.origin:#x}, {taken.size:#x} bytes); choose another origin"
             )
 
 
@@ -220,8 +220,8 @@ def _add_source(platform: Any, file: Path, modules: Sequence[str]) -> None:
         # A platform knows its other sources as text only, so module names are found by a pattern.
         if both := set(modules) & set(re.findall(r"^\s*module\s+(\w+)", other, re.M)):
             raise InputError(
-                f"Modules of {file} must have names that {path} has not, unlike {min(both)}: write "
-                "each fabric of a design with another --prefix"
+                f"Modules of {file} and {path} have the same name, {min(both)}; write each fabric "
+                "of a design with another --prefix"
             )
     platform.add_source(str(file))
 
@@ -233,11 +233,17 @@ def _manifest(folder: Path) -> dict[str, Any]:
         manifest = json.loads(file.read_text(encoding="utf-8"))
         protocol = manifest["bus"]["protocol"] if "bus" in manifest else manifest["interface"]
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise InputError(f"Manifest must be that of a fabric, not {file} ({error})") from None
+        raise InputError(
+            f"File {file} is not the manifest of a fabric ({error}); give manifest.json of "
+            "torusfabric verilog"
+        ) from None
     if protocol not in ("wishbone", "stream"):
         raise InputError(f"Fabric for LiteX must be behind wishbone, not {protocol}: {file}")
     if any(port["role"] == "clock" and name != "clk" for name, port in manifest["ports"].items()):
-        raise InputError(f"Clocks of a fabric for LiteX must be one, not per-node: {file}")
+        raise InputError(
+            f"LiteX serves fabrics of one clock, not per-node ({file}); write it again with "
+            "--clocks one"
+        )
     result: dict[str, Any] = manifest
     return result
 

@@ -37,8 +37,8 @@ MANIFEST_VERSION = 1
 #: Ports that the core and the host have, by name; the netlist declares those of other adapters.
 MEANINGS = grouped_ports(
     {
-        ("clock", Protocol.CLOCK): {"clk": "all registers change with its rising edge"},
-        ("reset", Protocol.LEVEL): {"rst": "synchronous, active high"},
+        ("clock", Protocol.CLOCK): {"clk": "the clock; all registers change at its rising edge"},
+        ("reset", Protocol.LEVEL): {"rst": "synchronous reset, active high"},
         ("control", Protocol.PULSE): {
             "start": "a pulse of one cycle starts a run, unless one is under way",
         },
@@ -51,11 +51,11 @@ MEANINGS = grouped_ports(
         ("status", Protocol.LEVEL): {
             "busy": "high from the edge after start until done",
             "done": "high from the end of a run until the next start",
-            "cycles": "clock edges from the begin of a run to done",
-            "error": "why the last start was not carried out: 1 mode, 2 root, 3 length, "
-            "4 operation, 5 busy, 10 what was loaded is for another fabric or incomplete; 0 if it "
-            "was",
-            "round": "the row of the program that is under way",
+            "cycles": "clock edges from the beginning of a run to done",
+            "error": "the reason why the last start was refused: 1 mode, 2 root, 3 length, "
+            "4 operation, 5 busy, 10 the loaded image is incomplete or for another fabric; 0 if it "
+            "was accepted",
+            "round": "the number of the program's row that is under way",
         },
     }
 )

@@ -103,7 +103,7 @@ def test_blocks_have_room_for_whole_beats():
     program = tf.compile(tf.plan("4x4", "allgather", flits=64), max_flits=10)
     assert (program.block_flits, program.by_beats(4).block_flits) == (3, 4)
     assert [program.by_beats(4).form.block_of(n) for n in (1, 4, 5, 10)] == [4, 4, 4, 4]
-    with pytest.raises(InputError, match=r"Program must be as .* returns it"):
+    with pytest.raises(InputError, match=r"need a program that tf.compile returns"):
         replace(program, of_beats=None).by_beats(2)
 
 

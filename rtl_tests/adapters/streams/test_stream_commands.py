@@ -133,7 +133,7 @@ def test_nobody_passes_a_barrier_before_all_have_come():
 def test_a_barrier_needs_streams_and_lengths():
     with pytest.raises(tf.InputError, match="Top must be stream for a barrier, not host"):
         tf.Fabric(tf.compile(tf.plan("2", "allgather"), max_flits=3, barrier=True))
-    with pytest.raises(tf.InputError, match="Length must be left to each run, by max_flits"):
+    with pytest.raises(tf.InputError, match="A barrier needs messages whose length each run"):
         tf.compile(tf.plan("2", "allgather"), flits=3, barrier=True)
 
 

@@ -48,7 +48,7 @@ def test_boards_of_which_one_does_not_start_are_in_service_again(monkeypatch):
     with monkeypatch.context() as lost:
         lost.setattr(second, "start", lambda job: None)
         lost.setattr(first.fabric, "cycles_of", lambda *_, **__: -PATIENCE)
-        with pytest.raises(WorkFailed, match="Board must end a run within"):
+        with pytest.raises(WorkFailed, match="The board is still at work"):
             boards.run([tf.Job(length=1)])
     assert not first.shown("status") & 1
     assert boards.run([tf.Job(length=1)]).passed
@@ -90,10 +90,10 @@ def test_faults_are_named():
 
 
 @pytest.mark.parametrize(("words", "line"), few(2, [
-    (["--phy", "lvds"], "--board must come with --phy lvds: it has the pairs"),
-    (["--phy", "lvds", "--block", "1"], "--block must be left out with --phy to run boards"),
-    (["--lanes", "2"], "--lanes must come with --phy lvds or serdes"),
-    (["--image", "x"], "--image must be left out with --boards"),
+    (["--phy", "lvds"], "--phy lvds needs --board NAME, a board that has the pairs"),
+    (["--phy", "lvds", "--block", "1"], "--block and --phy exclude each other where boards run"),
+    (["--lanes", "2"], "--lanes needs --phy lvds or serdes"),
+    (["--image", "x"], "--image and --boards exclude each other"),
 ]))  # fmt: skip
 def test_what_boards_cannot_do_is_said(words, line, capsys):
     command = ["run", "2", "allgather", "--boards", "2", "--width", "8", "--port", "sim"]

@@ -100,13 +100,13 @@ def test_data(gateware, port, capsys, tmp_path):
             ("--job length=two", "Length must be "),
             ("--job length=5", "Length must be from 1 to 4 flits, not 5"),
             ("--job mode=1,operation=xor", "Operation must be add or max, not 'xor'"),
-            ("--job root=1", "Root must be left out for a fabric of one root, not 1"),
+            ("--job root=1", "This fabric has one root, which no run chooses; leave root 1 out"),
             (
                 "--job length=1,length=2",
-                "Job must choose its length once, not by length=1,length=2",
+                "Job length=1,length=2 gives length more than once",
             ),
-            ("-o x.npy", "--output must come with --data"),
-            ("--build nowhere", "Folder must be that of a build"),
+            ("-o x.npy", "--output needs --data; give both"),
+            ("--build nowhere", "Folder nowhere holds no build"),
         ],
     ),
 )
@@ -119,7 +119,7 @@ def test_what_cannot_be_run(capsys, words, message):
 
 def test_port_that_is_not_said(capsys):
     """There is a port, or a board that has one."""
-    assert "Port must be given, by --port or --board" in check_refused(capsys, "run")
+    assert "The serial port is missing; give --port" in check_refused(capsys, "run")
     assert main(["monitor", "--board", "icestick", "--port", "/dev/absent"]) == 1
     assert "Port must be a serial port that can be opened, not /dev/absent" in (
         capsys.readouterr().err
@@ -136,7 +136,7 @@ def test_faulty_image(tmp_path, capsys):
         assert report.words_wrong == tf.simulate(faulty).words_wrong > 0
         what = ["2x2", "allgather:hamiltonian", "--flits", "2", "--width", "16"]
         assert main(["run", *what, "--port", path]) == 2
-    assert "not another fabric" in capsys.readouterr().err
+    assert "holds another fabric" in capsys.readouterr().err
 
 
 def test_board_that_is_pulled_out(gateware):
@@ -144,7 +144,7 @@ def test_board_that_is_pulled_out(gateware):
     with on_terminal(gateware[0]) as path:
         line = open_port(path)
         board = ConnectedBoard(gateware[1], BusAccess(line))
-    with pytest.raises(WorkFailed, match=rf"^Board on {path} must stay attached and take what "):
+    with pytest.raises(WorkFailed, match=rf"^The port of the board on {path} failed "):
         board.run()
     line.close()
 
@@ -184,7 +184,7 @@ def test_port_that_takes_nothing(terminal, monkeypatch):
     """What is sent is not waited for without an end."""
     monkeypatch.setattr(bus_access, "PATIENCE", 0.02)
     with open_port(terminal, baud=10**6) as line:
-        with pytest.raises(WorkFailed, match=r"^Board on .* take what it is sent, .* \(Write time"):
+        with pytest.raises(WorkFailed, match=r"^The port of the board on .* failed \(Write time"):
             BusAccess(line).write(range(0, 40_000, 4), [0] * 10_000)
         line.reset_output_buffer()
 

@@ -82,7 +82,7 @@ def test_adaptive_logic_modules_are_counted_by_halves():
 
 
 def test_nothing_is_placed_without_a_tool():
-    with pytest.raises(InputError, match=r"nextpnr knows, not xilinx-us-vu9p$"):
+    with pytest.raises(InputError, match=r"nextpnr knows, not xilinx-us-vu9p;"):
         synthesize(design(1), "xilinx-us-vu9p", pnr=True)
 
 

@@ -31,7 +31,7 @@ PORTS = grouped_ports(
             "write_bank": "the send memory to write",
             "write_address": "the address in the bank to write",
             "write_data": "the word to write",
-            "write_enable": "writes write_data",
+            "write_enable": "high to write write_data",
         },
         ("read", Protocol.MEMORY): {
             "read_bank": "the bank to read, given with read_address",
@@ -40,12 +40,12 @@ PORTS = grouped_ports(
         },
         ("data", Protocol.SCHEDULED): {
             "inject": "flit tx_address of each chunk, a cycle after tx_address",
-            "receive": "the word at each in-port, while rx_enable",
+            "receive": "the word at each in-port, valid while rx_enable is high",
         },
         ("status", Protocol.SCHEDULED): {
             "tx_address": "the number of the flit to inject",
-            "rx_address": "counts flit * steps + step - 1 of what arrives",
-            "rx_enable": "high while something arrives",
+            "rx_address": "flit * steps + step - 1 of the words that arrive",
+            "rx_enable": "high while words arrive",
         },
     }
 )

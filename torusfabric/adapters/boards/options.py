@@ -10,27 +10,28 @@ ALL = ("verilog", "simulate", "prove")
 ONE = ("build", "flash", "monitor", "run")
 
 CUT = """
---boards AxB: cut the torus into so many equal blocks along each axis, each on a board with a clock
-    of its own: 2x1 (default one chip); --link-latency must cover the cut arcs, or is left out, and
-    they take the least
---ppm P: with --boards: by how much each oscillator may be off, in millionths (default 100)
---retries N: with --boards: how often a run is repeated of which a link lost something (default 1)
---start-timeout CYCLES: with --boards: how long a start waits for those of all other boards, before
-    it ends with error 11; 0 for ever (default 268435456)
---phy: with --boards: what carries words to other boards, which takes cycles: a wire for each bit,
-    differential pairs, or transceivers (default parallel)
+--boards AxB: Cut the torus into this many equal blocks along each axis, each on a board with a
+    clock of its own; --link-latency must cover the links between boards, or is left out for the
+    least. Default: one chip. Example: 2x1.
+--ppm P: with --boards: tolerance of each oscillator in millionths. Default: 100.
+--retries N: with --boards: number of times that a run is repeated after an error of a link.
+    Default: 1.
+--start-timeout CYCLES: with --boards: cycles that a start waits for the starts of all other boards
+    before it ends with error 11; 0 waits for ever. Default: 268435456.
+--phy: with --boards: what carries words to other boards, and takes cycles: a wire for each bit
+    (parallel), differential pairs (lvds) or transceivers (serdes). Default: parallel.
 """
 
 ERRORS = """
---link-errors P: with --boards: how likely it is that a word changes on its way to another board, 0
-    to 0.1 (default 0)
+--link-errors P: with --boards: probability that a word changes on its way to another board, 0 to
+    0.1. Default: 0.
 """
 
 BLOCK = """
---block A,B: with --boards: the block, by its coordinates among all, that is alone on the board,
-    with its link ports looped back, or with --phy lvds or serdes on pairs of pins
---lanes N: with --phy lvds or serdes: pairs for data to each other board (default as many as it
-    takes)
+--block A,B: with --boards: coordinates of the block that is alone on the board, with its link ports
+    looped back, or on pairs of pins with --phy lvds or serdes. Example: 0,1.
+--lanes N: with --phy lvds or serdes: pairs of pins for data to each other board. Default: as many
+    as are needed.
 """
 
 ADAPTER = Adapter(

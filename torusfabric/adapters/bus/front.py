@@ -62,7 +62,10 @@ class BusFront(Front):
         inputs, outputs = net.enclose()
         width, bursts = outputs.get("host_rdata", 0), bus.bursts and len(front.windows) > 0
         if bus.bursts and width > MOST_BEAT:
-            raise InputError(f"Width behind {bus} must be at most {MOST_BEAT} bits, not {width}")
+            raise InputError(
+                f"Words behind {bus} must have at most {MOST_BEAT} bits, not {width}; choose a "
+                "smaller --width or --beat"
+            )
         registers = register_map(
             inputs | outputs,
             front.windows,

@@ -33,7 +33,10 @@ class Bus(Choice):
         return BYTES if self is Bus.WISHBONE else 1
 
 
-OPTION = "--bus: put the host port behind a bus: registers, and windows onto the memories\n"
+OPTION = """
+--bus: Put the host port behind this bus: registers, and windows onto the memories. Default:
+    no bus.
+"""
 
 #: Values of the option.
 SETTINGS = {"bus": {"choices": tuple(map(str, Bus))}}

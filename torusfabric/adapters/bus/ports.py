@@ -54,16 +54,16 @@ def word_ports(bus: Bus, address_bits: int) -> dict[str, Port]:
     """
     if bus is Bus.WISHBONE:
         return _ports(Protocol.WISHBONE, "wb_", {
-            "cyc": (1, "a bus cycle is under way"),
-            "stb": (1, "an access is asked for, until wb_ack or wb_err"),
-            "we": (1, "it is a write"),
+            "cyc": (1, "high while a bus cycle is under way"),
+            "stb": (1, "high while an access is requested, until wb_ack or wb_err"),
+            "we": (1, "high for a write, low for a read"),
             "adr": (address_bits, "the address of a word of 32 bits"),
             "sel": (BYTES, "the bytes to write: all; none does nothing"),
             "dat_w": (DATA_BITS, "the word to write"),
         }, {
             "dat_r": (DATA_BITS, "the word read, with wb_ack"),
-            "ack": (1, "the access is done"),
-            "err": (1, "the access is refused"),
+            "ack": (1, "high when the access is complete"),
+            "err": (1, "high when the access is refused"),
         })  # fmt: skip
     given = {
         "awaddr": (address_bits + BYTE_BITS, "the address of the first byte of the word to write"),
@@ -79,13 +79,13 @@ def word_ports(bus: Bus, address_bits: int) -> dict[str, Port]:
         "rready": (1, "rdata is taken"),
     }
     gives = {
-        "awready": (1, "awaddr is taken, with wdata"),
-        "wready": (1, "wdata is taken, with awaddr"),
-        "bresp": (2, "0 if the write is done, 2 (SLVERR) if it is refused"),
+        "awready": (1, "the slave takes awaddr, together with wdata"),
+        "wready": (1, "the slave takes wdata, together with awaddr"),
+        "bresp": (2, "0 if the write is complete, 2 (SLVERR) if it is refused"),
         "bvalid": (1, "bresp is there"),
         "arready": (1, "araddr is taken"),
         "rdata": (DATA_BITS, "the word read"),
-        "rresp": (2, "0 if the word is read, 2 (SLVERR) if that is refused"),
+        "rresp": (2, "0 if the word is read, 2 (SLVERR) if the read is refused"),
         "rvalid": (1, "rdata is there"),
     }
     return _ports(Protocol.AXI_LITE, "s_axil_", given, gives)
@@ -115,14 +115,14 @@ def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
     gives = {
         "awready": (1, "the burst is taken"),
         "wready": (1, "wdata is taken"),
-        "bid": (ID_BITS, "who asked for what is written"),
+        "bid": (ID_BITS, "the identifier of the request that is answered"),
         "bresp": (2, "0 if the burst is written, 2 (SLVERR) if a beat of it is refused"),
         "bvalid": (1, "bresp is there"),
         "arready": (1, "the burst is taken"),
-        "rid": (ID_BITS, "who asked for what is read"),
+        "rid": (ID_BITS, "the identifier of the request that is answered"),
         "rdata": (data, "the flit read, from its least byte on"),
-        "rresp": (2, "0 if the flit is read, 2 (SLVERR) if that is refused"),
-        "rlast": (1, "it is the last of its burst"),
+        "rresp": (2, "0 if the flit is read, 2 (SLVERR) if the read is refused"),
+        "rlast": (1, "high with the last beat of a burst"),
         "rvalid": (1, "rdata is there"),
     }
     return _ports(Protocol.AXI4, "s_axi_", given, gives)
@@ -131,15 +131,15 @@ def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
 def _burst(channel: str, way: str, address_bits: int) -> dict[str, tuple[int, str]]:
     """Return the inputs of an AXI4 address channel, ``aw`` or ``ar``."""
     signals = {
-        "id": (ID_BITS, "who asks; the answer has the same"),
+        "id": (ID_BITS, "the identifier of the request, repeated in the answer"),
         "addr": (address_bits, f"the address of the first byte to {way}"),
         "len": (8, f"beats to {way}, less one"),
-        "size": (3, "bytes of a beat are 1 << size"),
-        "burst": (2, "whether the address stays (0), counts up (1) or wraps (2)"),
+        "size": (3, "a beat has 1 << size bytes"),
+        "burst": (2, "the address of later beats: it stays (0), counts up (1) or wraps (2)"),
         "lock": (1, "not used"),
         "cache": (4, "not used"),
         "prot": (3, "not used"),
-        "valid": (1, "the burst is asked for"),
+        "valid": (1, "the burst request is valid"),
     }
     return {channel + name: each for name, each in signals.items()}
 

@@ -105,8 +105,9 @@ def register_map(  # noqa: PLR0913 (one fact each)
     quarter_bits = max(address_width(nodes) + flit_bits + part_bits, quarter_bits)
     if (byte_bits := quarter_bits + 4) > MOST_BITS:
         raise InputError(
-            f"Addresses of the bus must be of at most {MOST_BITS} bits, not {byte_bits} "
-            f"({nodes} nodes of {layout.recv_base} flits of {width} bits)"
+            f"Addresses of the bus must have at most {MOST_BITS} bits, not {byte_bits} ({nodes} "
+            f"nodes of {layout.recv_base} flits of {width} bits); choose fewer nodes or shorter "
+            "messages"
         )
     quarter, flit_bytes = BYTES << quarter_bits, BYTES << part_bits
     common = {"nodes": nodes, "stride": flit_bytes << flit_bits, "flit_bytes": flit_bytes}
@@ -134,9 +135,12 @@ def _fitted(register: Register, ports: Mapping[str, int], flits: int, digest: in
     return replace(register, fields=tuple(fields))
 
 
-SEND = "what the nodes send, written while no run is under way; word k is word k in all modes"
+SEND = (
+    "the words that the nodes send, written while no run is under way; word k is word k in all "
+    "modes"
+)
 
-RECEIVE = "what the nodes receive, read while no run is under way"
+RECEIVE = "the words that the nodes receive, read while no run is under way"
 
 LOAD = "the words of an image, from the first on"
 
@@ -148,52 +152,57 @@ def _constant(name: str, offset: int, value: int, meaning: str) -> Register:
 
 #: All registers that a fabric can have. A field with a port gets the width of the port.
 REGISTERS = (
-    _constant("identification", 0x00, IDENTIFICATION, "tells that this is a fabric"),
-    _constant("version", 0x04, VERSION, "of the register map"),
+    _constant("identification", 0x00, IDENTIFICATION,
+              "the constant by which software recognises a fabric"),
+    _constant("version", 0x04, VERSION, "the version of the register map"),
     Register(
         "start", 0x08, Access.WRITE, "starts runs",
-        (Field("start", 0, 1, "1 starts a run; an error response tells that none began", "start"),),
+        (Field("start", 0, 1, "1 starts a run; an error response means that none began", "start"),),
     ),
     Register.of_port("mode", 0x0C, Access.READ_WRITE, "the mode of the next run"),
     Register.of_port("length", 0x10, Access.READ_WRITE, "flits of the messages of the next run"),
     Register.of_port("root", 0x14, Access.READ_WRITE, "the root of the next run"),
     Register.of_port("operation", 0x18, Access.READ_WRITE, "the operation of the next run"),
     Register(
-        "status", 0x1C, Access.READ, "how far the last run is",
+        "status", 0x1C, Access.READ, "the state of the last run",
         (
             Field("busy", 0, 1, "a run is under way", "busy"),
             Field("done", 1, 1, "the last run is over", "done"),
-            Field("loaded", 3, 1, "an image is there, whole", "loaded"),
-            Field("error", 4, 4, "why the last start was not carried out; 0 if it was", "error"),
+            Field("loaded", 3, 1, "a complete image is loaded", "loaded"),
+            Field("error", 4, 4,
+                  "the reason why the last start was refused (error number); 0 if it was accepted",
+                  "error"),
         ),
     ),
     Register.of_port("cycles", 0x20, Access.READ,
-                     "clock cycles of the last run, from its begin to done"),
-    Register.of_port("round", 0x24, Access.READ, "the row of the program that is under way"),
+                     "clock cycles of the last run, from its beginning to done"),
+    Register.of_port("round", 0x24, Access.READ,
+                     "the number of the program's row that is under way"),
     Register(
-        "interrupt_enable", 0x28, Access.READ_WRITE, "what raises the interrupt output",
+        "interrupt_enable", 0x28, Access.READ_WRITE, "the events that raise the interrupt output",
         (Field("done", 0, 1, "irq is high while interrupt_pending.done is 1"),),
     ),
     Register(
-        "interrupt_pending", 0x2C, Access.CLEAR, "what there was since it was cleared",
-        (Field("done", 0, 1, "a run has come to its end"),),
+        "interrupt_pending", 0x2C, Access.CLEAR, "the events since this register was cleared",
+        (Field("done", 0, 1, "a run has ended"),),
     ),
-    _constant("digest", DIGEST_OFFSET, 0, "tells which fabric this is: of its program and width"),
+    _constant("digest", DIGEST_OFFSET, 0, "the digest of the fabric's program and width"),
     Register(
-        "stalled", 0x34, Access.READ, "a node that has kept runs waiting for too long",
+        "stalled", 0x34, Access.READ, "the node that keeps runs waiting for too long",
         (
-            Field("stalled", 0, 1, "there is one", "stalled"),
-            Field("sends", 1, 1, "it has not sent its message; else not taken what it received",
+            Field("stalled", 0, 1, "there is such a node", "stalled"),
+            Field("sends", 1, 1,
+                  "1: it has not sent its message; 0: it has not taken the words that it received",
                   "stalled_sends"),
-            Field("node", 16, 16, "its number", "stalled_node"),
+            Field("node", 16, 16, "the number of the node", "stalled_node"),
         ),
     ),
     Register(
         "abort", 0x38, Access.WRITE, "ends runs early",
         (
-            Field("abort", 0, 1, "1 ends the run under way, which is not done", "reset_run"),
+            Field("abort", 0, 1, "1 ends the run under way, without done", "reset_run"),
         ),
     ),
-    Register.of_port("modes", 0x40, Access.READ, "a bit for each mode that is there"),
-    Register.of_port("loaded_program", 0x44, Access.READ, "tells which program the image is of"),
+    Register.of_port("modes", 0x40, Access.READ, "a bit for each mode that is loaded"),
+    Register.of_port("loaded_program", 0x44, Access.READ, "the digest of the program of the image"),
 )  # fmt: skip

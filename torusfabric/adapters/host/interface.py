@@ -21,7 +21,7 @@ PORTS = grouped_ports(
         ("write", Protocol.MEMORY): {
             "host_we": "writes host_wdata at host_addr of host_node; ignored with a start, "
             "while busy, and past the words of a message; a run that is started while a word is on "
-            "its way begins when it is there",
+            "its way to the node begins when the word is stored",
             "host_node": "the node that is written or read",
             "host_addr": "the address in the memory of the node",
             "host_wdata": "the word to write",

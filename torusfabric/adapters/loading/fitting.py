@@ -129,9 +129,14 @@ def loadable_modes(
     [4, 4]
     """
     if not program.any_length:
-        raise InputError("Length must be left to each run, by max_flits, for loaded tables")
+        raise InputError(
+            "Loaded tables need messages whose length each run chooses; give max_flits "
+            "(--max-flits) in place of flits"
+        )
     if program.barrier:
-        raise InputError("Tables must be rom for a barrier, not ram")
+        raise InputError(
+            "Tables must be rom for a barrier, not ram; leave out the barrier or the loaded tables"
+        )
     found = []
     for mode in program.modes:
         schedules = dict.fromkeys(form.schedule for form in mode.forms)

@@ -86,10 +86,15 @@ def make_tables(
     room = tables.room if isinstance(tables, Image) else tables
     if isinstance(room, Room) and room.streams is not streams:
         of = "streams" if streams else "a host port"
-        raise InputError(f"Tables must be those of a fabric with {of}, not another")
+        raise InputError(
+            f"These tables were made for another top, but this fabric has {of}; take tables of a "
+            f"fabric with {of}"
+        )
     if isinstance(room, Room):
         if beat not in (AUTO, room.beat):
-            raise InputError(f"Beat must be {room.beat}, as its tables are made for, not {beat}")
+            raise InputError(
+                f"Beat must be {room.beat}, for which the tables were made, not {beat}"
+            )
         check_beat(program, width, room.beat)
     if isinstance(tables, Image):
         # A partial image is turned into a full one: its base is not loaded in a new fabric.
@@ -167,7 +172,10 @@ class Loading:
         yield Edges(len(writes), inputs)
         passed = yield Edges(1, {}, ["loaded"])
         if not passed.shown["loaded"][0]:
-            raise WorkFailed("Image must be taken by the fabric, not refused")
+            raise WorkFailed(
+                "The fabric in simulation refused its image; make both again from the same "
+                "selection"
+            )
 
     def host_layouts(self) -> tuple[HostLayout, ...]:
         """Return the address layout of the host port, which is the same for all images."""

@@ -344,7 +344,9 @@ def _that_fits(
     operators, modes = room.parsed_operators(), list[LoadableMode]()
     for schedules, any_root in wanted:
         if any_root and not room.roots:
-            raise InputError("Fabric must take the roots of runs for any root, it cannot")
+            raise InputError(
+                "The root of this fabric is fixed; for root any, build it with --root any"
+            )
         modes.append(loadable_mode(schedules, room.flits, operators, room, any_root=any_root))
     try:
         return make(modes)
@@ -395,18 +397,27 @@ def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"Manifest {path} must be JSON: {error}") from error
+        raise InputError(
+            f"Manifest {path} must be JSON, as torusfabric verilog writes it: {error}"
+        ) from error
     if not isinstance(facts, dict) or "tables" not in facts:
-        raise InputError(f"Manifest {path} must be of a fabric with --tables ram, not another")
+        raise InputError(
+            f"Manifest {path} is not of a fabric whose tables are loaded; build one with --tables "
+            "ram"
+        )
     try:
         tables = facts["tables"]
         modes = [(str(name), root) for name, root in tables["modes"]]
         room, bus = Room.from_json(tables["frame"]), facts.get("bus", {}).get("protocol")
         fabric = LoadedFabric(room, int(facts["width"]), modes, bus, facts)
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"Manifest {path} must be whole, not without {error}") from error
+        raise InputError(
+            f"Manifest {path} is incomplete or damaged ({error}); write the fabric again"
+        ) from error
     if f"{fabric.room.digest(fabric.width):08x}" != tables["digest"]:
-        raise InputError(f"Manifest {path} must be as it was written, not changed")
+        raise InputError(
+            f"Manifest {path} was changed after it was written; write the fabric again"
+        )
     return fabric
 
 
@@ -433,17 +444,22 @@ def read_image(path: str | PathLike[str], room: Room, width: int) -> Image:
     head = np.frombuffer(raw[: len(raw) // 4 * 4], "<u4").tolist()
     at = FILLS + TableLayout(room, width).fill_words
     if len(head) <= at or head[0] != MAGIC:
-        raise InputError(f"Image {path} must be an image of version 2, not something else")
+        raise InputError(f"File {path} is not an image of version 2; make one by torusfabric image")
     digest = room.digest(width)
     if head[1] != digest:
-        raise InputError(f"Image {path} must be for fabric {digest:08x}, not {head[1]:08x}")
+        raise InputError(
+            f"Image {path} is for another fabric ({head[1]:08x} in place of {digest:08x}); make "
+            "it with the manifest of this one"
+        )
     filled = sum(word << PIECE * k for k, word in enumerate(head[FILLS:at]))
     base, at = head[at], at + 1
     while at + 1 < len(head) and head[at] != END:
         at += HEAD + (head[at] >> ROWS_AT) + 1
     end = at + 2
     if end > len(head) or zlib.crc32(raw[: 4 * at + 4]) != head[at + 1]:
-        raise InputError(f"Image {path} must be whole, not torn")
+        raise InputError(
+            f"Image {path} is incomplete or damaged; make it again by torusfabric image"
+        )
     try:
         tail = parse_json(unpack(raw[4 * end :]))
         modes = []
@@ -455,18 +471,24 @@ def read_image(path: str | PathLike[str], room: Room, width: int) -> Image:
                 for number, row, block, named in tail["places"]]  # fmt: skip
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"Image {path} must have its schedules behind it, and no more, not {error}"
+            f"Image {path} lacks its schedules, or they cannot be read ({error}); make it again "
+            "by torusfabric image"
         ) from error
     entries = entries_of(modes)
     placed = [*zip(kept, entries, strict=False)]
     if len(kept) != len(entries) * bool(base) or not all(
         place.fits(room, entry.form) for place, entry in placed
     ):
-        raise InputError(f"Image {path} must say where each mode lies, not something else")
+        raise InputError(
+            f"Image {path} does not say where each mode lies; make it again by torusfabric image"
+        )
     fills = sorted({entry.mode for place, entry in placed if filled >> place.number & 1})
     taken = {place.number for place, _ in placed}
     freed = [k for k in range(room.sizes.entries) if base and filled >> k & 1 and k not in taken]
     image = Image(room, width, modes, fills, kept, base, freed)
     if image.words != head[:end]:
-        raise InputError(f"Image {path} must be what its schedules make, not something else")
+        raise InputError(
+            f"Image {path} does not agree with the schedules behind it; make it again by "
+            "torusfabric image"
+        )
     return image

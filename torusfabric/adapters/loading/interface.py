@@ -28,14 +28,14 @@ __all__ = ["LoadedHost", "LoadedHostProofs", "LoadedStreams"]
 PORTS = grouped_ports(
     {
         ("control", Protocol.PULSE): {
-            "load_we": "takes load_data as a word of an image",
-            "load_first": "with load_we, it is the first",
-            "load_data": "the word",
+            "load_we": "writes load_data as the next word of an image",
+            "load_first": "high with load_we for the first word of an image",
+            "load_data": "a word of the image",
         },
         ("status", Protocol.LEVEL): {
-            "loaded": "an image is there, whole",
-            "loaded_program": "the digest of its program; 0 if none is",
-            "modes": "a bit for each mode that is there",
+            "loaded": "a complete image is loaded",
+            "loaded_program": "the digest of the program of the image; 0 if no image is loaded",
+            "modes": "a bit for each mode that is loaded",
         },
     }
 )

@@ -159,7 +159,10 @@ def places_beside(
 
     def refuse(what: str, most: int, needed: int) -> None:
         if needed > most:
-            raise InputError(f"{what} must be at most {most} {where}, not {needed}")
+            raise InputError(
+                f"{what} must be at most {most} {where}, not {needed}; build it with more, or "
+                "load fewer collectives"
+            )
 
     def stack(
         what: str, most: int, taken: Iterable[int], use: Callable[[Loadable], IntArray]
@@ -197,7 +200,10 @@ def _numbers(room: Room, entries: Sequence[Entry], taken: set[int]) -> list[int]
     """Return a number for each entry, distinct from the numbers that are taken."""
     first = {entry.mode: k for k, entry in reversed([*enumerate(entries)])}
     if not taken.isdisjoint(first):
-        raise InputError(f"Modes must be of numbers that are free, not {max(first)}")
+        raise InputError(
+            f"Mode numbers {', '.join(map(str, sorted(taken.intersection(first))))} are taken; "
+            "give other numbers"
+        )
     free = iter(sorted({*range(room.sizes.entries)} - taken - first.keys(), reverse=True))
     return [entry.mode if first[entry.mode] == k else next(free)
             for k, entry in enumerate(entries)]  # fmt: skip

@@ -99,7 +99,10 @@ def rewrite(program: Program) -> Program:
 
 
 def _refuse(what: str, found: object) -> None:
-    raise InputError(f"Schedule must be one {what} for tables that are loaded, not {found}")
+    raise InputError(
+        f"Loaded tables need a schedule {what}, which {found} is not; choose another algorithm, "
+        "or fixed tables (--tables rom)"
+    )
 
 
 class _Rewriting:
@@ -134,7 +137,10 @@ class _Rewriting:
         program, loop = self._program, self._loop
         sources = loop.sources
         if not program.any_length:
-            raise InputError("Length must be left to each run, by max_flits, for loaded tables")
+            raise InputError(
+                "Loaded tables need messages whose length each run chooses; give max_flits "
+                "(--max-flits) in place of flits"
+            )
         if max(program.blocks.goals, program.blocks.parts) > program.topology.nodes:
             _refuse("with no more offsets than nodes", program.schedule.collective)
         if loop.padded or (loop.least > 1 and loop.blocks.max() > 1):

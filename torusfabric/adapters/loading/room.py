@@ -311,11 +311,16 @@ class Room:
                 f"{program.topology.title}"
             )
         if program.flits != self.flits:
-            raise InputError(f"Max flits must be {self.flits} for this fabric, not {program.flits}")
+            raise InputError(
+                f"Max flits (--max-flits) must be {self.flits} for this fabric, not {program.flits}"
+            )
         if form.adds:
             names = tuple(each.name for each in program.operators)
             if not self.operators:
-                raise InputError("Fabric must have operators for a reduction, node 0 has none")
+                raise InputError(
+                    "This fabric has no operators, which a reduction needs; build it with a "
+                    "reduction, or with --inputs all and --op"
+                )
             if names != self.operators:
                 raise InputError(
                     f"Operators must be {', '.join(self.operators)} for this fabric, not "
@@ -324,9 +329,9 @@ class Room:
         blocks = int(form.block_rows(streams=self.streams).max())
         least = LONGEST_LEAST * self.topology.longest_link
         for limit in (
-            _Limit("rows", self.sizes.rows, form.rows),
-            _Limit("depth", self.sizes.depth, form.depth),
-            _Limit("cycles of a row at the least", least, form.least),
+            _Limit("rows (--rows)", self.sizes.rows, form.rows),
+            _Limit("cycles of depth (--depth)", self.sizes.depth, form.depth),
+            _Limit("cycles of the shortest row", least, form.least),
             _Limit("chunks", self.sizes.chunks, form.chunks),
             _Limit("blocks of nodes", self.sizes.blocks, blocks),
             _Limit("words of a memory", self.sizes.words, form.words),
@@ -334,9 +339,15 @@ class Room:
             self.check_count(*limit)
         assert self.read_lag(form).max() <= self.read_lags, "only what is combined is read later"
         if form.reads_late and not self.late:
-            raise InputError("Fabric must read later for this schedule, it cannot")
+            raise InputError(
+                "This schedule needs reads delayed by the link latency, which this fabric was "
+                "built without; build it with a reduction and --inputs all"
+            )
         if self.streams and form.lacks and not self.lists:
-            raise InputError("Fabric must list origins for nodes that lack packets, it does not")
+            raise InputError(
+                "This schedule needs lists of origins at nodes that lack packets, which this "
+                "fabric was built without; build it with --inputs all"
+            )
         self._check_inputs(form)
 
     @staticmethod
@@ -352,7 +363,8 @@ class Room:
         """
         if needed > most:
             raise InputError(
-                f"Schedule must fit the {most} {what} of this fabric, not need {needed}"
+                f"This schedule needs {needed} {what}, but this fabric has {most}; build it with "
+                "more, or choose another algorithm"
             )
 
     def _check_inputs(self, form: Loadable) -> None:
@@ -381,7 +393,8 @@ class Room:
     @staticmethod
     def _refuse_input(where: str, source: str) -> None:
         raise InputError(
-            f"Schedule must fit the inputs of this fabric, {where} has none from {source}"
+            f"This schedule needs an input of {where} from {source}, which this fabric was built "
+            "without; build it with --inputs all"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -504,7 +517,8 @@ def room_for(
     )
     if sizes.entries > MOST_ENTRIES:
         raise InputError(
-            f"Entries of modes must be at most {MOST_ENTRIES} for loaded tables, not {len(forms)}"
+            f"Loaded tables take at most {MOST_ENTRIES} forms of modes, not {len(forms)}; choose "
+            "fewer collectives, or --forms short"
         )
     asked, most = rows or 0, rows or sizes.rows
     settings = [

@@ -46,10 +46,10 @@ REGISTERS = "command_registers.py"
 WATCH_PORTS = grouped_ports(
     {
         ("status", Protocol.LEVEL): {
-            "stalled": "a node has kept runs waiting for longer than the timeout",
-            "stalled_node": "its number, while stalled",
-            "stalled_sends": "while stalled, whether it has not sent; else it has not taken what "
-            "it received",
+            "stalled": "high while a node has kept runs waiting for longer than the timeout",
+            "stalled_node": "the number of that node, while stalled",
+            "stalled_sends": "while stalled, 1: the node has not sent; 0: it has not taken the "
+            "words that it received",
         },
     }
 )
@@ -72,7 +72,7 @@ class StreamInterface(Interface):
         True if registers of a bus start runs, in place of the command stream.
     """
 
-    delivers = "is unloaded what the collective brings it, while other runs go on"
+    delivers = "receives the words that the collective brings it, while other runs go on"
     kernel = Path(__file__).parent / "drive" / "streams.cc"
 
     def __init__(

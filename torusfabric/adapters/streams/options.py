@@ -20,21 +20,21 @@ class Clocks(Choice):
 
 
 PORTS = """
---clocks: with --top stream, give the streams of each node a clock of their own, unrelated to all
-    others (default one for all)
---timeout CYCLES: with --top stream, name a node that has not sent, or not taken what it received,
-    so many cycles after no run is under way (default never)
+--clocks: Clocks of the streams of nodes, for --top stream: one for all, or per-node for unrelated
+    clocks. Default: one.
+--timeout CYCLES: For --top stream, report a node that has not sent, or not taken what it received,
+    this many cycles after no run is under way. Default: 0, never.
 """
 
 BARRIER = """
---barrier: with --top stream and --max-flits: a mode more, after all others, in which every node
-    sends a word and receives one when all have come
+--barrier: For --top stream and --max-flits, add a last mode in which every node sends a word, and
+    receives one when all have sent.
 """
 
 RUNS = """
---stall P: of --top stream: how likely it is that a port rests in a cycle, 0 to 0.95 (default 0)
---faults P: of --top stream: the probability that a packet of a run, or its command, is invalid, so
-    that the fabric must drop it, 0 to 1 (default 0)
+--stall P: Probability that a port of --top stream pauses in a cycle, 0 to 0.95. Default: 0.
+--faults P: Probability that a packet of a run of --top stream, or its command, is faulty, so that
+    the fabric must drop it, 0 to 1. Default: 0.
 """
 
 #: Largest probability that a port pauses in a cycle.

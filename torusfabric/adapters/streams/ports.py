@@ -123,9 +123,9 @@ def stream_ports(
                    f"rst_{node}": Port("reset", Protocol.LEVEL, of_reset, clock, 1)}  # fmt: skip
             ports |= {name: port._replace(node=node) for name, port in own.items()}
         streams = {
-            **_stream(f"s_axis_{node}", bits, f"what node {node} sends, {what}",
+            **_stream(f"s_axis_{node}", bits, f"the message that node {node} sends, {what}",
                       keeps=beat > 1, tdest=number * personal),
-            **_stream(f"m_axis_{node}", bits, f"what node {node} receives",
+            **_stream(f"m_axis_{node}", bits, f"the packets that node {node} receives",
                       keeps=beat > 1, tid=number),
         }  # fmt: skip
         whose: dict[str, Any] = {"node": node, "clock": clock if apart else "clk"}
@@ -136,10 +136,14 @@ def stream_ports(
     return ports | {
         name: Port("status", Protocol.LEVEL, meaning, width=bits, output=True)
         for name, bits, meaning in (
-            ("busy", 1, "a run is under way"),
+            ("busy", 1, "high while a run is under way"),
             ("done", 1, "high from the end of a run to the next start"),
             ("cycles", 32, "cycles of the run under way, or of the last, from its start"),
-            ("error", ERROR_BITS, "why the last run was not carried out, or 0"),
+            (
+                "error",
+                ERROR_BITS,
+                "the reason why the last run was refused (an error number), or 0",
+            ),
         )
     }
 
@@ -150,10 +154,10 @@ def _stream(
     """Return the ports of one stream; `tdata` is padded to whole bytes."""
     signals = {
         "tdata": (8 * -(-width // 8), f"a word of {meaning}"),
-        "tvalid": (1, "a word is there"),
-        "tready": (1, "it is taken with this edge, if it is there"),
-        "tlast": (1, "it is the last of its packet"),
-        "tkeep": (width // 8 * keeps, "which bytes of the last word are full"),
+        "tvalid": (1, "tdata is valid"),
+        "tready": (1, "the receiver takes the word at this edge, if it is valid"),
+        "tlast": (1, "the word is the last of its packet"),
+        "tkeep": (width // 8 * keeps, "a bit for each byte of the last word that carries data"),
         "tdest": (tdest, "the destination of the packet, where the collective has several"),
         "tid": (tid, "the origin of the packet, ascending; 0 where words are combined"),
     }

@@ -37,11 +37,11 @@ class Hops:
             leads = topology.neighbours[here] == there
             if not leads.any():
                 distance = int(topology.distance(here, there))
-                others = ", and with --switching circuit they need not be" * (not dataflow.kept)
+                others = ", or --switching circuit" * (not dataflow.kept)
                 raise InputError(
-                    f"Peers must be neighbours, not rank {source} to rank {target}: nodes {here} "
-                    f"and {there} are {distance} hops apart on {topology} "
-                    f"({dataflow.graph.location(index)}; --map auto looks for another map{others})"
+                    f"Rank {source} sends to rank {target}, but their nodes {here} and {there} "
+                    f"are {distance} hops apart on {topology} ({dataflow.graph.location(index)}); "
+                    f"try --map auto{others}"
                 )
             self.ports[source, target] = leads.nonzero()[0].tolist()
         self.taken: set[Arc] = set()

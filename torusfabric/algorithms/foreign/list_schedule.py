@@ -256,7 +256,10 @@ class _Writer:
             origins = np.concatenate([np.empty(0, np.int64), *members])
         self.count += len(origins)
         if self.count > MOST_IDS:
-            raise InputError(f"Contributions of all sums must be at most {MOST_IDS}, not more")
+            raise InputError(
+                f"Contributions of all sums must be at most {MOST_IDS}, and this file has more; "
+                "import a schedule with fewer chunks or gpus"
+            )
         chunks, there = self.chunk_numbers[chunk], self.nodes[destination]
         ids = self.blocks.encode(origins, np.repeat(chunks, sizes), np.repeat(there, sizes))
         ends = np.concatenate([[0], np.cumsum(sizes)])

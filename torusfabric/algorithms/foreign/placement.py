@@ -105,8 +105,8 @@ def _search(dataflow: Dataflow, topology: Topology, seconds: float) -> IntArray:
     found = _subgraph(topology, pairs, time.monotonic() + seconds)
     if found is None:
         raise InputError(
-            f"Map must place all peers side by side on {topology}, but there is none (with "
-            "--switching circuit they need not be)"
+            f"No map places all peers side by side on {topology}; choose another topology, or "
+            "--switching circuit, by which they may be apart"
         )
     return found
 
@@ -182,7 +182,7 @@ def _subgraph(topology: Topology, pairs: IntArray, until: float) -> IntArray | N
             return nodes
     except _Late:
         raise InputError(
-            f"Map must be given, for none was found in time under which all peers are side by side "
-            f"on {topology}"
+            f"No map was found in time that places all peers side by side on {topology}; give one "
+            "by --map FILE, or more seconds"
         ) from None
     return None

@@ -143,7 +143,10 @@ def follow_rounds(
         size, most, ports = schedule.chunks, 1, schedule.topology.ports
         if nodes * nodes * (ports + 1) > KEPT_BUDGET:
             limit = int((KEPT_BUDGET / (ports + 1)) ** 0.5)
-            raise InputError(f"Nodes that keep sums must be at most {limit}, not {nodes}")
+            raise InputError(
+                f"Nodes must be at most {limit} to check sums that nodes keep, not {nodes}; "
+                "choose another algorithm or a smaller network"
+            )
     elif schedule.collective.reducing:
         window, size, most = SumWindow, blocks.count // blocks.nodes, SUM_BUDGET // nodes
     found = Findings(schedule)

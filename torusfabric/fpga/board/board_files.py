@@ -52,7 +52,10 @@ def find_board(name: str) -> Board:
     """
     if name.endswith(".py"):
         if not Path(name).is_file():
-            raise InputError(f"File of boards must exist, not {name}")
+            raise InputError(
+                f"File of boards {name} does not exist; give a .py file that does, or a name that "
+                "torusfabric boards lists"
+            )
         boards = _load(Path(name).resolve())
         if len(boards) == 1:
             return _checked(*boards.values())
@@ -95,7 +98,9 @@ def _load(path: Path) -> dict[str, Board]:
     """Return the boards of a file by name."""
     found = getattr(_run(path), "BOARDS", None)
     if not isinstance(found, dict):
-        raise InputError(f"File of boards must define a dictionary BOARDS, as {path} does not")
+        raise InputError(
+            f"File of boards {path} must define a dictionary BOARDS, as boards/README.md says"
+        )
     for name, board in found.items():
         if not isinstance(name, str) or not name:
             raise _wrong(path, name, f"Name of a board must be a text, not {name!r}")
@@ -126,9 +131,7 @@ def _run(path: Path) -> types.ModuleType:
 
 
 def _unreadable(path: Path, line: int, reason: str) -> InputError:
-    return InputError(
-        f"File of boards must be Python that runs, not fail: {reason} ({path}:{line})"
-    )
+    return InputError(f"File of boards cannot be run: {reason} ({path}:{line})")
 
 
 def _wrong(path: Path, name: object, message: str) -> InputError:

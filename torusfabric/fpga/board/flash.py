@@ -57,8 +57,8 @@ def flash(built: Built, board: Board) -> None:
     with locked(built.folder):
         if hashlib.sha256(built.bitstream.read_bytes()).hexdigest() != built.report["sha256"]:
             raise WorkFailed(
-                f"Bitstream {built.bitstream} must be the one that was built, not one of another "
-                "build in the same folder: build it again, in a folder of its own"
+                f"Bitstream {built.bitstream} was replaced by another build in the same folder; "
+                "build it again, in a folder of its own"
             )
         try:
             tools.run(program, arguments, folder=built.folder, log="flash.log", what=board.name)

@@ -155,7 +155,9 @@ def run_plan(plan: BuildPlan, build: Build, patience: Patience) -> None:
     try:
         plan.extract(work)
     except OSError as error:
-        raise InputError(f"Folder must be writable, not {work} ({error.strerror})") from None
+        raise InputError(
+            f"Folder {work} cannot be written ({error.strerror}); choose another by -o"
+        ) from None
     for tool in ("yosys", *board.packer):
         tools.require(tool)  # a missing tool is reported before hours are spent
     tools.set_environment()
@@ -208,8 +210,8 @@ def _without_result(build: Build) -> WorkFailed | None:
             if re.search("error", read_log(work / log), re.IGNORECASE):
                 return None
             return WorkFailed(
-                f"Tool {tool} {tools.origin(tool, tools.require(tool))} must write {names[0]}, "
-                f"not end without it (log: {work / 'build.log'})"
+                f"Tool {tool} {tools.origin(tool, tools.require(tool))} ended without writing "
+                f"{names[0]} (log: {work / 'build.log'})"
             )
     return None
 

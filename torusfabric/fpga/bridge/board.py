@@ -54,9 +54,9 @@ def digest_on(access: BusAccess) -> int:
         if found == IDENTIFICATION:
             return access.read_word(DIGEST_OFFSET)
         access.drain()
-    instead = "be silent" if found is None else f"answer {found:#x}"
+    instead = "it is silent" if found is None else f"it answers {found:#x}"
     raise WorkFailed(
-        f"Board on {access.name} must identify itself as {IDENTIFICATION:#x}, not {instead}: "
+        f"Board on {access.name} does not identify itself as {IDENTIFICATION:#x}, {instead}: "
         f"{ADVICE}"
     )
 
@@ -140,7 +140,7 @@ class BoardEngine(Engine):
         self.start(job)
         if code := self.wait(job):
             error = _ERRORS.get(code, hex(code))
-            raise WorkFailed(f"Board must carry out {job}, not refuse it ({error})")
+            raise WorkFailed(f"The board refused {job} ({error})")
         return self.shown("cycles")
 
     def start(self, job: Job) -> None:
@@ -157,7 +157,10 @@ class BoardEngine(Engine):
         while (status := self.shown("status")) & 1 or not status & 0xF2:
             reads += 1  # a read takes at least one cycle, so `most` reads cover the whole run
             if reads > most and time.monotonic() > end:
-                raise WorkFailed(f"Board must end a run within {LONGEST:g} s, not be at work still")
+                raise WorkFailed(
+                    f"The board is still at work after {LONGEST:g} s; reset it, and load its "
+                    "bitstream again"
+                )
         return status >> 4 & 15
 
     def write(self, register: str, value: int) -> None:
@@ -205,8 +208,9 @@ class ConnectedBoard:
         digest = digest_on(access)
         if digest != self.fabric.digest:
             raise WorkFailed(
-                f"Board on {access.name} must carry {fabric.program!r} of {fabric.width} bits "
-                f"({fabric.digest:08x}), not another fabric ({digest:08x}): build and load it"
+                f"Board on {access.name} holds another fabric ({digest:08x}) than "
+                f"{fabric.program!r} of {fabric.width} bits ({fabric.digest:08x}); build this one "
+                "and load it"
             )
 
     @property
@@ -251,12 +255,18 @@ class ConnectedBoard:
         tables = self.fabric.tables
         known = tables.room.digest(self.fabric.width) if tables else self.fabric.digest
         if tables is None or made != known:
-            raise InputError(f"Image must be for fabric {known:08x}, not {made:08x}")
+            raise InputError(
+                f"Image must be for fabric {known:08x}, not {made:08x}; make it with the manifest "
+                "of this fabric"
+            )
         if not (image.fills and self.loaded == wanted):
             start = self.registers.window("load").offset
             self.access.write(start + BYTES * np.arange(len(image.words)), image.words)
         if self.loaded != wanted:
-            raise WorkFailed(f"Board on {self.access.name} must take the image, not refuse it")
+            raise WorkFailed(
+                f"Board on {self.access.name} refused the image; make it again with the manifest "
+                "of its fabric"
+            )
 
     def run(
         self,

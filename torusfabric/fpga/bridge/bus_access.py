@@ -103,8 +103,8 @@ class BusAccess:
             while said := self._port.read(1 << 12):
                 if time.monotonic() > end:
                     raise WorkFailed(
-                        f"Board on {self.name} must fall silent to be asked what it is, not keep "
-                        f"talking ({said[:40]!r}): {ADVICE}"
+                        f"Board on {self.name} keeps talking ({said[:40]!r}), so it cannot be "
+                        f"asked what it is: {ADVICE}"
                     )
 
     def read_word(self, address: int) -> int:
@@ -185,8 +185,7 @@ class BusAccess:
             yield
         except OSError as error:
             raise WorkFailed(
-                f"Board on {self.name} must stay attached and take what it is sent, but its port "
-                f"failed ({error}): {ADVICE}"
+                f"The port of the board on {self.name} failed ({error}): {ADVICE}"
             ) from None
 
 

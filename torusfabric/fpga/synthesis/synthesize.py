@@ -139,7 +139,8 @@ def synthesize(
     device = find_target(target)
     if pnr and device.tools.pnr is None:
         raise InputError(
-            f"Target of place and route must be of a family that nextpnr knows, not {device.name}"
+            "Place and route (--pnr) needs a target of a family that nextpnr knows, not "
+            f"{device.name}; leave it out, or choose another target"
         )
     purpose, workplace = Mapping(mapping), workplace or Workplace()
     if not isinstance(design, Design):

@@ -109,8 +109,8 @@ class SplitRows(Rows):
                 of_burst = arrives[variant, burst]
                 if of_burst.any() != of_burst.all():
                     raise InputError(
-                        f"Memory {number} must not have sent and received words in one burst for "
-                        "ports that write during runs"
+                        f"Memory {number} holds sent and received words of one burst, which ports "
+                        "that write during runs cannot serve; choose another algorithm or top"
                     )
                 if not of_burst.any():
                     sent = max(sent, int(burst.max()) + 1)

@@ -309,7 +309,8 @@ def _collective(file: MscclFile, root: int | None) -> Collective:
         idle = sorted(set(range(file.gpus)) - busy)
         if len(idle) != 1:
             raise InputError(
-                f"Root of the {collective.kind} must be given, for not just one gpu {what} nothing"
+                f"The root of the {collective.kind} is not clear, for not just one gpu {what} "
+                "nothing; give it by --root"
             )
         root = idle[0]
     if not 0 <= root < file.gpus:

@@ -81,7 +81,10 @@ def _write_csv(schedule: Schedule, path: AnyPath) -> None:
     A sum has one row for each contribution.
     """
     if schedule.switching != Switching.STORE_AND_FORWARD:
-        raise InputError(f"Schedule must be by store-and-forward for csv, not {schedule.switching}")
+        raise InputError(
+            f"Format csv takes store-and-forward schedules, not {schedule.switching}; choose "
+            "another algorithm"
+        )
     with writing_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEADS)

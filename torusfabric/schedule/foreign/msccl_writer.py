@@ -52,21 +52,23 @@ def write_msccl(schedule: Schedule, path: AnyPath) -> None:
     """
     if schedule.switching != Switching.STORE_AND_FORWARD:
         raise InputError(
-            f"Schedule must be by store-and-forward for msccl, not {schedule.switching}"
+            f"Format msccl takes store-and-forward schedules, not {schedule.switching}; choose "
+            "another algorithm"
         )
     if schedule.collective.axes is not None:
         raise InputError(
-            f"Schedule must be of all nodes together for msccl, not {schedule.collective.name}"
+            "Format msccl takes collectives of all nodes together, not "
+            f"{schedule.collective.name}; choose --format csv"
         )
     if schedule.collective.local:
         raise InputError(
-            f"Schedule must be of a collective that msccl knows, not {schedule.collective.name} "
-            "(--format csv takes any)"
+            f"Format msccl does not know {schedule.collective.name}; choose --format csv, which "
+            "takes any collective"
         )
     if any(isinstance(transfers.payload, KeptSums) for transfers in schedule.rounds()):
         raise InputError(
-            "Schedule must move its partial sums for msccl, not keep them: a receiver there adds "
-            f"up or passes on, not both ({schedule.algorithm})"
+            f"Format msccl takes schedules that move partial sums, but {schedule.algorithm} keeps "
+            "them; choose another algorithm, or --format csv"
         )
     program = _Program(schedule)
     with writing_text(path) as file:

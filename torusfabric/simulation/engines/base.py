@@ -131,8 +131,10 @@ class Engine(ABC):
         repeat: int = 1,
     ) -> None:
         if fabric.front.name != fabric.top:
-            what = "a fabric that is simulated"
-            raise InputError(f"Bus must be left out of {what}, not {fabric.front.name}")
+            raise InputError(
+                f"Python simulates no fabric behind {fabric.front.name}; build it without the "
+                "bus, or use the bench that torusfabric verilog writes"
+            )
         self.fabric, self._wave = fabric, wave
         self._through_port = through_port or wave is not None
         self._work = node_cycles(fabric, repeat)

@@ -95,7 +95,10 @@ def recording(wave: str | Path | None, fabric: Fabric, scope: str) -> Iterator[s
                     # A file name may contain bytes that are invalid UTF-8.
                     file.write(shown.encode("utf-8", "surrogateescape"))
     except OSError as error:
-        raise InputError(f"File of waves must be writable, not {wave} ({error.strerror})") from None
+        raise InputError(
+            f"File {wave} of waves cannot be written ({error.strerror}); choose another file or "
+            "folder"
+        ) from None
     if failure is not None:
         raise failure
 

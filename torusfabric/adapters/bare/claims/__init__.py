@@ -32,7 +32,7 @@ def port_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
         The gates of its emitted Verilog.
     """
     if not fabric.streaming:
-        says = "the ports of each node lead to that node"
+        says = "the ports of each node are wired to that node"
         yield wired("node ports", says, text, core_ports(fabric, text))
 
 

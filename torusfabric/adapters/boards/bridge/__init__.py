@@ -55,20 +55,21 @@ def place_fabric(system: BoardSystem, choices: Mapping[str, Any], platform: Any 
     phy = choices["phy"]
     if choices["block"] is None:
         raise InputError(
-            f"--boards and --block must come together for {choices['command']}, as 2x2 and 0,1: "
-            "there is one block on a board"
+            f"{choices['command']} with --boards needs --block, for example --block 0,1, because "
+            "a board holds one block"
         )
     number = system.boards.block(choices["block"])
     if phy is None:
         return Block(system, number)
     if phy not in LAYERS:
         raise InputError(
-            "--phy must be lvds or serdes, or left out for link ports that are looped back, for a "
-            "block"
+            f"--phy {phy} is not available with --block; choose lvds or serdes, or leave --phy "
+            "out, so that link ports are looped back"
         )
     if platform is None:
         raise InputError(
-            "--block must be left out with --phy to run boards: those that are linked run together"
+            "--block and --phy exclude each other where boards run, because linked boards run "
+            "together; leave --block out"
         )
     return Block(system, number, links=pair_links(system, number, platform, choices["lanes"]))
 
@@ -95,7 +96,9 @@ def choose_fabrics(
         from ....fpga.board import find_board
 
         if choices["board"] in (None, "sim"):
-            raise InputError(f"--board must come with --phy {choices['phy']}: it has the pairs")
+            raise InputError(
+                f"--phy {choices['phy']} needs --board NAME, a board that has the pairs of pins"
+            )
         platform = fit_board(find_board(choices["board"]), choices).make_platform()
     return link_fabrics(system, platform, choices["lanes"])
 

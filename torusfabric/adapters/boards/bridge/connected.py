@@ -59,8 +59,8 @@ class ConnectedBoards:
         self.fabric = self.system.fabric
         if len(accesses) != len(blocks):
             raise InputError(
-                f"Ports must be {len(blocks)}, one for each of {self.system.boards} boards, not "
-                f"{len(accesses)}"
+                f"Ports must be {len(blocks)}, one for each of {self.system.boards} boards and "
+                f"joined by commas, not {len(accesses)}"
             )
         pairs = zip(blocks, accesses, strict=True)
         self.boards = [ConnectedBoard(block, access) for block, access in pairs]

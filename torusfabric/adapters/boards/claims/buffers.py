@@ -55,7 +55,7 @@ def buffer_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
         "others_stay": f"{resets} || at != $past(at) || at == {there} || head == $past(head)",
     })  # fmt: skip
     return model.harness(
-        "the elastic buffer writes every word that comes, behind the one before, and counts it"
+        "the elastic buffer writes every arriving word behind the one before, and counts it"
     )
 
 
@@ -111,9 +111,8 @@ def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     was_due = f"$past(!rst && settled == {SETTLED} && {due})"
     model.claim("what_is_taken_is_of_the_run", f"!{was_due} || frame == {int(Frame.RUN)}")
     says = (
-        f"clocks within {plan.ppm:g} ppm: the elastic buffer is never empty when a word is due nor "
-        f"too full, and each word of a run is taken in its cycle ({least} to {most} more have come "
-        "than cycles of the run)"
+        f"for clocks within {plan.ppm:g} ppm the elastic buffer never runs empty or full, and "
+        f"each word of a run is read in its cycle ({least} to {most} words ahead of the run)"
     )
     return replace(model.harness(says, cycles=5), name=f"elastic buffer of {latency} cycles")
 

@@ -150,8 +150,9 @@ def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
                 f"!goes || closed_for >= {plan.hold - 1}",
         })  # fmt: skip
     says = (
-        "a board begins a run only if it waits, and in the cycle that the board above it counts "
-        f"to; board 0 counts {plan.countdown} from when all others have said that they wait"
+        "a board begins a run only if it waits for one, in the cycle that the board above it has "
+        f"announced; board 0 starts {plan.countdown} cycles after all others have reported that "
+        "they wait"
     )
     if plan.start_timeout:
         says += f"; a start waits {plan.start_timeout} cycles at most"
@@ -319,8 +320,8 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
         "a_run_that_is_not_good_says_so": "!must_say || fault != 0",
     })  # fmt: skip
     says = (
-        "a board ends a run without an error only if its links lost nothing, and the boards below "
-        "and above have said so of all others; it repeats it only if board 0 has found one that did"
+        "a board ends a run without an error only if its links lost nothing and all other boards "
+        "report the same; it repeats a run only if board 0 knows of an error"
     )
     return replace(model.harness(says), name="agreement")
 

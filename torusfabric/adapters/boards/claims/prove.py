@@ -53,8 +53,8 @@ CABLES = (
 
 #: Method and statement of the proof of CRCs, for the report.
 SUMS = (
-    "comparison of sums of bits",
-    "sums of packets, a word at a time, are those of the definition, a bit at a time",
+    "comparison of CRC bits",
+    "the CRC of a packet, computed a word at a time, is that of the definition, a bit at a time",
 )
 
 
@@ -209,18 +209,18 @@ def _assumptions(system: BoardSystem) -> Iterator[str]:
         yield from system.fabric.tables.proofs.assumptions(system.fabric)
     more = f", beyond {phy.least:g} to {phy.most:g} of {phy.name}" * (phy.most > 0)
     yield (
-        f"Oscillators are within {plan.ppm:g} ppm, and what a cable takes is within "
-        f"{CABLE:g} cycles of what its clock takes{more}; a register that another clock reads "
-        "while it changes shows what it was or what it becomes."
+        f"Oscillators are within {plan.ppm:g} ppm, and the delay of a cable is within {CABLE:g} "
+        f"cycles of that of its clock{more}; a register that another clock reads while it changes "
+        "shows its old or its new value."
     )
     yield (
-        f"Boards start within {plan.skew:g} cycles of each other: that follows, by adding up what "
-        "cables and the phases of clocks add, from what is proved of a message on its way."
+        f"Boards start within {plan.skew:g} cycles of each other; this follows from the proved "
+        "delay of a message, with the delays of cables and the phases of clocks added."
     )
-    yield "No word is changed on its way in a manner that its CRC-32 does not show."
+    yield "CRC-32 detects every change of a word on its way."
     yield (
-        "A link that falls silent, or a board that is reset, while it passes the verdict on leaves "
-        "a board that takes a good run for failed, with error 9; no board takes a bad run for good."
+        "If a link falls silent, or a board is reset, while the verdict is passed on, a board "
+        "may report error 9 for a good run; no board takes a bad run for a good one."
     )
 
 

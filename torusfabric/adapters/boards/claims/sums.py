@@ -173,7 +173,7 @@ def sent_sum_harness(plan: LinkPlan, design: Design) -> Harness:
             f"running || word == {width}'(begins ? {bits}'({told}) : rest)",
         "says_what_it_sends": f"$past(rst) || tx_frame == {frame}",
     })  # fmt: skip
-    return model.harness("words of a run, or of a message, go out, and behind them their sum")
+    return model.harness("the words of a run or a message are sent, followed by their CRC")
 
 
 def received_sum_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
@@ -204,5 +204,5 @@ def received_sum_harness(plan: LinkPlan, latency: int, design: Design) -> Harnes
         "says_what_is_lost": "!steady || lost == "
                              f"($past(frozen) && ($past(lost || lost_now) || {bad}))",
     })  # fmt: skip
-    says = "a packet counts only if the sum behind it is that of its words; else it is lost"
+    says = "a packet is accepted only if its CRC is that of its words; otherwise it counts as lost"
     return replace(model.harness(says), name=f"sums of receiver_{latency}")

@@ -343,6 +343,6 @@ class CompiledBoards(HostPort):
             session.choose(job)
         began, (failed, edges) = time.thread_time(), self.run_boards(waits, patience, cycles)
         if failed:
-            raise WorkFailed(f"Boards must be done within {patience} edges, not busy")
+            raise WorkFailed(f"The boards were still busy {patience} clock edges after their start")
         self.cycles = cycles.tolist()
         return self.cycles[0], edges, time.thread_time() - began

@@ -79,7 +79,9 @@ def simulate_boards(
     """
     link_errors, seed = real("Link errors", link_errors), natural("Seed", seed)
     if not 0 <= link_errors <= 0.1:
-        raise InputError(f"Link errors must be from 0 to 0.1 a word, not {link_errors:g}")
+        raise InputError(
+            f"Link errors must be a probability from 0 to 0.1 for each word, not {link_errors:g}"
+        )
     drawn = jobs_of(system, jobs, seed)
     how: dict[str, Any] = {"seed": seed, "link_errors": link_errors}
     with CompiledBoards(system, progress=progress, runs=len(drawn), **how) as boards:

@@ -105,7 +105,8 @@ class Block(Fabric):
         self.number, self.links, self.bus = board, links, bus
         if system.plan.links > MOST_LINKS:
             raise InputError(
-                f"Link ports of a block must be at most {MOST_LINKS}, not {system.plan.links}"
+                f"A block has at most {MOST_LINKS} link ports, not {system.plan.links}; choose "
+                "other --boards, which cut fewer links of a block"
             )
         front: Front = BlockFront(self, for_bus=bus is not None)
         super().__init__(BusFront(Bus(bus), front) if bus else front)

@@ -160,7 +160,9 @@ class LinkPlan:
 
     def __post_init__(self) -> None:
         if not 0 <= self.ppm <= 1000:
-            raise InputError(f"Oscillators must be within 0 to 1000 ppm, not {self.ppm:g}")
+            raise InputError(
+                f"Tolerance of the oscillators (--ppm) must be from 0 to 1000 ppm, not {self.ppm:g}"
+            )
         if not 0 <= self.retries <= 15:
             raise InputError(f"Retries must be from 0 to 15, not {self.retries}")
         if self.start_timeout >> TIMEOUT_BITS:
@@ -185,19 +187,21 @@ class LinkPlan:
         )
         if self.countdown >> COUNT_BITS:
             raise InputError(
-                f"Width must be enough for boards to start within {(1 << COUNT_BITS) - 1} cycles, "
-                f"not {self.width} bits, where they take {self.countdown}"
+                f"Boards would start only after {self.countdown} cycles, but at most "
+                f"{(1 << COUNT_BITS) - 1} are counted; choose flits wider than {self.width} bits"
             )
         for latency in self.latencies:
             if latency < self.least_latency:
                 raise InputError(
-                    f"Link latency of cut arcs must be at least {self.least_latency} on "
-                    f"{self.boards} boards ({needs}), not {latency}"
+                    f"Link latency between {self.boards} boards must be at least "
+                    f"{self.least_latency} cycles ({needs}), not {latency}; give it by "
+                    "--link-latency"
                 )
             if self.depth(latency) > DEEPEST:
                 raise InputError(
-                    f"Elastic buffer must have at most {DEEPEST} words, not "
-                    f"{self.depth(latency)} ({latency} cycles of latency, and {needs})"
+                    f"A link between boards would need {self.depth(latency)} words of buffer "
+                    f"({latency} cycles of latency, and {needs}), but at most {DEEPEST} are "
+                    "possible; choose a smaller --link-latency"
                 )
 
     @property

@@ -16,13 +16,13 @@ BOARD_PORTS = grouped_ports(
         ("control", Protocol.LEVEL): {"board": "the number of this board; it does not change"},
         ("status", Protocol.LEVEL): {
             "cycles": "clock edges from the common start to done, of all attempts",
-            "error": "why the last run was not carried out, or has failed: 1 mode, 2 root, "
-            "3 length, 4 operation, 5 busy, 8 boards were given different choices, or hold "
-            "different images, 9 a link failed, 10 no image is there, 11 other boards were not "
-            "started in time, or one was reset; 0 if it was",
-            "failed": "a bit for each link port: it lost something, is silent, or with error 11 "
+            "error": "the reason why the last run was refused or failed: 1 mode, 2 root, 3 length, "
+            "4 operation, 5 busy, 8 boards were given different choices or hold different images, "
+            "9 a link failed, 10 no image is loaded, 11 other boards were not started in time, or "
+            "one was reset; 0 if it succeeded",
+            "failed": "a bit for each link port that lost a word, is silent, or with error 11 "
             "leads to boards that were not started",
-            "attempts": "how often the last run was carried out",
+            "attempts": "the number of times that the last run was carried out",
         },
     }
 )
@@ -31,24 +31,25 @@ BOARD_PORTS = grouped_ports(
 LINK_PORTS = grouped_ports(
     {
         ("data", Protocol.LINK): {
-            "tx_word": "a word to another board, with clk beside it",
-            "tx_frame": "what it is: 0 none, 1 of a message, 2 of a run, 3 of a sum",
-            "rx_word": "a word from another board",
-            "rx_frame": "what it is",
+            "tx_word": "a word for the neighbouring board, sent together with clk",
+            "tx_frame": "the purpose of tx_word: 0 none, 1 message, 2 run, 3 check sum",
+            "rx_word": "a word from the neighbouring board",
+            "rx_frame": "the purpose of rx_word, as of tx_word",
         },
         ("clock", Protocol.CLOCK): {
-            "rx_clk": "clk of that board; words are sampled with its falling edge",
+            "rx_clk": "the clock of the neighbouring board; words are sampled at its falling edge",
         },
     }
 )
 
 #: Bus registers of a board, or fields of common registers, that other fabrics do not have.
 REGISTERS = (
-    Register("status", 0x1C, Access.READ, "how far the last run is",
-             (Field("attempts", 8, 0, "how often it was carried out", "attempts"),)),
+    Register("status", 0x1C, Access.READ, "the state of the last run",
+             (Field("attempts", 8, 0, "the number of times that the last run was carried out",
+                    "attempts"),)),
     Register("abort", 0x38, Access.WRITE, "ends runs early",
-             (Field("withdraw", 1, 1, "1 takes back a start that waits for other boards",
+             (Field("withdraw", 1, 1, "1 withdraws a start that waits for other boards",
                     "withdraw"),)),
     Register.of_port("failed", 0x3C, Access.READ,
-                     "a bit for each link port that failed in the last run"),
+                     "a bit for each link port with an error in the last run"),
 )  # fmt: skip

@@ -244,8 +244,8 @@ class BoardSystem(System):
         longest, taken = self.fabric.front.longest_run, self.fabric.predicted_cycles
         if taken > longest:
             raise InputError(
-                f"Runs must take at most {longest} cycles on these boards, as clocks drift apart, "
-                f"not {taken}"
+                f"Runs must take at most {longest} cycles on these boards, whose clocks drift "
+                f"apart, not {taken}; choose shorter messages"
             )
         self.plan.check()
 

@@ -119,20 +119,23 @@ class PairLinks:
     def _check(self, links: int, there: int, number: int, given: int | None) -> None:
         """Check that a bundle has enough pairs for its links."""
         if not there:
-            raise InputError(f"Neighbours of the board must be at most {number}, not more")
+            raise InputError(
+                f"This board has pins for {number} neighbours, but its block has more; choose "
+                "other --boards, or another board"
+            )
         bits = self.units.bits
         if not self._per_pair:
             raise InputError(
-                f"Width must be at most {bits - FRAME_BITS} bits for a pair that takes {bits} a "
-                f"cycle of {self._mhz:g} MHz, not {self._width}"
+                f"Width must be at most {bits - FRAME_BITS} bits for pairs that carry {bits} bits "
+                f"in a cycle of {self._mhz:g} MHz, not {self._width}"
             )
         needed, most = -(-links // self._per_pair), min(there, given or there)
         if needed > most:
             rate = links * self._width * self._mhz
             raise InputError(
-                f"Pairs must be at least {needed} for {links} links of {self._width} bits at "
-                f"{self._mhz:g} MHz ({rate:g} Mbit/s; a pair takes {bits} bits a cycle, which are "
-                f"{self._per_pair} links and {FRAME_BITS} bits more), not {most}"
+                f"{links} links of {self._width} bits at {self._mhz:g} MHz ({rate:g} Mbit/s) need "
+                f"{needed} pairs, {self._per_pair} links on each, but there are {most}; choose a "
+                "smaller --width or more pairs (--lanes)"
             )
 
     def connect(self, m: Module, design: Any, platform: Any) -> None:

@@ -52,7 +52,10 @@ class LvdsLayer(Layer):
         rate = RATES.get(getattr(platform, "speed", ""), 0)
         self._mhz = platform.default_clk_frequency / 1e6
         if not rate or not pairs_of(platform, self.resource, 0):
-            raise InputError("Board for lvds must be an ECP5 with a resource lvds, not without")
+            raise InputError(
+                "--phy lvds needs an ECP5 with a resource lvds in its board file, which this "
+                "board is not; choose another board"
+            )
         self._cycles = int(rate // (Bits.gear * self._mhz))
         if self._cycles < LEAST_CYCLES:
             raise InputError(

@@ -52,7 +52,8 @@ class SerdesLayer(Layer):
             self._oscillator = platform.oscillator_mhz
         except (ResourceError, AttributeError):
             raise InputError(
-                "Board for serdes must be an ECP5 with a resource serdes, not without"
+                "--phy serdes needs an ECP5 with a resource serdes in its board file, which this "
+                "board is not; choose another board"
             ) from None
         from .transceiver import transceiver
 

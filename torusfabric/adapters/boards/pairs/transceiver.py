@@ -62,8 +62,8 @@ def transceiver(name: str, *, dual: int, channel: int, mhz: float, mbits: float)
         pll = SerDesECP5PLL(Signal(name="refclk"), 1e6 * mhz, 1e6 * mbits)
     except ValueError:
         raise InputError(
-            f"Oscillator of the board must be one from which a transceiver makes {mbits:g} Mbit/s, "
-            f"not of {mhz:g} MHz"
+            f"An oscillator of {mhz:g} MHz cannot drive a transceiver at {mbits:g} Mbit/s; choose "
+            "a board with another oscillator"
         ) from None
     tx, rx = (
         SimpleNamespace(p=Signal(name=f"{way}_p"), n=Signal(name=f"{way}_n"))

@@ -38,15 +38,18 @@ def host_claims(fabric: Fabric, text: GateText, ports: Sequence[HostPorts] = ())
         The host ports of all tops that instantiate this Verilog; by default the only port of a
         fabric on one chip.
     """
-    says = "each node is given what the host port gives, or gives to its group, a cycle later"
+    says = (
+        "each node receives the values of the host port, or of its group's register, one cycle "
+        "later"
+    )
     yield wired("control tree", says, text, distributed_wires(fabric, text))
     # With loadable tables the finder depends on the contents of tables; other claims cover it.
     if not fabric.tables:
-        says = ("a word that the host writes, or asks for, is where the address map says, "
-                "with every edge another")  # fmt: skip
+        says = ("a word that the host writes or reads lies where the address map says, with a "
+                "new access at every edge")  # fmt: skip
         check = partial(check_host, fabric, text, ports or [HostPorts.of_chip(fabric)])
         yield Claim("host", "all addresses", says, check)
-    says = "the word of the node that is asked comes to the host port"
+    says = "the word of the addressed node reaches the host port"
     yield wired("read tree", says, text, merged_wires(fabric, text))
 
 

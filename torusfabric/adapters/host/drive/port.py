@@ -117,8 +117,8 @@ class HostPort:
         done, cycles, busy = (int(values[0]) for values in last.shown.values())
         if not done:
             raise WorkFailed(
-                f"Fabric must be done {expected} edges after its start, "
-                f"not {'busy' if busy else 'idle'} after {run.edges}"
+                f"The fabric was {'busy' if busy else 'idle'} {run.edges} clock edges after its "
+                f"start, but runs of this length end after {expected}"
             )
         return cycles, run.edges, run.seconds
 

@@ -38,7 +38,10 @@ APART = (Role.TABLE, Role.LOADER)
 def check_provable(fabric: Fabric) -> None:
     """Raise `InputError` if a fabric cannot be proved."""
     if fabric.core.concurrent and fabric.program.any_root:
-        raise InputError("Root must be fixed for streams with loaded tables to be proved, not any")
+        raise InputError(
+            "Streams with loaded tables are proved for a fixed root only; build the fabric "
+            "without root any"
+        )
 
 
 def held(fabric: Fabric) -> Fabric:
@@ -79,7 +82,7 @@ def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
 
 def loading_claim(written: Fabric, text: GateText) -> Claim:
     """Return the claim about the wires from the loader to the tables."""
-    says = "the loader writes all tables, each by its own number"
+    says = "the loader writes every table by its own number"
     return wired("loading", says, text, loading_wires(written, text))
 
 
@@ -102,7 +105,7 @@ def same_texts(write: Callable[[], Design], proved: Design, netlists: Sequence[N
     netlists : sequence of Netlist
         Netlists of the first, which give the roles of modules.
     """
-    says = "all modules but tables and the loader are the same whatever is loaded"
+    says = "all modules except tables and the loader are independent of the loaded contents"
     roles = {name: role for each in netlists for name, role in each.roles.items()}
     return Claim("text", "comparison", says, lambda: check_same(write(), proved, roles))
 
@@ -118,6 +121,6 @@ def check_same(written: Design, proved: Design, roles: Mapping[str, Role]) -> in
 
 def assumptions(fabric: Fabric) -> Iterator[str]:
     """Yield the assumptions that the proof does not check, one sentence each."""
-    yield "The image has been loaded whole, and nothing is loaded meanwhile."
+    yield "A complete image has been loaded, and nothing is loaded during a run."
     if fabric.shared_port:
-        yield "The host port finds by the table of blocks what the address map says."
+        yield "The table of blocks gives the host port the addresses of the address map."

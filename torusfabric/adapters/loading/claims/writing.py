@@ -93,7 +93,9 @@ def _table_harness(design: Design, name: str, table: LoadedTable) -> Harness:
             word = earlier(f"load_word[{bit + high - low}:{bit}]", ago)
             follows = f"{now} == ({earlier(writes, ago)} ? {word} : $past({now}))"
             model.claim(f"shows_{output}_from_{low}", follows)
-    return model.harness("each bit stays until the loader writes its row, and is then that bit")
+    return model.harness(
+        "each bit keeps its value until the loader writes its row, and then has the written value"
+    )
 
 
 def _places(table: LoadedTable) -> Iterator[tuple[str, int]]:
@@ -153,8 +155,8 @@ def _loader_harness(design: Design, name: str, loader: ImageLoader, digest: int)
             "!loaded",
     })  # fmt: skip
     return model.harness(
-        "each image is read as its format says, every word of its rows is written, and it is there "
-        "when its check is right, not before",
+        "the loader reads each image as its format says and writes every word of its rows; the "
+        "image counts as loaded once its CRC is right, not before",
         cycles=3,
     )
 
@@ -235,7 +237,7 @@ def _sum_masks() -> list[int]:
 
 def image_claim(image: Image) -> Claim:
     """Return the claim that the words of an image write its contents into the tables."""
-    says = "the words of the image write each row that its modes ask for, and its check is right"
+    says = "the words of the image write each row that its modes need, and its CRC is right"
     return Claim("image", "comparison", says, partial(_check_image, image))
 
 

@@ -52,7 +52,8 @@ def commands_harness(design: Design, shape: CommandShape) -> Harness:
     _claim_statuses(model)
     _claim_facts(model, shape)
     return model.harness(
-        "every command has one status, in their order, and its run is what it asks for",
+        "every command is answered by one status, in order, and its run has the choices of the "
+        "command",
         cycles=2,
     )
 

@@ -41,8 +41,9 @@ def control_harness(design: Design, program: Program | None, *, levels: int) -> 
     if model.has("last") and program is not None:
         _claim_blocks(model, program)
     return model.harness(
-        "a run begins only when every node has a good message and room, ends once, and has the "
-        "length of all packets; nodes are told of both, and of what is dropped",
+        "a run begins only when every node has a good message and room for the result, ends "
+        "once, and has the length of all packets; nodes are informed of both, and of dropped "
+        "packets",
         cycles=levels + 4,
     )
 

@@ -49,8 +49,8 @@ def loader_harness(design: Design, shape: EngineShape) -> Harness:
     _add_queue(model, shape)
     _claim_writes(model, shape)
     return model.harness(
-        "every word that is accepted is written once, where its row says, never into what a run "
-        "uses; a message waits for its run, with its faults",
+        "every accepted word is written once, at the address of its row, never into memory that "
+        "a run uses; a message waits for its run, with its errors",
         cycles=4,
     )
 

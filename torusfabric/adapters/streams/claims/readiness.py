@@ -119,7 +119,9 @@ def tree_harness(design: Design, name: str) -> Harness:
         "shows_bad_lengths": f"!steady || any_bad[0] == ({wrong[0]})",
         "shows_bad_destinations": f"!steady || any_bad[1] == ({wrong[1]})",
     })  # fmt: skip
-    return model.harness("it shows a cycle later what all below say together", cycles=2)
+    return model.harness(
+        "the output combines the reports of all nodes below, one cycle later", cycles=2
+    )
 
 
 #: Counters of a queue.
@@ -159,5 +161,5 @@ def crossing_harness(design: Design, name: str) -> Harness:
         model.claim(f"{each}_is_in_gray_code", f"{each}_gray == ({each} ^ ({each} >> 1))")
         one = f"$past({' || '.join(['rst', *RESETS])}) || !({changed} & ({changed} - 1'd1))"
         model.claim(f"one_bit_of_{each}_changes", one)
-    return model.harness("of the counters that the other clock reads, one bit changes at a time",
+    return model.harness("counters that the other clock reads change one bit at a time",
                          cycles=2)  # fmt: skip

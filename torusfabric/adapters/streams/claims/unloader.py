@@ -70,8 +70,8 @@ def unloader_harness(design: Design, shape: EngineShape) -> Harness:
                                f"{sections.buffers}",
     })  # fmt: skip
     return model.harness(
-        "every word of a run that has ended is handed over once, in order, with its tlast and tid, "
-        "and stays until it is taken; none is read of what a run writes",
+        "every word of a finished run is handed over once, in order, with its tlast and tid, and "
+        "stays until it is taken; no word is read that a run still writes",
         cycles=len(_pipeline(shape)) + 1,
     )
 

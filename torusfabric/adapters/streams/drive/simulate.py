@@ -83,7 +83,9 @@ def simulate_streams(
         If the fabric does not accept and return all words.
     """
     if not fabric.core.concurrent:
-        raise InputError(f"Fabric whose ports rest must have the top stream, not {fabric.top}")
+        raise InputError(
+            f"Ports can rest only with the top stream, not {fabric.top}; leave stall out"
+        )
     stall = check_share("Stall", stall, MOST_STALL)
     faults = check_share("Share of faults", faults, 1)
     usual = draw_jobs(fabric, 3, seed=seed) if jobs is None else jobs

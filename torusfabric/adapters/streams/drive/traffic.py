@@ -86,14 +86,17 @@ class StreamTraffic(Traffic):
             refused the image.
         """
         if self.loads and any(arrival.word for arrival in log.arrivals[STATUS_SINK][1:2]):
-            raise WorkFailed("Image must be taken by the fabric, not refused")
+            raise WorkFailed(
+                "The fabric in simulation refused its image; make both again from the same "
+                "selection"
+            )
         if log.unsteady:
-            raise WorkFailed(f"Word that waits at {log.unsteady} must stay as it is, not change")
+            raise WorkFailed(f"The word at {log.unsteady} changed while it waited to be taken")
         missing = sum(max(sink.expected - len(log.arrivals[sink.prefix]), 0) for sink in self.sinks)
         if missing or unsent:
             raise WorkFailed(
-                f"Fabric must take and give all words, not rest after {log.clocks} cycles with "
-                f"{unsent} not taken and {missing} not given"
+                f"After {log.clocks} cycles the fabric rests with {unsent} words not taken and "
+                f"{missing} words not given"
             )
 
 
