@@ -74,6 +74,16 @@ def test_strobes_end_with_the_run():
     assert proof_of("2x2", "broadcast", "allgather", root="any", flits=2).proved
 
 
+@pytest.mark.parametrize(
+    ("topology", "algorithm"), [("2x4", "max-flow"), ("4x4", "max-flow"), ("4x4", "diagonal")]
+)
+def test_strobes_of_long_paths_end_with_the_run(topology, algorithm):
+    """Words pass more links in an early round than in the last one, which ends the run."""
+    schedule = tf.plan(topology, "broadcast", algorithm=algorithm)
+    program = tf.compile(schedule, root="any")
+    assert prove(tf.Fabric(program, width=1), cache=Cache()).proved
+
+
 def test_words_that_go_round_at_rest_are_proved():
     """Routers at rest may pass words on in a circle, which comes to no rest and harms nothing."""
     assert proof_of("3x2x2", "alltoall", "reduce-scatter", root="any", flits=2).proved

@@ -151,16 +151,42 @@ class Timing:
         """
         return self._last.drain
 
+    def outlasts(self, delay: int) -> bool:
+        """Return True if a signal that follows each word can come after the last word is stored.
+
+        Parameters
+        ----------
+        delay : int
+            Cycles from the slot of a word to the signal.
+
+        Examples
+        --------
+        Some words of round 0 pass three links, and no word of round 1 passes more than two. The
+        signal for words of three links follows those of round 1 too.
+
+        >>> import torusfabric as tf
+        >>> program = tf.compile(tf.plan("4x4", "broadcast", algorithm="max-flow"))
+        >>> [program.timing.outlasts(SETTING + links) for links in (1, 2, 3)]
+        [False, False, True]
+        """
+        return delay - int(self._left.min()) > self.drain
+
     @cached_property
-    def _last(self) -> _LastWord:
-        """The word whose write determines `drain`, over all block lengths."""
+    def _left(self) -> IntArray:
+        """The least number of slots after the last word of each row, over all block lengths."""
         loop = self.loop
         lengths = {1, loop.flits}
         if loop.order is Order.ROW and loop.least > 1:
             # The block lengths from which on each row exceeds its least number of cycles.
             grows_from = -(-(loop.least - loop.pause) // np.maximum(loop.blocks, 1))
             lengths |= set(np.clip(grows_from, 1, loop.flits).tolist())
-        left = np.min([loop.left(flits) for flits in lengths], axis=0)
+        left: IntArray = np.min([loop.left(flits) for flits in lengths], axis=0)
+        return left
+
+    @cached_property
+    def _last(self) -> _LastWord:
+        """The word whose write determines `drain`, over all block lengths."""
+        loop, left = self.loop, self._left
         words = []
         for field in loop.of(Action.WRITE):
             tap = loop.values(Action.TAP, field.point.number)

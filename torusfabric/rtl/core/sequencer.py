@@ -267,9 +267,13 @@ class Sequencer(RunControl):
         m.d.comb += last.eq(self._ended(stages, 0))
         self._show_state(stages, last)
         self._lines = {("row", ()): [slots.row], ("valid", ()): [stages[0] & ~slots.pausing]}
-        # The end of a run clears its strobes. Why: with several forms, the delay lines are as long
-        # as the longest delay of any form, so that a strobe could arrive after the end of a run.
-        self._clears = self._ended(stages, DISTRIBUTION) if rows.several else None
+        # The end of a run clears its strobes, if one could arrive after it. Why: the enables of
+        # stores keep such a strobe from doing harm, but the proof knows enables of rows at rest
+        # only in part. With several forms, the delay lines are as long as the longest delay of any
+        # form. With one form, a strobe of long paths also follows the words of the last row.
+        (first, *_), valids = self._timings, self._columns.valids
+        late = rows.several or any(first.outlasts(max(delays)) for delays in valids)
+        self._clears = self._ended(stages, DISTRIBUTION) if late else None
         self.send()
         if "round" in self._port.outputs:
             start = constant_at(rows.starts.tolist(), self._form)
