@@ -10,7 +10,7 @@ LINK = "#1f6fb4"
 ROSE = "#fbe9e7"
 
 
-def label(svg: Svg, x: float, y: float, text: str, size: float = 11, **style: str) -> None:
+def label(svg: Svg, x: float, y: float, text: str, size: float = 12, **style: str) -> None:
     """A line of text, pale unless its style says otherwise."""
     svg.text(x, y, text, size, **{"fill": PALE, **style})
 
@@ -40,7 +40,7 @@ def torus() -> str:
     arrow(svg, (84, 22), (170, 22))
     label(svg, 178, 26, "axis 1: a row of 4 nodes")
     arrow(svg, (14, 92), (14, 170))
-    label(svg, 4, 80, "axis 0: 3 rows")
+    label(svg, 4, 80, "axis 0: 3 rows", 11)
     label(svg, 24, 362, "wrap-around: the link that leaves the picture ends at the numbered node")
     # Nodes 5 and 6, enlarged.
     label(svg, 480, 46, "nodes 5 and 6, enlarged", 12, fill=INK, font_weight="bold")
@@ -137,7 +137,8 @@ def adapters() -> str:
     box(svg, (24, 120, 150, 56), "bus", "AXI4, AXI4-Lite, Wishbone", fill=GREEN)
     box(svg, (24, 206, 150, 56), "host port", "all memories, one master", fill=GREEN)
     arrow(svg, (99, 176), (99, 206))
-    arrow(svg, (174, 234), (270, 234))
+    arrow(svg, (174, 228), (270, 228))
+    arrow(svg, (270, 240), (174, 240))
     box(svg, (340, 24, 180, 50), "loaded tables", "--tables ram: RAM for rows", fill=GREEN)
     arrow(svg, (430, 74), (430, 104))
     label(svg, 532, 53, "filled by an image")
@@ -201,6 +202,6 @@ def chain() -> str:
     arrow(svg, (800, 324), (800, 358), (550, 358))
     label(svg, 556, 376, "received")
     arrow(svg, (770, 288), (862, 288))
-    label(svg, 778, 280, "4 arcs out")
-    label(svg, 778, 316, "4 arcs in")
+    label(svg, 778, 280, "4 arcs out", 11)
+    label(svg, 778, 316, "4 arcs in", 11)
     return svg.render(880, 412, "From topology and collective to hardware")
