@@ -47,6 +47,9 @@ profile = ROOT / "docs" / "_build" / "ipython" / "profile_default"
 profile.mkdir(parents=True, exist_ok=True)
 (profile / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 'ERROR'\n")
 
+# Why: smart quotes turn the two hyphens of an option into a dash.
+smartquotes = False
+
 html_theme = "furo"
 html_show_copyright = False
 html_title = f"torusfabric {version}"
