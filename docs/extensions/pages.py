@@ -7,6 +7,7 @@ A comment before a block, or on a line of its own, says what is special about it
     <!-- status: 1 -->             its last command must end with this status, instead of 0
     <!-- output: 12 lines -->      only the first lines of the output are shown; `none`: nothing
     <!-- figure: net.svg A caption. -->        shows a picture that a block has written
+    <!-- figure: net.svg A caption. | Text. --> the same, with an alternative text of its own
     <!-- animation: net.html A caption. -->    shows a page that a block has written
 
 Blocks of ``sh`` and ``python`` run unless they are files or something says that they do not.
@@ -71,18 +72,22 @@ class Shown:
     name : str
         Of the file.
     caption : str
+    alt : str
+        Text in place of the picture; empty for its title and the caption.
     """
 
     what: str
     name: str
     caption: str
+    alt: str = ""
 
 
 def parts_of(text: str) -> Iterator[tuple[tuple[int, int], Block | Shown]]:
     """The blocks of a page and what it shows, each with its place in the text."""
     for match in PART.finditer(text):
         if match["what"]:
-            yield match.span(), Shown(match["what"], match["name"], match["caption"].rstrip())
+            caption, _, alt = match["caption"].partition(" | ")
+            yield match.span(), Shown(match["what"], match["name"], caption.rstrip(), alt.strip())
             continue
         remarks = dict(REMARK.findall(match["comments"]))
         output = remarks.get("output", "")
