@@ -28,3 +28,13 @@ for (const link of document.querySelectorAll("article a:is(.only-light, .only-da
     dialog.showModal();
   });
 }
+
+// Animations are light or dark as the page is.
+const frames = document.querySelectorAll("iframe.animation");
+function setThemes() {
+  const { theme } = document.body.dataset;
+  for (const frame of frames) frame.contentWindow.postMessage({ theme }, "*");
+}
+for (const frame of frames) frame.addEventListener("load", setThemes);
+new MutationObserver(setThemes).observe(document.body, { attributeFilter: ["data-theme"] });
+setThemes();
