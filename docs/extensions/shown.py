@@ -1,16 +1,19 @@
-"""Pictures and animations that blocks of a page have written, shown on the page.
+"""Pictures, animations and signals that blocks of a page have written, shown on the page.
 
 A picture stands there twice, light and dark, and the page shows one of them. Both are links to
 their files, which `_static/site.js` enlarges in the page.
 """
 
+import json
 import re
 import shutil
+from fnmatch import fnmatch
 from html import escape, unescape
 from pathlib import Path
 
 from dark import dark, light
 from pages import Shown
+from sphinx.errors import ExtensionError
 
 __all__ = ["MADE", "alternative", "text_of", "with_pairs"]
 
@@ -23,6 +26,8 @@ OWN = re.compile(r"^!\[([^\]]*)\]\((?!/|https?:)([^)\s]+\.svg)\)$", re.MULTILINE
 
 def text_of(part: Shown, page: str, folder: Path, docs: Path) -> str:
     """The text that shows something on a page, from a folder; pictures go beside the pages."""
+    if part.what == "signals":
+        return _signals((folder / part.name).read_text(encoding="utf-8"), part.caption.split())
     target = docs / MADE / page
     target.mkdir(parents=True, exist_ok=True)
     if part.what == "animation":
@@ -54,6 +59,26 @@ def alternative(svg: str, caption: str) -> str:
     """
     title = re.search(r"<title>(.*?)</title>", svg, re.DOTALL)
     return f"Picture of {unescape(title[1]).rstrip('.')}. {caption}" if title else caption
+
+
+def _signals(manifest: str, patterns: list[str]) -> str:
+    """A table of the signals in a manifest; those of node 0 stand for those of all nodes.
+
+    Raises
+    ------
+    ExtensionError
+        If no signal has a name that matches one of the patterns.
+    """
+    rows = [
+        (f"`{name}`", port["direction"], str(port["width"]), port["protocol"], port["meaning"])
+        for name, port in json.loads(manifest)["ports"].items()
+        if not port["node"] and any(fnmatch(name, each) for each in patterns or ["*"])
+    ]
+    if not rows:
+        raise ExtensionError(f"no signal of the manifest matches {' '.join(patterns)}")
+    head = "| signal | direction | width | protocol | meaning |\n|---|---|---|---|---|\n"
+    cells = ([re.sub(r"[|*<>\[\]]", r"\\\g<0>", cell) for cell in row] for row in rows)
+    return head + "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
 def _animation(part: Shown, page: str, folder: Path, target: Path) -> str:
