@@ -16,8 +16,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_picture_is_what_its_command_draws(tmp_path):
-    """The command stands below it."""
-    (command,) = re.findall(r"\*`torusfabric (draw [^`]*)`", README)
+    """The caption names the command."""
+    (command,) = re.findall(r"\(`torusfabric (draw [^`]*)`\)", README)
     words = shlex.split(command)
     words[-1] = str(tmp_path / words[-1])
     assert main([*words, "--quiet"]) == 0
