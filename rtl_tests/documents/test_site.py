@@ -258,6 +258,41 @@ def test_pictures_follow_the_page_alone():
     assert dark(picture).endswith('<g id="000"/><use href="#000" fill="#ffffff"/></svg>')
 
 
+def faults_of(text):
+    """What readers without eyes, or without a mouse, miss on a built page."""
+    found = []
+    for image in re.findall(r"<img [^>]*>", text):
+        alt = re.search(r'alt="([^"]*)"', image)
+        if not alt or len(alt[1].split()) < 4 or alt[1].endswith((".svg", ".png")):
+            found.append(image)
+    found += [frame for frame in re.findall(r"<iframe [^>]*>", text) if "title=" not in frame]
+    found += re.findall(r'<a [^>]*href="[^"]*"[^>]*>\s*</a>', text)
+    if 'rel="shortcut icon"' not in text:
+        found.append("no icon")
+    return found
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        '<img src="a.svg">',
+        '<img alt="" src="a.svg">',
+        '<img alt="_images/6f3e.svg" src="_images/6f3e.svg">',
+        '<img alt="A ring." src="a.svg">',
+        '<iframe src="play.html"></iframe>',
+        '<a class="x" href="b.html"> </a>',
+    ],
+)
+def test_faults_of_a_built_page_are_found(planted):
+    """A page without faults, and the same page with one."""
+    page = (
+        '<link rel="shortcut icon" href="i.svg"><img alt="Picture of a ring of nodes." src="a.svg">'
+        '<iframe src="play.html" title="Animation: a ring."></iframe><a href="b.html">b</a>'
+    )
+    assert faults_of(page) == []
+    assert len(faults_of(page + planted)) == 1
+
+
 @pytest.mark.long
 def test_site_is_built_without_a_warning(tmp_path):
     """All pages, with everything in them carried out."""
@@ -268,3 +303,10 @@ def test_site_is_built_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "html" / "index.html").read_text()
     assert 'class="animation"' in page
+    pages = sorted((tmp_path / "html").rglob("*.html"))
+    faults = {
+        str(path): faults_of(path.read_text("utf-8"))
+        for path in pages
+        if not {"_made", "_static", "_downloads"} & {*path.parts}
+    }
+    assert {path: found for path, found in faults.items() if found} == {}
