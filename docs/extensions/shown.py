@@ -50,15 +50,16 @@ def with_pairs(text: str, page: str, docs: Path) -> str:
 
 
 def alternative(svg: str, caption: str) -> str:
-    """The alternative text of a picture: its title, which describes it, and its caption.
+    """The alternative text of a picture: its title, and the words of its caption.
 
     Examples
     --------
-    >>> alternative("<svg><title>4x4 allgather, matching: 4 steps</title></svg>", "A tree.")
-    'Picture of 4x4 allgather, matching: 4 steps. A tree.'
+    >>> alternative("<svg><title>4x4 allgather, matching: 4 steps</title></svg>", "A {term}`node`.")
+    'Picture of 4x4 allgather, matching: 4 steps. A node.'
     """
     title = re.search(r"<title>(.*?)</title>", svg, re.DOTALL)
-    return f"Picture of {unescape(title[1]).rstrip('.')}. {caption}" if title else caption
+    plain = re.sub(r"\{\w+\}`([^`<]*?)(?: <[^`]*>)?`|`([^`]*)`", r"\1\2", caption)
+    return f"Picture of {unescape(title[1]).rstrip('.')}. {plain}" if title else plain
 
 
 def _signals(manifest: str, patterns: list[str]) -> str:
@@ -85,8 +86,9 @@ def _animation(part: Shown, page: str, folder: Path, target: Path) -> str:
     """An animation, in a frame."""
     shutil.copy(folder / part.name, target)
     address = f"{'../' * page.count('/')}{MADE}/{page}/{part.name}"
+    title = escape(alternative("", part.caption))
     return (
-        f'<iframe class="animation" src="{address}" title="Animation: {escape(part.caption)}" '
+        f'<iframe class="animation" src="{address}" title="Animation: {title}" '
         'tabindex="0"></iframe>\n\n'
         f'*{part.caption}* <a href="{address}">Open this animation on a page of its own</a>\n'
     )

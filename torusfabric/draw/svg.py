@@ -121,7 +121,7 @@ class Svg:
         box = f'viewBox="0 0 {_number(width)} {_number(height)}"'
         return "\n".join(
             [
-                f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} role="img" style="{FONT}">',
+                f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} style="{FONT}">',
                 f"<title>{xml_text(title)}</title>",
                 '<rect width="100%" height="100%" fill="#ffffff"/>',
                 *self._shapes,
