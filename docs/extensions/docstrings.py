@@ -78,6 +78,10 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     return [*lines, ""]
 
 
+#: Docstring of a field of a named tuple that says nothing.
+ALIAS = "Alias for field number"
+
+
 def members_of(cls: type, until: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
     """Yield the name and the first sentence of each documented member, in the order of the code.
 
@@ -102,7 +106,7 @@ def members_of(cls: type, until: frozenset[str] = frozenset()) -> Iterator[tuple
                 text = getdoc(value, cls=each, name=name, allow_inherited=True) or ""
             else:
                 text = comments.get(name, "")
-            if text:
+            if text and not text.startswith(ALIAS):
                 yield name + "()" * called, first_sentence(text)
 
 
@@ -156,6 +160,11 @@ def after(_app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: lis
             lines += _table([("name", "meaning"), *rows])
 
 
+def skip_alias(_app: Sphinx, _what: str, _name: str, obj: Any, _skip: Any, _options: Any) -> Any:
+    """Skip a field of a named tuple, which the parameters explain."""
+    return True if str(obj.__doc__).startswith(ALIAS) else None
+
+
 def name_bases(_app: Sphinx, _name: str, _obj: Any, _options: Any, bases: list[Any]) -> None:
     """Leave out base classes without a page."""
     public = [getattr(torusfabric, name) for name in torusfabric.__all__]
@@ -177,5 +186,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", before, priority=400)
     app.connect("autodoc-process-docstring", after, priority=600)
     app.connect("autodoc-process-bases", name_bases)
+    app.connect("autodoc-skip-member", skip_alias)
     app.connect("doctree-read", set_dashes)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

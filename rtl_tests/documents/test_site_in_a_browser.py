@@ -62,6 +62,7 @@ torusfabric animate 2x2 allgather -o play.html
    :toctree: api
 
    Fabric
+   Job
    Switching
    Torus
    plan
@@ -206,6 +207,9 @@ def test_members_of_a_class_are_tables(site):
     assert all(all(row) for row in cells)
     torus = (site / "reference/api/torusfabric.Torus.html").read_text("utf-8")
     assert "FromEntry" not in torus
+    job = (site / "reference/api/torusfabric.Job.html").read_text("utf-8")
+    assert "torusfabric.Job.inputs" in job
+    assert "Alias for field" not in job
 
 
 def test_a_property_keeps_its_first_sentence():
