@@ -29,6 +29,8 @@ def folded(tree: str) -> str:
     sections = []
     for caption in soup.find_all("p", class_="caption"):
         pages = caption.find_next_sibling("ul")
+        if pages is None:
+            continue
         section = soup.new_tag("details")
         caption.replace_with(section)
         caption.name = "summary"

@@ -10,6 +10,7 @@ import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -311,7 +312,7 @@ def test_the_search_finds_guides_before_members_of_classes(opened):
     assert found[-1].startswith("torusfabric.Fabric.digest")
 
 
-RESULTS = [
+RESULTS: list[list[Any]] = [
     ["reference/glossary", "flit", "#term-flit", "term", 11, "", "object"],
     ["how-to/load", "Load", "", None, 5, "", "text"],
     ["reference/host", "Host", "", None, 5, "", "text"],
