@@ -95,6 +95,17 @@ def test_there_is_no_such_map(load):
         load(RING(4), None)
 
 
+def test_map_onto_nodes_that_differ(load):
+    """Rank 0 of a star may be any node of a graph: here its hub is node 1."""
+    program = generators.Program("star", "broadcast", 4, 1)
+    for target in (1, 2, 3):
+        program.move(0, target, 0, 1)
+    hub = tf.Graph([(1, 0), (1, 2), (1, 3), (0, 1), (2, 1), (3, 1)])
+    schedule = load(program.text(), hub, "auto")
+    tf.check(schedule)
+    assert schedule.collective.root == 1
+
+
 def test_map_from_a_file(load, tmp_path):
     """A node a line; faults are named."""
     path = tmp_path / "map.txt"

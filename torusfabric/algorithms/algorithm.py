@@ -1,7 +1,9 @@
-"""What an algorithm of the catalogue is, and what algorithms need of a selection.
+"""Entries of the catalogue (`Algorithm`), options of planning (`Options`), and checks of both.
 
-What says what is needed completes the sentence "hamiltonian needs ..": a function returns what is
-needed and not given, or None; ``or`` joins several.
+A *selection* is a topology, a collective and options. A *misfit* is the reason why an algorithm
+cannot plan a selection. It is a noun phrase that completes the sentence "hamiltonian needs ..",
+such as "a torus" or "--ports 4 (all of them)". A function that looks for a misfit returns None
+where the selection fits, so that ``or`` joins several such functions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,18 +23,18 @@ from ..topology import CayleyGraph, Topology
 __all__ = ["Algorithm", "AlgorithmFailed", "Options", "Planner", "as_flag", "asked_for",
            "chunk_for_each", "every_port", "one_chunk", "some_ports"]  # fmt: skip
 
-#: More steps in which what arrived only waits are not worth a try.
+#: The largest latency in steps: with a larger one, blocks would mostly wait.
 MOST_LATENCY = 2**16
 
 
 def _times(what: str, value: object) -> tuple[float, ...]:
-    """Three numbers."""
+    """Return three numbers as floats, or raise `InputError`."""
     if not isinstance(value, tuple | list) or len(value) != 3:
         raise InputError(f"{what} must be three numbers, BETA TAU LENGTH, not {shown(value)}")
     return tuple(real(what, number) for number in value)
 
 
-#: How each option is read; and those that may be None.
+#: The reader of each option, which checks the value. The options in `_OPEN` may also be None.
 _READ: dict[str, Callable[[str, object], object]] = {
     "ports": positive,
     "chunks": positive,
@@ -50,34 +52,35 @@ _OPEN = ("ports", "chunks", "trees", "packets", "times")
 @public_class
 @dataclass(frozen=True)
 class Options:
-    """What a user may ask of an algorithm; None (or the default) leaves the choice to it.
+    """The requests of a user to an algorithm; None, or the default, leaves it the choice.
 
     Parameters
     ----------
     ports : int or None
-        How many messages a node may send, and receive, in a round: 1 to the degree.
+        Number of messages that a node may send, and may receive, in a round: 1 to its degree.
     chunks : int or None
-        Into how many blocks a message is cut.
+        Number of blocks that a message is cut into.
     large : bool
-        Prefer more rounds with shorter messages, for long messages.
+        True to prefer more rounds with shorter messages, for long messages.
     seed : int
-        Where a search starts; the same seed gives the same schedule.
+        Seed of the searches; the same seed gives the same schedule.
     latency : int
-        What arrives in step t may leave in step t + latency at the earliest; the papers have 1.
+        Steps from arrival to departure: a block that arrives in step t leaves in step t + latency
+        at the earliest. The papers have 1.
     duplex : Duplex
-        Whether a link carries a message each way in a round, or one in all.
+        Full: a link carries a message each way in a round. Half: it carries one message in all.
     trees : int or None
-        Over how many spanning trees a broadcast sends at once.
+        Number of spanning trees over which a broadcast sends at the same time.
     packets : int or None
-        Into how many packets each tree's share of a message is cut, to be sent one after another.
+        Number of packets that the share of each tree is cut into. They are sent one after another.
     times : tuple of (float, float, float) or None
-        Start-up time of a step, time to send a unit, and units of a message: for these the number
-        of packets is chosen that takes the least time.
+        The start-up time of a step, the time to send a unit, and the units of a message. The
+        planner then chooses the number of packets that takes the least time.
 
     Raises
     ------
     InputError
-        If one of them is not what it must be, or the latency is beyond reason.
+        If a value has the wrong type or is out of range, or the latency exceeds `MOST_LATENCY`.
 
     Examples
     --------
@@ -105,17 +108,24 @@ class Options:
             raise InputError(f"Latency must be at most {MOST_LATENCY} steps, not {self.latency}")
 
     def given(self) -> list[str]:
-        """Names of the options that differ from their default."""
+        """Return the names of the options that differ from their default."""
         return [f.name for f in fields(self) if getattr(self, f.name) != f.default]
 
 
 def as_flag(name: str) -> str:
-    """An option as it is written on the command line."""
+    """Return an option as the command line writes it."""
     return f"--{name.replace('_', '-')}"
 
 
 def asked_for(reason: str, options: Options) -> str:
-    """What was given for the option that a reason begins with; nothing if it begins with none."""
+    """Return the value of the option with which a misfit begins, for an error message.
+
+    Returns
+    -------
+    str
+        The value; the option itself for a flag or `times`; empty if the misfit begins with no
+        option that was given.
+    """
     for name in options.given():
         if reason.startswith(f"{as_flag(name)} "):
             value = getattr(options, name)
@@ -123,28 +133,29 @@ def asked_for(reason: str, options: Options) -> str:
     return ""
 
 
-#: Plans a collective that fits. It may take a topology of one class only, which `misfit` sees to.
+#: A function that plans a selection that fits. It may take topologies of one class only; `misfit`
+#: of the algorithm excludes the others.
 Planner: TypeAlias = Callable[[Any, Collective, Options], Schedule]
 
-#: Options with which an algorithm that knows a collective plans otherwise.
+#: A function that returns sets of options worth trying for a collective, see `Algorithm.variants`.
 Variants: TypeAlias = Callable[[Topology, Collective], Sequence[Mapping[str, Any]]]
 
 
-#: The package whose algorithms are ours.
+#: The name of this package. An error of one of its own algorithms is a defect, and is not caught.
 PACKAGE = __name__.partition(".")[0]
 
 
 class AlgorithmFailed(InputError):
-    """An algorithm of another package that neither plans nor refuses."""
+    """The error of an algorithm of another package that neither plans nor refuses."""
 
     def announce(self) -> None:
-        """Say once that the algorithm is left out, where others may serve."""
+        """Warn once that the algorithm is left out, where other algorithms may serve."""
         _warn(f"{self} (it is left out)")
 
 
 @cache
 def _warn(text: str) -> None:
-    """Give a warning, each text once."""
+    """Give a warning; each text is given once."""
     LOGGER.warning("%s", text)
 
 
@@ -155,33 +166,36 @@ class Algorithm:
 
     Parameters
     ----------
+    name : str
+        The name by which users choose the algorithm.
     source : str
         The paper and section.
     summary : str
         One line for people.
     collectives : tuple of str
-        The kinds it plans.
+        The kinds of collectives that the algorithm plans.
     options : tuple of str
-        The names of the `Options` it understands.
+        The names of the `Options` that the algorithm understands.
     misfit : function of (Topology, Collective, Options) -> str or None
-        Which topologies or options it needs, if the given ones do not fit: completes the sentence
-        "hamiltonian needs ..".
+        Return the misfit of a selection, or None if the selection fits.
     plan : function of (Topology, Collective, Options) -> Schedule
-        Called only where `misfit` returns None.
+        Plan a selection. Called only where `misfit` returns None.
     variants : function of (Topology, Collective) -> sequence of mappings from str to value
-        Options with which it plans otherwise: where they are left open, those are tried, too, when
-        the fewest cycles are looked for. In groups it is asked for one of them.
+        Return sets of options that give other plans. Where the fewest cycles are looked for, each
+        set is tried in addition, if the user left its options open. Where the collective runs in
+        groups, the function is called with the torus of one group.
     last_for : tuple of str
-        The collectives for which all others are preferred where neither an algorithm nor a length
-        is given: it is the best for very long messages only.
+        Collectives for which this algorithm comes after all others, where the user gives neither an
+        algorithm nor a length: the algorithm is the best for very long messages only.
     flit_chunks : function of (Topology, Collective) -> int
-        Flits of a message up to which a chunk for each flit is tried, too.
+        Return the longest message, in flits, for which one chunk for each flit is tried as well.
     most_arcs : int, optional
-        Arcs of the network up to which it is tried where no algorithm is named: for a search that
-        takes long and is never quicker than what stands beside it.
+        Arcs of the largest network on which the algorithm is tried unless it is named. It is set
+        for a search that takes long and never gives fewer cycles than the other algorithms.
     any_network : bool
-        True if it plans on networks in which nodes differ: graphs, meshes, networks with faults.
-        False, the default, if it is asked for networks alone that look the same from every node.
+        True if the algorithm plans on networks in which nodes differ: graphs, meshes, networks with
+        faults. If False, the default, it is asked only for networks that look the same from every
+        node.
 
     Examples
     --------
@@ -204,9 +218,10 @@ class Algorithm:
     any_network: bool = False
 
     def why_not(self, topology: Topology, collective: Collective, options: Options) -> str | None:
-        """Why this algorithm cannot serve a selection, or None if it can.
+        """Return the misfit of a selection, or None if this algorithm can serve it.
 
-        In groups of nodes it is asked for the torus of a group.
+        For a collective in groups of nodes, the selection is that of one group: the torus of a
+        group and the collective within it.
         """
         if collective.axes is not None:
             groups = collective.groups(topology)
@@ -227,15 +242,18 @@ class Algorithm:
     def find_variants(
         self, topology: Topology, collective: Collective
     ) -> Sequence[Mapping[str, Any]]:
-        """The variants for a selection; none where they are looked for in vain."""
+        """Return the variants for a selection; none where the function of another package fails."""
         return self._ask_or((), "variants", topology, collective)  # type: ignore[no-any-return]
 
     def most_flit_chunks(self, topology: Topology, collective: Collective) -> int:
-        """The flits up to which a chunk for each is tried; 0 where they are looked for in vain."""
+        """Return the longest message, in flits, for which a chunk for each flit is tried.
+
+        0 where the function of another package fails.
+        """
         return self._ask_or(0, "flit_chunks", topology, collective)  # type: ignore[no-any-return]
 
     def _ask_or(self, otherwise: Any, what: str, *given: Any) -> Any:
-        """What a function of the algorithm answers, or something else where it raises an error."""
+        """Return the result of a function of the algorithm, or `otherwise` where it fails."""
         try:
             return self._ask(what, *given)
         except AlgorithmFailed as error:
@@ -243,12 +261,13 @@ class Algorithm:
             return otherwise
 
     def _ask(self, what: str, *given: Any) -> Any:
-        """What a function of the algorithm answers.
+        """Return the result of a function of the algorithm, which is given by its name.
 
         Raises
         ------
         AlgorithmFailed
-            If it raises an error and is of another package; ours are shown with their traceback.
+            If the function raises an unexpected error and is of another package. An error in this
+            package is passed on with its traceback.
         """
         function = getattr(self, what)
         try:
@@ -263,26 +282,26 @@ class Algorithm:
 
     @property
     def _is_ours(self) -> bool:
-        """True if this package defines it."""
+        """True if this package defines the algorithm."""
         return str(getattr(self.plan, "__module__", "")).startswith(f"{PACKAGE}.")
 
     def _failure(self, reason: str) -> AlgorithmFailed:
-        """The error of a function that fails, and how it does."""
+        """Return the error of a function that failed for a reason."""
         return AlgorithmFailed(f"Algorithm {self.name} must plan or refuse, but its {reason}")
 
     def unknown(self, options: Options) -> list[str]:
-        """Names of the options that were given and that it does not understand."""
+        """Return the names of the given options that the algorithm does not understand."""
         return [name for name in options.given() if name not in self.options]
 
     def __call__(
         self, topology: Topology, collective: Collective, options: Options | None = None
     ) -> Schedule:
-        """Plan a collective; in groups, plan it for one of them and lift it to all.
+        """Plan a collective. A collective in groups is planned for one group and copied to all.
 
         Raises
         ------
         InputError
-            If the algorithm does not fit.
+            If the selection does not fit.
         """
         options = options or Options()
         reason = self.why_not(topology, collective, options)
@@ -300,26 +319,36 @@ class Algorithm:
 
 
 def every_port(options: Options, *counts: int) -> str | None:
-    """Need all ports: one of some counts, the last of which is named."""
+    """Return a misfit unless all ports are used.
+
+    Parameters
+    ----------
+    *counts : int
+        Numbers of ports that count as all; the message names the last one.
+    """
     if options.ports in (None, *counts):
         return None
     return f"--ports {counts[-1]} (all of them)"
 
 
 def some_ports(options: Options, most: int) -> str | None:
-    """Need a number of ports that a node has."""
+    """Return a misfit if more ports are wanted than the `most` that a node has."""
     if options.ports is None or options.ports <= most:
         return None
     return f"--ports 1 to {most}"
 
 
 def one_chunk(options: Options) -> str | None:
-    """Need messages that are not cut."""
+    """Return a misfit if messages are to be cut into several chunks."""
     return None if options.chunks in (None, 1) else "--chunks 1"
 
 
 def chunk_for_each(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Need messages that a store-and-forward all-reduce can cut into equal parts of the nodes."""
+    """Return a misfit unless an all-reduce has an equal number of chunks for each node.
+
+    A store-and-forward all-reduce is a reduce-scatter followed by an all-gather, so that each node
+    owns an equal part of the sum. Other collectives always fit.
+    """
     if collective.reducing and collective.to_all and (options.chunks or 0) % topology.nodes:
         return f"--chunks divisible by the number of nodes, {topology.nodes}"
     return None

@@ -1,8 +1,8 @@
-"""The catalogue of algorithms.
+"""The catalogue of algorithms, in which planners and commands look for an algorithm.
 
-Whoever adds an algorithm to this package writes one module and one line in `BUILT_IN`, before those
-it is preferred to where both apply. An algorithm of another package enters by `register`, or by an
-entry point of the group ``torusfabric.algorithms`` that names an `Algorithm`.
+To add an algorithm to this package, write its module and enter it in `BUILT_IN`, before the
+algorithms to which it is preferred where both apply. An algorithm of another package enters by
+`register`, or by an entry point of the group ``torusfabric.algorithms`` that names an `Algorithm`.
 """
 
 import copyreg
@@ -60,13 +60,13 @@ GROUP = "torusfabric.algorithms"
 
 @public_class
 class Catalogue:
-    """Algorithms in order of preference, each of a name of its own.
+    """Algorithms in order of preference, each with a name of its own.
 
     Parameters
     ----------
     group : str, optional
-        A group of entry points. What they name is registered when the catalogue is first read to
-        its end.
+        A group of entry points. Their algorithms are registered when an iteration first gets past
+        the algorithms known so far, or when the length is asked for.
     """
 
     def __init__(self, algorithms: Iterable[Algorithm] = (), *, group: str | None = None) -> None:
@@ -74,7 +74,7 @@ class Catalogue:
         self._unread_group = group
 
     def _all(self) -> list[Algorithm]:
-        """All algorithms, those of entry points included."""
+        """Return all algorithms, those of entry points included."""
         group, self._unread_group = self._unread_group, None
         if group:
             read_entry_points(group, "an algorithm", self.register, broken=LOGGER.warning)
@@ -85,7 +85,7 @@ class Catalogue:
 
     def __iter__(self) -> Iterator[Algorithm]:
         yield from (known := tuple(self._algorithms))
-        if self._unread_group:  # what is looked for is rarely further on
+        if self._unread_group:  # rarely needed: most searches end before
             yield from [algorithm for algorithm in self._all() if algorithm not in known]
 
     def register(self, algorithm: Algorithm, *, before: str | None = None) -> Algorithm:
@@ -94,13 +94,14 @@ class Catalogue:
         Parameters
         ----------
         before : str, optional
-            The name of an algorithm that the new one is preferred to. By default it comes last, so
-            that what `choose` returns stays the same wherever it returned something.
+            The name of the algorithm before which the new one is placed. By default the new
+            algorithm comes last, so that `choose` returns it only where it had found none.
 
         Raises
         ------
         InputError
-            If it is no `Algorithm`, its name is taken, or there is none of the name ``before``.
+            If the argument is no `Algorithm`, its name is taken, or no algorithm has the name
+            ``before``.
 
         Examples
         --------
@@ -123,7 +124,7 @@ class Catalogue:
         return algorithm
 
     def find(self, name: str) -> Algorithm:
-        """The algorithm of a name.
+        """Return the algorithm with a name.
 
         Raises
         ------
@@ -142,7 +143,10 @@ class Catalogue:
         raise no_such("Algorithm", name, [algorithm.name for algorithm in self])
 
     def preferred(self, collective: Collective) -> Iterator[Algorithm]:
-        """The algorithms that know a collective, in order of preference for it."""
+        """Yield the algorithms that plan a collective, in order of preference for that collective.
+
+        Algorithms that name the collective in `last_for` come last.
+        """
         last = []
         for entry in self:
             if collective.kind in entry.last_for:
@@ -154,13 +158,15 @@ class Catalogue:
     def choose(
         self, topology: Topology, collective: Collective, options: Options | None = None
     ) -> Algorithm:
-        """The first algorithm that serves a selection, whatever its seed.
+        """Return the first algorithm that serves a selection.
+
+        The seed does not influence the choice.
 
         Raises
         ------
         InputError
-            If none does, and what each algorithm for this collective needs; or if there is a seed
-            and it searches nothing.
+            If no algorithm serves; the message names what each algorithm for this collective needs.
+            Also if a seed is given but the best algorithm does not search.
 
         Examples
         --------
@@ -205,19 +211,22 @@ class Catalogue:
         raise InputError(f"No algorithm fits {topology} {collective.name}: {detail}")
 
 
-#: All algorithms: those of this package, then those that were registered.
+#: The catalogue of all algorithms: those of this package, then the registered ones.
 CATALOGUE = Catalogue(BUILT_IN, group=GROUP)
 
 register, find, choose = CATALOGUE.register, CATALOGUE.find, CATALOGUE.choose
 
 
 def _find_again(name: str) -> Algorithm:
-    """Return the registered algorithm that a pickle names."""
+    """Return the registered algorithm with the name that a pickle contains."""
     return CATALOGUE.find(name)
 
 
 def _reduce(algorithm: Algorithm) -> Any:
-    """Pickle a registered algorithm by its name, since its functions need not have names."""
+    """Pickle a registered algorithm by its name.
+
+    Why: its functions may be lambdas, which cannot be pickled.
+    """
     if any(entry is algorithm for entry in CATALOGUE):
         return _find_again, (algorithm.name,)
     return object.__reduce_ex__(algorithm, 2)

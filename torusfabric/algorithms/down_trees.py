@@ -1,8 +1,11 @@
-"""Blocks from a root down trees that share no arc, without a rest, the farthest first.
+"""Scatter down arc-disjoint trees without a pause, blocks for the farthest nodes first.
 
-Nothing on a tree catches up with what was sent before. So the root sends by each tree the blocks
-for the farthest nodes first, and while the near ones leave the far ones arrive: all are there in
-about as many steps as the root needs to send them.
+On a tree, blocks move one hop a step, so no block catches up with a block sent before it. The root
+sends by each tree the blocks for its farthest nodes first. While blocks for near nodes leave the
+root, the far ones still travel, and all arrive in about as many steps as the root needs to send.
+
+`share_trees` assigns blocks to trees, and `down_trees` makes the steps. Users are the algorithms
+`matching` and `farthest-first`.
 """
 
 import numpy as np
@@ -18,28 +21,37 @@ __all__ = ["down_trees", "share_trees"]
 def share_trees(
     trees: Trees, able: BoolArray, chunks: int, steps: int, *, most: int, latency: int = 1
 ) -> IntArray | None:
-    """The tree of each block, if all can arrive in so many steps.
+    """Assign blocks to trees so that all blocks arrive in a number of steps, if that is possible.
 
     Parameters
     ----------
     trees : Trees
-        Out of node 0.
+        Arc-disjoint trees out of node 0.
     able : ndarray of bool, shape (trees, nodes)
-        Which trees each node may have its blocks from.
+        True where a node may receive blocks from a tree.
+    chunks : int
+        Number of blocks for each node.
+    steps : int
+        Steps after which all blocks must have arrived.
     most : int
-        How many blocks of a node may go down the same tree.
+        The largest number of blocks for one node that go down the same tree.
+    latency : int
+        Steps from arrival to departure.
 
     Returns
     -------
     ndarray of int, shape (2, blocks), or None
-        The tree and the node of each block, by nodes.
+        The tree and the node of each block, sorted by node; None if not all blocks can arrive in
+        time.
 
     Notes
     -----
-    Of those at some depth and below, a tree takes as many as can be sent in time for that depth.
-    So a maximum flow goes from nodes to the trees at their depths, and on from depth to depth.
+    A block for depth k has to leave the root by step `steps` - `latency` * (k - 1). So a tree can
+    take at most that number of blocks for depth k and deeper. A maximum flow checks this: it goes
+    from each node to the trees at the node's depth, then from depth k to depth k - 1 of the same
+    tree with this capacity.
     """
-    # Imported here, since that takes longer than a plan that does without it.
+    # Imported here, because the import takes longer than a plan without it.
     from scipy.sparse import coo_array, csr_array
     from scipy.sparse.csgraph import maximum_flow
 
@@ -67,7 +79,19 @@ def down_trees(
     topology: CayleyGraph, root: int, blocks: Blocks, trees: Trees, choice: IntArray,
     *, latency: int = 1,
 ) -> tuple[Transfers, ...]:  # fmt: skip
-    """The steps in which blocks go down trees, given the tree and the node of each, by nodes."""
+    """Return the steps in which blocks go down trees.
+
+    Parameters
+    ----------
+    root : int
+        The root; `trees` are those of node 0, and are translated.
+    blocks : Blocks
+        The numbering of blocks.
+    choice : ndarray of int, shape (2, blocks)
+        The tree and the node of each block, as `share_trees` returns them.
+    latency : int
+        Steps from arrival to departure.
+    """
     tree, node = choice
     chunk = np.arange(len(node)) - np.searchsorted(node, node)
     block = blocks.encode(root, chunk, topology.add(node, root))

@@ -1,11 +1,11 @@
 """Gather and reduce from a broadcast, reduce-scatter from an all-gather, by running it backwards.
 
-In a broadcast every node but the root receives each chunk for the first time once, from a node that
-has it already: these receipts form a tree a chunk. Reversed rounds in reverse order and reversed
-arcs turn it into a tree along which contributions come together at the root: a node sends to its
-parent after all its children have sent to it, so that each contribution travels once and, in a
-reduction, is added once. Paths that shared no arc share none backwards, and a node that received at
-most so many messages in a round sends at most as many. In the same way a scatter becomes a gather.
+In a broadcast every node except the root receives each chunk for the first time from one node.
+These *first receipts* form a tree for each chunk. With the order of the rounds and the direction of
+all arcs reversed, contributions travel along this tree to the root. A node sends to its parent
+after all its children have sent to it, so each contribution travels once and, in a reduction, is
+added once. Paths that share no arc share none backwards. A node that receives at most k messages in
+a round sends at most k messages in the reversed one. In the same way a scatter becomes a gather.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,20 +23,22 @@ from .algorithm import Options, Planner
 
 __all__ = ["BROADCAST", "also_backwards", "reverse"]
 
-#: What is a broadcast backwards.
+#: The collectives that are a broadcast backwards.
 BROADCAST = {"gather": "broadcast", "reduce": "broadcast"}
 
-#: Of each first receipt in a round: the transfer, the sending cell and the receiving cell.
+#: The first receipts of a round: arrays of the transfer, the sending cell and the receiving cell.
 Receipts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def also_backwards(plan: Planner, forwards: Mapping[str, str]) -> Planner:
-    """A planner that plans some collectives as others backwards, too.
+    """Return a planner that also plans collectives that are the reverse of others.
 
     Parameters
     ----------
+    plan : function of (Topology, Collective, Options) -> Schedule
+        The planner of the forward collectives.
     forwards : mapping of str to str
-        By the kind of what is planned backwards: which kind the planner plans for that.
+        For each kind that is planned backwards, the kind that `plan` plans for it.
     """
 
     def planned(topology: Topology, collective: Collective, options: Options) -> Schedule:
@@ -49,22 +51,22 @@ def also_backwards(plan: Planner, forwards: Mapping[str, str]) -> Planner:
 
 
 def reverse(schedule: Schedule, kind: str) -> Rounds:
-    """Run a broadcast, an all-gather or a scatter backwards.
+    """Return a broadcast, an all-gather or a scatter run backwards.
 
     Parameters
     ----------
     schedule : Schedule
         A broadcast or an all-gather of any form, or a scatter whose transfers list their blocks.
-        What reaches a node a second time is left out, but of a scatter.
+        Except in a scatter, repeated receipts of a block are left out.
     kind : str
-        ``gather`` or ``reduce`` of a broadcast; ``reduce-scatter`` of an all-gather; ``gather`` of
-        a scatter.
+        ``gather`` or ``reduce`` for a broadcast; ``reduce-scatter`` for an all-gather; ``gather``
+        for a scatter.
 
     Returns
     -------
     Rounds
-        As many rounds, on the topology with all arcs the other way. Messages list the contributions
-        they bring: those of a subtree.
+        The same number of rounds, on the topology with all arcs reversed. A message lists the
+        contributions that it carries: those of a subtree.
     """
     rounds = list(schedule.rounds())
     if schedule.collective.personal:
@@ -79,7 +81,7 @@ def reverse(schedule: Schedule, kind: str) -> Rounds:
 
 
 def _backwards(topology: Topology, transfers: Transfers, payload: Payload) -> Transfers:
-    """The same paths from their ends to their beginnings."""
+    """Return transfers along the same paths, from their ends to their beginnings."""
     lengths, longest = transfers.lengths, transfers.hops.shape[1]
     column = lengths[:, None] - 1 - np.arange(longest)
     hops = np.take_along_axis(transfers.hops, np.maximum(column, 0), axis=1)
@@ -88,11 +90,12 @@ def _backwards(topology: Topology, transfers: Transfers, payload: Payload) -> Tr
 
 
 def _reverse_trees(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Transfers]:
-    """The reversed rounds of a broadcast, in the broadcast's order.
+    """Yield the reversed rounds of a broadcast or all-gather, in the order of the forward rounds.
 
-    A *cell* is node * blocks + block, which is also the number of the node's contribution: to the
-    sum of a chunk, or in a reduce-scatter to the sum that the origin of the block owns. Cells in
-    preorder have each subtree in one piece.
+    A *cell* is a block at a node, with number node * blocks + block. This number also identifies
+    the node's contribution: to the sum of a chunk, or in a reduce-scatter to the sum that the
+    origin of the block owns. In preorder the cells of each subtree are contiguous, so the payload
+    of a message is a slice.
     """
     receipts = list(_first_receipts(schedule, rounds))
     order, position, size = _preorder(schedule, receipts)
@@ -107,10 +110,7 @@ def _reverse_trees(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Tran
 
 
 def _first_receipts(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Receipts]:
-    """For each round the transfer, sending cell and receiving cell of each block's first receipts.
-
-    Sorted by transfer.
-    """
+    """Yield the first receipts of each round, sorted by transfer."""
     count, state = schedule.blocks.count, HeldBlocks(schedule.topology, schedule.blocks)
     known = state.held.ravel().copy()
     for transfers in rounds:
@@ -128,7 +128,7 @@ def _first_receipts(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Rec
 def _preorder(
     schedule: Schedule, receipts: list[Receipts]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cells in preorder, the position of each cell, and the size of its subtree."""
+    """Return the cells in preorder, the position of each cell, and the size of its subtree."""
     nodes, blocks = schedule.topology.nodes, schedule.blocks
     size = np.ones(nodes * blocks.count, np.int64)
     for _, parent, child in reversed(receipts):

@@ -44,7 +44,7 @@ def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
 
     The model includes switching, ports, chunks and duplex. With store-and-forward switching it also
     includes the length of the longest message. The bound is larger for two restricted classes of
-    schedules, if this schedule belongs to them: no block ever rests, and total exchanges in which
+    schedules, if this schedule belongs to them: no block ever rests, and all-to-alls in which
     all nodes do the same. In a reduction, the bound also holds for schedules that copy partial
     sums.
 
@@ -124,7 +124,7 @@ def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
 
 
 def _invariant_exchange(topology: Topology, chunks: int) -> int:
-    """Return the least steps of a total exchange in which all nodes do the same.
+    """Return the least steps of an all-to-all in which all nodes do the same.
 
     Proof: in such an exchange, all arcs of a port carry the same number of hops. Take an axis of
     even side s, and let K = M N / s. A block with offset d on this axis makes h hops forwards and k

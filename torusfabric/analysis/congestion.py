@@ -142,7 +142,7 @@ class Lengths:
 
 @lru_cache(maxsize=16)
 def exchange_time(topology: Topology) -> Fraction:
-    """Return the message times that every total exchange needs, by the load of the busiest arc.
+    """Return the message times that every all-to-all needs, by the load of the busiest arc.
 
     Examples
     --------

@@ -76,7 +76,7 @@ def cut_in_words(topology: Topology, cut: Cut) -> str:
 def worst_cut(topology: Topology, collective: Collective) -> Cut | None:
     """Return the cut that takes a collective the longest; None for a single node.
 
-    For an all-reduce, this is the worst cut of a broadcast from any node. For a total exchange,
+    For an all-reduce, this is the worst cut of a broadcast from any node. For an all-to-all,
     only some cuts are tried: around each node, across the grid, and along the second eigenvector of
     the graph Laplacian.
 
@@ -122,7 +122,7 @@ def _worst(topology: Topology, root: int | None, *, several: bool) -> Cut:
 
 @lru_cache(maxsize=64)
 def _across(topology: Topology) -> Cut:
-    """Return the worst of some cuts for a total exchange."""
+    """Return the worst of some cuts for an all-to-all."""
     nodes = np.arange(topology.nodes)
     tail, port = np.nonzero(topology.linked)
     head, levels = topology.neighbours[tail, port], list(topology.grid[1])

@@ -51,14 +51,14 @@ def least_time(
       sums are copied. Proof: order the arrivals in time. Before the first node has the complete
       sum, each other node has sent once. After that, each other node still has to receive.
     - Exchange: a node receives a message for each offset. The messages also have to travel to their
-      offsets, as in a total exchange; on a torus this holds for each axis, with a choice between
+      offsets, as in an all-to-all; on a torus this holds for each axis, with a choice between
       the two ways round. Halo: a node receives a message from each different node at an offset.
-    - Total exchange: the messages travel N S hops in all; on a torus a similar bound holds for each
+    - All-to-all: the messages travel N S hops in all; on a torus a similar bound holds for each
       axis (`arc_load`). A circuit holds all arcs of its path at once, so with circuit switching the
       limit is the number of arcs, even if a node uses few ports.
 
     On other networks the bound is that of `worst_cut`. For an all-reduce, `worst_partition` gives
-    another bound, and for a total exchange `exchange_time` does.
+    another bound, and for an all-to-all `exchange_time` does.
 
     Examples
     --------

@@ -117,7 +117,7 @@ def _lifted(transfers: Transfers, groups: Groups) -> Transfers:
 class Masked(Schedule):
     """A schedule that serves all nodes as roots at once, of which only one root is used.
 
-    A total exchange contains a scatter from every node, an all-gather contains a gather to every
+    An all-to-all contains a scatter from every node, an all-gather contains a gather to every
     node, and an all-reduce contains a reduction to every node. If all nodes do the same in it, its
     hardware serves any root and needs no input for the root.
 

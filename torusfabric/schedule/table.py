@@ -30,7 +30,7 @@ class Table(Schedule):
     which the block belongs, so the block belongs to node v - d. A block belongs to its origin:
 
     - all-gather: (origin, chunk)
-    - total exchange: (origin, origin + ``destination[t, port]``, chunk)
+    - all-to-all: (origin, origin + ``destination[t, port]``, chunk)
     - exchange with listed offsets: (origin, number of the offset = ``destination[t, port]``, chunk)
 
     In a reduction, sums move instead of blocks. A sum belongs to its *owner*, the node that

@@ -1,8 +1,9 @@
 """Progress display for long work: a bar on a terminal, otherwise a line now and then.
 
-Progress is shown wherever notices are shown: by commands, and in Python programs that listen to the
-logger ``torusfabric`` (see `torusfabric.toolchain.notices`). The lines are notices. The total
-duration is logged at the level `logging.DEBUG`.
+A display begins with a description of the work, such as ``planning``. Progress is shown wherever
+notices are shown: by commands, and in Python programs that listen to the logger ``torusfabric``
+(see `torusfabric.toolchain.notices`). The lines are notices. The total duration is logged at the
+level `logging.DEBUG`.
 """
 
 import contextlib
@@ -28,12 +29,7 @@ FIRST, LONGEST = 10.0, 60.0
 
 @contextlib.contextmanager
 def progress_bar(what: str) -> Iterator[Progress]:
-    """Show on standard error how far some work has come, while the body does the work.
-
-    Parameters
-    ----------
-    what : str
-        Description of the work, such as ``planning``.
+    """Show the progress of some work on standard error, while the body does the work.
 
     Yields
     ------
@@ -82,12 +78,7 @@ def _bar(what: str) -> Iterator[Progress]:
 
 @contextlib.contextmanager
 def progress_lines(what: str) -> Iterator[Progress]:
-    """Send a notice now and then about how far some work has come, while the body does the work.
-
-    Parameters
-    ----------
-    what : str
-        Description of the work, such as ``planning``.
+    """Send a notice of the progress of some work now and then, while the body does the work.
 
     Yields
     ------

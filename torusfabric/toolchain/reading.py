@@ -1,7 +1,8 @@
 """Reading of untrusted files: limited in size, and strict about their format.
 
 A file is read up to a limit. Neither a device without an end, nor a few compressed kilobytes that
-unpack to gigabytes, can exhaust the memory.
+unpack to gigabytes, can exhaust the memory. The second argument of a reader is a noun for the file,
+such as ``Schedule file``, with which an error message begins.
 
 JSON must be exact. Refused are an object with a key twice, the constants NaN and Infinity, and a
 string with half of a surrogate pair, because no terminal and no file could show that string.
@@ -63,8 +64,6 @@ def read_bytes(path: str | os.PathLike[str], what: str, *, most: int = MOST_BYTE
 
     Parameters
     ----------
-    what : str
-        Noun for the file, with which an error message begins: ``Schedule file``.
     most : int
         Largest size in bytes, after unpacking.
 
@@ -132,11 +131,6 @@ def unpack(packed: bytes) -> bytes:
 
 def read_array(path: str | os.PathLike[str], what: str) -> NDArray[Any]:
     """Return the array in a ``.npy`` file, mapped into memory and loaded when it is used.
-
-    Parameters
-    ----------
-    what : str
-        Noun for the file, with which an error message begins.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Checks of values that users give: the same rules for a command line and for Python.
 
-A number may be given as text. A value that breaks its rule raises an `InputError` of one line.
-The parameter `what` of a check is the noun with which that line begins, such as ``Seed``.
+A number may be given as text. A value that breaks its rule raises an `InputError` of one line. The
+first argument of a check is the noun with which that line begins, such as ``Seed``.
 """
 
 import difflib
@@ -50,8 +50,6 @@ def natural(what: str, value: object, *, most: int | None = None) -> int:
 
     Parameters
     ----------
-    what : str
-        Noun for the number, with which the error message begins.
     most : int, optional
         Largest number that is allowed.
 

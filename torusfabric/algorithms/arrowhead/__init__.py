@@ -1,1 +1,1 @@
-"""Broadcasts in the arrowhead torus."""
+"""Broadcasts in the arrowhead torus (Deserable 1996)."""

@@ -2,13 +2,13 @@
 
 Rules of the model:
 
-* store and forward: a step is one hop, and what arrives in a step is sent on in a later one;
-* a message an arc a step, and in half duplex a message a link;
-* three ports for one tree, six for two, each with half of the message.
+* store and forward: a step is one hop, and a message that arrives in a step leaves in a later one;
+* an arc carries one message a step, and in half duplex a link carries one;
+* three ports for one tree, six for two trees, each with half of the message.
 
 Source: Dominique Deserable, "Broadcasting in the Arrowhead Torus", INRIA research report 2827,
-1996, section 4. Injection every second step, which keeps pipelining legal in half duplex, is not in
-the paper.
+1996, section 4. In half duplex packets are injected every second step, which keeps pipelining
+legal. This is not in the paper.
 """
 
 import math
@@ -25,12 +25,12 @@ from ..reversal import also_backwards
 
 __all__ = ["SPANNING_TREE", "best_packets", "step_count", "tree"]
 
-#: More packets than these are asked for by a mistake in the times.
+#: The largest number of packets. A larger one comes from a mistake in the times.
 MOST_PACKETS = 2**16
 
 
 def tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """A spanning tree from node 0, of depth 2^n - 1.
+    """Return a spanning tree from node 0, of depth 2^n - 1.
 
     Parameters
     ----------
@@ -40,13 +40,14 @@ def tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     port, depth : ndarray of int, shape (nodes,)
-        The out-port of its parent by which each node is reached, and at which depth; node 0 has
-        depth 0 and no meaningful port.
+        The out-port of its parent by which each node is reached, and its depth. Node 0 has depth 0
+        and no meaningful port.
 
     Notes
     -----
-    A node is reached along the generator of its lowest non-zero digit, the same for a node and its
-    negative; its depth in tree 0 is the sum of 2^k over its non-zero digits q_k (Proposition 5).
+    In tree 0 a node is reached along the generator of its lowest non-zero digit. Its depth is the
+    sum of 2^k over its non-zero digits q_k (Proposition 5). The lowest non-zero digits of a node
+    and of its negative are equal.
     """
     nodes = np.arange(topology.nodes)
     labels = topology.subtract(0, nodes) if index else nodes
@@ -59,29 +60,32 @@ def tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _tree_count(options: Options) -> int:
-    """Over how many trees the broadcast sends."""
+    """Return the number of trees over which the broadcast sends."""
     return options.trees or (options.ports or 6) // 3
 
 
 def _stride(options: Options, packets: int) -> int:
-    """How many steps lie between two packets of a tree.
+    """Return the number of steps between two packets of a tree.
 
-    In half duplex the two trees use a link at depths of different parity (Lemma 6), so that packets
-    must be apart by twice the power of two in the latency of a hop.
+    In half duplex the two trees use a link at depths of different parity (Lemma 6). Packets must
+    therefore be apart by twice the largest power of two that divides the latency of a hop.
     """
     both = options.duplex == Duplex.HALF and _tree_count(options) == 2 and packets > 1
     return 2 * (options.latency & -options.latency) if both else 1
 
 
 def step_count(order: int, options: Options, packets: int = 1) -> int:
-    """Steps of the broadcast: 2^n - 1 + P - 1 in full duplex, 2^n - 1 + 2 (P - 1) in half duplex.
+    """Return the steps of the broadcast.
+
+    With a latency of 1 and P packets in each tree these are 2^n - 1 + P - 1 in full duplex, and 2^n
+    - 1 + 2 (P - 1) in half duplex over two trees.
 
     Parameters
     ----------
     order : int
         n, the order of the arrowhead.
     packets : int
-        P, those of one tree.
+        P, the number of packets in each tree.
     """
     if order == 0:
         return 0
@@ -89,14 +93,14 @@ def step_count(order: int, options: Options, packets: int = 1) -> int:
 
 
 def best_packets(order: int, options: Options) -> int:
-    """Number of packets a tree for which the broadcast takes the least time.
+    """Return the number of packets in each tree for which the broadcast takes the least time.
 
     Parameters
     ----------
     order : int
         n, the order of the arrowhead.
     options : Options
-        With ``times``: beta, tau and the length.
+        ``times`` has beta, tau and the length.
 
     Returns
     -------
@@ -107,8 +111,8 @@ def best_packets(order: int, options: Options) -> int:
     Raises
     ------
     InputError
-        If beta is not positive (the more packets the better, without end), or if beta or the time
-        to send the message is no finite number.
+        If beta is not positive (the time then falls with every further packet), or if beta or the
+        time to send the message is no finite number.
 
     Notes
     -----
@@ -132,7 +136,7 @@ def best_packets(order: int, options: Options) -> int:
 
 
 def _packet_count(order: int, options: Options) -> int:
-    """In how many packets each tree carries its share."""
+    """Return the number of packets in which each tree carries its share."""
     if options.times:
         return best_packets(order, options)
     trees = _tree_count(options)
@@ -140,7 +144,7 @@ def _packet_count(order: int, options: Options) -> int:
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """What the algorithm needs and does not get, or None."""
+    """Return the misfit of a selection, or None if it fits."""
     if isinstance(topology, Torus):
         return spanning_trees.misfit(topology, collective, options)
     if not isinstance(topology, Arrowhead) or collective.reducing:
@@ -175,19 +179,20 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
     Parameters
     ----------
     options : Options
-        ``ports`` or ``trees``; ``packets``, ``chunks`` or ``times`` for pipelining; ``duplex`` and
+        ``ports`` or ``trees``; ``packets``, ``chunks`` or ``times`` for pipelining; ``duplex``;
         ``latency`` in steps.
 
     Returns
     -------
     Rounds
-        `step_count` steps. With one packet and a latency of 1 these are 2^n - 1, up to 3/2 of the
-        diameter, the lower bound.
+        `step_count` steps. With one packet and a latency of 1 these are 2^n - 1, at most 3/2 of the
+        lower bound, which is the diameter.
 
     Notes
     -----
-    Packet j of a tree enters a node at step depth + j, counted from 0, or depth + 2 j where two
-    trees share half-duplex links. Packet j of tree t is chunk t * packets + j.
+    With a latency of 1, packet j (from 0) of a tree enters a node in step depth + j (from 1), or in
+    step depth + 2 j where two trees share half-duplex links. Packet j of tree t is chunk t *
+    packets + j.
 
     Examples
     --------

@@ -2,9 +2,9 @@
 
 Rules of the model:
 
-* circuit switching: in a round a message is sent along a path of links held for that round;
-* 3-port: a node sends at most three messages a round, or 6-port: at most six;
-* half duplex suffices: no link is used twice in a round, in whichever direction.
+* circuit switching: in a round a message travels along a path of links that is held for that round;
+* a node sends at most three messages a round (3-port), or at most six (6-port);
+* half duplex suffices: no link is used twice in a round, in either direction.
 
 Source: Dominique Deserable, "Broadcasting in the Arrowhead Torus", INRIA research report 2827,
 1996, section 3.
@@ -21,7 +21,7 @@ __all__ = ["WORMHOLE_FOREST"]
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """What the algorithm needs and does not get, or None."""
+    """Return the misfit of a selection, or None if it fits."""
     if not isinstance(topology, Arrowhead):
         return "an arrowhead torus"
     if options.ports not in (None, 3, 6):
@@ -38,19 +38,19 @@ def plan(topology: Arrowhead, collective: Collective, options: Options) -> Round
     Parameters
     ----------
     options : Options
-        ``ports``: 3, or 6 with half of the message on either three.
+        ``ports``: 3; or 6, with half of the message on each three ports.
 
     Returns
     -------
     Rounds
-        n rounds. With 3 ports no schedule has fewer, since each informed node informs at most three
-        others in a round.
+        n rounds. With 3 ports no schedule has fewer, because each informed node informs at most
+        three others in a round.
 
     Notes
     -----
-    n rounds on the arrowhead of order n; the longest paths of all rounds have 2^n - 1 hops in sum
-    (Proposition 2, Corollary 4). On six ports the two halves of the message travel at the same
-    time, one in the directions N, SW, SE and the other in S, NE, NW.
+    On the arrowhead of order n, the longest paths of all rounds have 2^n - 1 hops in sum
+    (Proposition 2, Corollary 4). With six ports the two halves of the message travel at the same
+    time: one in the directions N, SW, SE and the other in S, NE, NW.
 
     Examples
     --------
@@ -76,7 +76,10 @@ def plan(topology: Arrowhead, collective: Collective, options: Options) -> Round
 
 
 def _round(topology: Arrowhead, root: int, ports: int, p: int) -> Transfers:
-    """Round p: every informed node sends 2^(n-p) hops straight, the first half N, SW and SE."""
+    """Return round p, in which every informed node sends 2^(n-p) hops straight.
+
+    The first half of the message uses ports N, SW and SE.
+    """
     left = topology.order - p
     informed = np.arange(4 ** (p - 1)) * 4 ** (left + 1)
     source, port = np.meshgrid(topology.add(informed, root), np.arange(ports), indexing="ij")

@@ -1,1 +1,1 @@
-"""Circuit-switched collectives: rounds of paths."""
+"""Circuit-switched collectives: in each round, messages travel along paths held for that round."""

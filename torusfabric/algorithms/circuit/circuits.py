@@ -1,21 +1,27 @@
-"""Rounds of circuits on a torus, built from many alike paths at a time; broadcasts along a line.
+"""Rounds of circuits on a torus, and the broadcasts along a line and from diagonal to diagonal.
 
-A *grid* picks levels on each axis of a torus, the same count or not, so that paths can be given in
-levels instead of nodes: neighbouring levels may be any number of links apart, or at the same
-coordinate.
+A *grid* picks *levels*, coordinates, on each axis of a torus. Paths are then given in level numbers
+instead of nodes. Neighbouring levels may be any number of links apart, or at the same coordinate;
+axes may have different numbers of levels.
 
-A line is of items, each of which may be a whole set of nodes. A *segment* of length L has one
-informed item, at its anchor. It is cut into alpha + 1 pieces, as even as possible, the larger ones
-nearest the middle; the informed item is at the anchor of the middle piece and sends to the anchors
-of the others. The rest of the work is the same in every piece at the same time: exactly
-ceil(log_(alpha + 1) L) rounds (after Wang, Tseng, Ni and Sheu 2001, section 3.1.1, where the source
-stays at the centre, which fails for odd alpha).
+A line consists of items, each of which may be a whole set of nodes. A *segment* of length L has one
+informed item, at its *anchor*. It is cut into alpha + 1 pieces, as even as possible, the larger
+ones nearest the middle. The informed item is at the anchor of the middle piece and sends to the
+anchors of the other pieces. Then all pieces continue in the same way at the same time. This takes
+exactly ceil(log_(alpha + 1) L) rounds (after Wang, Tseng, Ni and Sheu 2001, section 3.1.1; their
+source stays at the centre, which fails for odd alpha).
+
+With L = 7 and alpha = 2 the anchor is item 3, and the pieces have 2, 3 and 2 items. The round in
+which each item is informed::
+
+    item   0 1 2 3 4 5 6
+    round  2 1 2 0 2 2 1
 
 On a torus of equal sides a broadcast goes from diagonal to diagonal. With level numbers x_0 ..
 x_(k-1), H_s is the set of nodes with x_0 + .. + x_s = 0 and x_i = 0 for i > s. Stage s < k goes
-from H_(s-1) to H_s, whose items differ in their level x_s; stage k from H_(k-1) to all nodes, which
-differ in the sum of all x_i. Every item of a stage is a translate of the informed one, so that the
-items are informed as one segment.
+from H_(s-1) to H_s; the items of H_s are its parts with equal level x_s. Stage k goes from H_(k-1)
+to all nodes; items are the sets with an equal sum of all x_i. Every item of a stage is a translate
+of the informed one, so that the items are informed like one segment.
 """
 
 import math
@@ -33,7 +39,7 @@ from ...topology import CayleyGraph, Torus
 __all__ = ["Circuits", "Grid", "anchor", "axis_rounds", "clog", "diagonal_stage", "piece_sizes",
            "segment_rounds", "square_rounds", "translated"]  # fmt: skip
 
-#: A part of a path: the axis, and the signed numbers of hops along it.
+#: A straight part of a path: its axis, and the signed number of hops of each message.
 Run: TypeAlias = tuple[int, np.ndarray | int]
 
 
@@ -42,12 +48,14 @@ class Grid:
 
     Parameters
     ----------
+    sides : sequence of int
+        The sides of the torus.
     levels : sequence of sequence of int
-        The coordinates of the levels of each axis, in ascending order; equal ones may follow each
-        other. By default every coordinate is a level.
+        The coordinates of the levels of each axis, in ascending order. Equal coordinates may follow
+        each other. By default every coordinate is a level.
     without : collection of int
-        Axes of which the nodes of coordinate 1 are left out, so that levels count from 0 over the
-        others.
+        Axes on which the plane of nodes with coordinate 1 is left out. On these axes `levels`
+        number the remaining coordinates.
     """
 
     def __init__(
@@ -66,32 +74,32 @@ class Grid:
         return [len(axis) for axis in self.levels]
 
     def with_levels(self, axis: int, levels: Sequence[int] | np.ndarray) -> "Grid":
-        """A grid with other levels on one axis."""
+        """Return a grid with other levels on one axis."""
         changed = [levels if a == axis else own for a, own in enumerate(self.levels)]
         return Grid(self.sides, changed, self.without)
 
     def gaps(self, axis: int) -> np.ndarray:
-        """How far it is from each level of an axis to the next, without nodes that are left out."""
+        """Return the distance from each level of an axis to the next, without left-out nodes."""
         return np.diff(self.levels[axis], append=self.levels[axis][0] + self.spans[axis])
 
     def coordinate(self, axis: int, numbers: np.ndarray) -> np.ndarray:
-        """Coordinates of level numbers of any size, counted on around the torus."""
+        """Return the coordinates of level numbers of any size, continued around the torus."""
         laps, numbers = np.divmod(numbers, len(self.levels[axis]))
         found = self.levels[axis][numbers]
         left_out = (axis in self.without) * (found > 0)
         return np.asarray(found + self.sides[axis] * laps + left_out)
 
     def nodes(self, index: np.ndarray) -> np.ndarray:
-        """Coordinates of level numbers: arrays of shape (axes, nodes)."""
+        """Return the nodes' coordinates for level numbers; both have the shape (axes, nodes)."""
         found = [self.coordinate(axis, numbers) for axis, numbers in enumerate(index)]
         return np.asarray(np.stack(found) % np.array(self.sides)[:, None])
 
 
 class Circuits:
-    """The rounds of a broadcast from node 0, as far as they are built.
+    """The rounds of a broadcast from node 0 while they are built.
 
-    Messages to nodes that are informed, or that a message built before reaches in the same round,
-    are left out.
+    A message is left out if its target is already informed, also by an earlier message of the same
+    round.
     """
 
     def __init__(self, topology: Torus) -> None:
@@ -102,12 +110,14 @@ class Circuits:
         self.pending: list[tuple[np.ndarray, list[tuple[int, np.ndarray]]]] = []
 
     def send(self, start: np.ndarray, runs: Sequence[Run]) -> None:
-        """Let a message go from each of some nodes, in the present round.
+        """Add a message from each of some nodes to the present round.
 
         Parameters
         ----------
+        start : ndarray of int, shape (axes, nodes)
+            Coordinates of the senders.
         runs : list of (int, ndarray of int or int)
-            The path: along which axis, and over how many links in which direction.
+            The path: the axis and the signed number of hops of each straight part.
         """
         count = start.shape[1]
         signed = [(axis, np.broadcast_to(np.asarray(hops), count)) for axis, hops in runs]
@@ -122,7 +132,7 @@ class Circuits:
             self.pending.append((source[keep], [(axis, hops[keep]) for axis, hops in signed]))
 
     def send_levels(self, grid: Grid, index: np.ndarray, runs: Sequence[Run]) -> None:
-        """The same in level numbers of a grid."""
+        """Add messages to the present round, with senders and paths in level numbers of a grid."""
         index = np.array(index)
         moves, here = [], index.copy()
         for axis, steps in runs:
@@ -148,12 +158,12 @@ class Circuits:
 def translated(
     topology: CayleyGraph, root: int, rounds: Iterable[Transfers]
 ) -> tuple[Transfers, ...]:
-    """Rounds planned for node 0, moved to another root."""
+    """Return rounds that are planned for node 0, moved to another root."""
     return tuple(replace(t, source=topology.add(t.source, root)) for t in rounds)
 
 
 def _hops(runs: Sequence[tuple[int, np.ndarray]], count: int) -> np.ndarray:
-    """The out-ports along paths of signed runs, an int8 array padded with -1."""
+    """Return the out-ports along paths of signed runs, an int8 array padded with -1."""
     total = sum((np.abs(hops) for _, hops in runs), np.zeros(count, int))
     column = np.arange(max(int(total.max()), 1))
     table = np.full((count, len(column)), -1, np.int8)
@@ -168,7 +178,7 @@ def _hops(runs: Sequence[tuple[int, np.ndarray]], count: int) -> np.ndarray:
 
 
 def clog(number: int | Fraction, alpha: int) -> int:
-    """ceil(log_(alpha + 1) of a number), at least 0; exact for integers and fractions."""
+    """Return ceil(log_(alpha + 1) of a number), at least 0; exact for integers and fractions."""
     rounds, reached = 0, 1
     while reached < number:
         rounds, reached = rounds + 1, reached * (alpha + 1)
@@ -176,7 +186,7 @@ def clog(number: int | Fraction, alpha: int) -> int:
 
 
 def piece_sizes(length: int, alpha: int) -> list[int]:
-    """Sizes of the alpha + 1 pieces of a segment."""
+    """Return the sizes of the alpha + 1 pieces of a segment, in their order."""
     size, rest = divmod(length, alpha + 1)
     nearest = sorted(range(alpha + 1), key=lambda piece: abs(piece - alpha // 2))
     return [size + (piece in nearest[:rest]) for piece in range(alpha + 1)]
@@ -184,7 +194,7 @@ def piece_sizes(length: int, alpha: int) -> list[int]:
 
 @cache
 def anchor(length: int, alpha: int) -> int:
-    """Where the informed item of a segment is."""
+    """Return the index of the informed item of a segment."""
     if length <= 1:
         return 0
     sizes, middle = piece_sizes(length, alpha), alpha // 2
@@ -192,21 +202,21 @@ def anchor(length: int, alpha: int) -> int:
 
 
 def segment_rounds(length: int, alpha: int) -> list[dict[int, tuple[np.ndarray, np.ndarray]]]:
-    """Who sends where, in each round.
+    """Return the messages that inform a segment from its anchor, round by round.
 
     Parameters
     ----------
     length : int
-        Number of items; the one at `anchor` is informed.
+        Number of items; the item at `anchor` is informed.
     alpha : int
-        To how many items an informed one may send in a round.
+        Number of items to which an informed item may send in a round.
 
     Returns
     -------
     list of dict
-        For each round ``{rank: (items, offsets)}``: each of ``items`` sends over a signed distance;
-        a message of rank i has i others before it on its side, nearer to the sender. Both sides
-        are in the same arrays, and a sender is in them up to twice.
+        For each round ``{rank: (items, offsets)}``: each of ``items`` sends over the signed
+        distance in ``offsets``. A message of rank i passes i nearer targets on its side of the
+        sender. Messages of both sides are in the same arrays, so a sender occurs there up to twice.
     """
     segments, rounds = [(0, length)], []
     while max(size for _, size in segments) > 1:
@@ -233,27 +243,38 @@ def square_rounds(circuits: Circuits, grid: Grid, alpha: int) -> None:
     Parameters
     ----------
     circuits : Circuits
-        Where the rounds go; node 0 is informed.
+        The rounds so far, which are extended; node 0 is informed.
     grid : Grid
-        With as many levels on each axis.
+        A grid with the same number of levels on each axis.
+    alpha : int
+        Messages that a node may send in a round.
 
     Notes
     -----
-    Theorems 1, 2, 5 and 6 of Wang, Tseng, Ni and Sheu 2001, and section 5, with other paths.
+    Theorems 1, 2, 5 and 6 and section 5 of Wang, Tseng, Ni and Sheu 2001, with other paths.
     """
     for stage in range(1, len(grid.counts) + 1):
         diagonal_stage(circuits, grid, alpha, stage)
 
 
 def diagonal_stage(circuits: Circuits, grid: Grid, alpha: int, stage: int, stride: int = 1) -> None:
-    """Stage 1 to k; the last may inform every ``stride``-th of its diagonals only.
+    """Add the rounds of stage 1 to k of a broadcast from diagonal to diagonal.
+
+    Parameters
+    ----------
+    stride : int
+        In the last stage, inform every ``stride``-th diagonal only.
 
     Notes
     -----
-    On each side of a sender, message number i to a node whose level is higher by d moves as
-    follows. Stage s < k: i = 0: d along axis s, then -d along axis 0; i = 1 .. s: -d along axis
-    i - 1, then d along s; i > s: a step towards d along i, d along s, -d along 0, a step back.
-    Stage k: d along axis i.
+    Take a message of rank i on its side, to a node whose level is higher by d. In stage s < k its
+    path is:
+
+    - i = 0: d along axis s, then -d along axis 0;
+    - i = 1 .. s: -d along axis i - 1, then d along s;
+    - i > s: one step towards d along i, d along s, -d along 0, one step back along i.
+
+    In stage k it is d along axis i.
     """
     dimensions, side = len(grid.counts), grid.counts[0]
     count = side // stride
@@ -267,7 +288,7 @@ def diagonal_stage(circuits: Circuits, grid: Grid, alpha: int, stage: int, strid
 
 
 def _senders(dimensions: int, side: int, stage: int, levels: np.ndarray) -> np.ndarray:
-    """The level numbers of all nodes of items, an array of shape (axes, items * nodes of each)."""
+    """Return the level numbers of the nodes of items: shape (axes, items * nodes of an item)."""
     free = np.indices((side,) * (stage - 1)).reshape(stage - 1, side ** (stage - 1))
     free, level = np.tile(free, len(levels)), np.repeat(levels, side ** (stage - 1))
     index = np.zeros((dimensions, len(level)), int)
@@ -280,7 +301,7 @@ def _senders(dimensions: int, side: int, stage: int, levels: np.ndarray) -> np.n
 
 
 def _runs(dimensions: int, stage: int, rank: int, steps: np.ndarray) -> list[Run]:
-    """The path of a message by its rank on its side."""
+    """Return the path of a message by its rank on its side of the sender."""
     if stage == dimensions:
         return [(rank, steps)]
     if rank == 0:
@@ -294,7 +315,7 @@ def _runs(dimensions: int, stage: int, rank: int, steps: np.ndarray) -> list[Run
 def axis_rounds(circuits: Circuits, grid: Grid, alpha: int) -> None:
     """Inform all levels of a grid one axis after another, with one or two messages a node.
 
-    The sum of clog n_i rounds (Wang, Tseng, Ni and Sheu 2001, section 3.2.3).
+    This takes the sum of clog n_i rounds (Wang, Tseng, Ni and Sheu 2001, section 3.2.3).
     """
     for axis, count in enumerate(grid.counts):
         done = np.indices(grid.counts[:axis]).reshape(axis, math.prod(grid.counts[:axis]))

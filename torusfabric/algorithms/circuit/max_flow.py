@@ -5,10 +5,11 @@ Rules of the model:
 - A round is a set of paths that share no arc; a link carries a message each way.
 - A node sends up to alpha messages in a round and receives at most one.
 
-All messages are the same, so a round is a flow of a single commodity: up to alpha units leave each
-informed node, an arc carries one unit, and each new node takes one. A maximum flow in whole units
-falls apart into paths. What decides whether later rounds can be as good is where the new nodes are:
-they are chosen far from each other and from the informed ones, as if these repelled them.
+All messages are the same, so a round is a flow of a single commodity. Up to alpha units leave each
+informed node, an arc carries one unit, and each new node takes one. An integral maximum flow
+decomposes into paths. The positions of the new nodes decide whether later rounds can be as good. So
+targets are chosen far from each other and from the informed nodes, as if all of these repelled
+them.
 """
 
 from __future__ import annotations
@@ -42,8 +43,16 @@ class Network:
         self.source, self.sink = self.nodes, self.nodes + 1
 
     def capacities(self, supply: np.ndarray, demand: np.ndarray) -> csr_array:
-        """Capacities of all arcs, of supplies from the source and of demands to the sink."""
-        # Imported here, since that takes longer than a plan that does without it.
+        """Return a matrix with the capacities of arcs, of supplies from the source, and of demands.
+
+        Parameters
+        ----------
+        supply : ndarray of int, shape (nodes,)
+            Units that may enter at each node from the source.
+        demand : ndarray of int, shape (nodes,)
+            Units that may leave at each node to the sink.
+        """
+        # Imported here, because the import takes longer than a plan without it.
         from scipy.sparse import coo_array, csr_array
 
         nodes = np.arange(self.nodes)
@@ -55,7 +64,7 @@ class Network:
 
 
 def transfers(network: Network, flow: csr_array) -> Transfers:
-    """Take a flow apart into paths."""
+    """Decompose a flow into paths."""
     flow = flow.tocoo()
     ahead: list[list[int]] = [[] for _ in range(network.nodes + 2)]
     for tail, head, units in zip(flow.row, flow.col, flow.data, strict=True):
@@ -74,10 +83,10 @@ def transfers(network: Network, flow: csr_array) -> Transfers:
 
 
 def path(ahead: list[list[int]], node: int, sink: int) -> list[int]:
-    """Follow and use up one unit of flow to where it ends, leaving out cycles.
+    """Return the path of one unit of flow from a node, without cycles, and remove the unit.
 
-    The sink is the largest number, hence the last of a node's sorted heads, and the first taken: a
-    new node takes the first unit that comes.
+    The sink has the largest number. It is therefore the last of a node's sorted heads and the first
+    one taken: a new node keeps the first unit that arrives.
     """
     nodes = [node]
     while True:
@@ -89,20 +98,22 @@ def path(ahead: list[list[int]], node: int, sink: int) -> list[int]:
         nodes.append(node)
 
 
-#: How often to start again, with another seed, where the lower bound has been missed.
+#: Number of searches, each with another seed, that are tried to reach the lower bound.
 TRIES = 40
 
-#: How strongly a try after the first departs from the plain repulsion.
+#: The relative random change of the repulsion in every try after the first.
 NOISE = 0.1
 
 
 def search(network: Network, informed: np.ndarray, ports: int, seed: int = 0) -> list[Transfers]:
-    """The rounds of the first try that meets the bound, or the fewest of all tries.
+    """Return the rounds of the first try that meets the lower bound, or the fewest of all tries.
 
     Parameters
     ----------
     informed : ndarray of bool, shape (nodes,)
-        The nodes that are informed at first.
+        True for the nodes that are informed at first.
+    ports : int
+        alpha, the messages that a node may send in a round.
     """
     first = np.minimum(ports, np.bincount(network.tail, minlength=network.nodes))[informed].sum()
     reached = int(informed.sum() + first)
@@ -125,7 +136,7 @@ def attempt(
     random: np.random.Generator | None,
     limit: int,
 ) -> list[Transfers] | None:
-    """The rounds of one try, or None as soon as it cannot do with the limit."""
+    """Return the rounds of one try, or None as soon as it cannot finish within `limit` rounds."""
     informed = informed.copy()
     repulsion = Repulsion(network.topology, random)
     for node in np.flatnonzero(informed).tolist():
@@ -146,14 +157,14 @@ def attempt(
 def best_flow(
     network: Network, informed: np.ndarray, ports: int, repulsion: Repulsion
 ) -> csr_array:
-    """A maximum flow from informed to uninformed nodes that serves chosen targets first.
+    """Return a maximum flow from informed to uninformed nodes that serves chosen targets first.
 
     Returns
     -------
     csr_array
         The net flow between each pair of nodes.
     """
-    # Imported here, since that takes longer than a plan that does without it.
+    # Imported here, because the import takes longer than a plan without it.
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
@@ -174,12 +185,12 @@ def best_flow(
 
 
 class Repulsion:
-    """How little each node is wanted as a target: less, the nearer it is to informed nodes.
+    """A penalty of each node as a target: the nearer to informed nodes, the higher.
 
     Parameters
     ----------
     random : numpy Generator or None
-        Where random changes come from.
+        Source of random changes of the penalties; None for no changes.
     """
 
     def __init__(self, topology: Topology, random: np.random.Generator | None) -> None:
@@ -193,17 +204,17 @@ class Repulsion:
             self.bias += NOISE * random.random(topology.nodes)
 
     def around(self, node: int) -> np.ndarray:
-        """What a node adds to all others."""
+        """Return the penalty that an informed node adds to every node."""
         if isinstance(self.topology, CayleyGraph):
             return np.asarray(self.kernel[self.topology.subtract(self.nodes, node)])
         return np.asarray(self.kernel[node])
 
     def add(self, node: int) -> None:
-        """Let a node repel from now on."""
+        """Add a node to those that repel."""
         self.total += self.around(node)
 
     def targets(self, informed: np.ndarray, count: int) -> np.ndarray:
-        """Choose targets among the nodes that are not informed."""
+        """Choose `count` targets among the nodes that are not informed."""
         if count >= (~informed).sum():
             return np.flatnonzero(~informed)
         total, chosen = self.total.copy(), []
@@ -216,7 +227,7 @@ class Repulsion:
         return np.array(chosen)
 
 
-#: Choosing targets takes time quadratic in the number of nodes: about 20 s for this many.
+#: The largest number of nodes. The choice of targets takes time quadratic in it: about 20 s here.
 MOST_NODES = 20_000
 
 
@@ -226,21 +237,23 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
     Parameters
     ----------
     options : Options
-        ``ports`` is alpha, ``seed`` where to start.
+        ``ports`` is alpha, ``seed`` the seed of the search.
 
     Returns
     -------
     Rounds
         ceil(log_(alpha + 1) N) rounds, the lower bound of Wang, Tseng, Ni and Sheu (Lemma 1, see
-        `diagonal`), on every torus of two or more dimensions on which this has been tried; there is
-        no proof that it always is. On rings messages go as `segment_rounds` says, which meets it.
+        `diagonal`), on every torus of two or more dimensions on which this was tried. There is no
+        proof that the bound is always met. On rings the messages are those of `segment_rounds`,
+        which meet it.
 
     Notes
     -----
-    As many targets as there are messages are chosen one by one, each where the sum over all
-    informed and chosen nodes at distance d of (d + 0.3)^-2 is least. A maximum flow serves as many
-    of them as possible; it is then augmented to all uninformed nodes. Where this misses the bound,
-    it is tried again with random changes to the repulsion.
+    If informed nodes can send m messages, m targets are chosen one by one. Each target is the node
+    with the least sum of (d + 0.3)^-2 over all informed and chosen nodes, where d is their
+    distance. A maximum flow serves as many targets as possible; then it is augmented to all
+    uninformed nodes. If the result misses the bound, the search is repeated with random changes of
+    the repulsion.
 
     Examples
     --------
@@ -268,7 +281,7 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Which topology and options are needed, or None."""
+    """Return the topology or options that are needed, or None if the selection fits."""
     if topology.nodes > MOST_NODES:
         return f"at most {MOST_NODES} nodes"
     return some_ports(options, topology.ports) or one_chunk(options)

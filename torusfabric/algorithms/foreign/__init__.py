@@ -1,1 +1,1 @@
-"""Schedules from elsewhere: which node each rank is, and when messages go along which links."""
+"""Schedules from other systems: maps of ranks to nodes, and the rounds and links of messages."""

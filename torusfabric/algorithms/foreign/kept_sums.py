@@ -1,13 +1,15 @@
 """Rounds of a dataflow in which ranks keep their sums and send copies.
 
-A rank has one sum of each chunk, at first its own contribution. What arrives is added, or replaces
-the sum (see `torusfabric.schedule.kept_sums`). A rank sends its sum as it is before the round, or
-what arrived last by a link. So a *word*, one chunk of a message, can only leave while its sender
-has exactly that sum; and whatever would change that sum has to wait, or to come in the same round.
-Two ranks that swap their sums send in the same round.
+A *rank* is a participant of a foreign schedule, called gpu in its files. A rank has one sum of each
+chunk, at first its own contribution. An arriving word is added to the sum, or replaces it (see
+`torusfabric.schedule.kept_sums`). A rank sends its sum as it was before the round, or the last word
+that arrived by a link. So a *word*, one chunk of a message, can leave only while its sender has
+exactly that sum. Anything that would change the sum has to wait, or to arrive in the same round.
+Two ranks that exchange their sums send in the same round.
 
-Each round takes words by the length of the chain of steps behind them. A word is taken together
-with all words that its arrival makes urgent, or not at all.
+Each round takes words in the order of their *urgency*, the length of the longest chain of steps
+behind them. Once a word has arrived, other words may no longer be able to leave or to be added. A
+word is taken together with all of these, or not at all.
 """
 
 from __future__ import annotations
@@ -28,22 +30,26 @@ from .links import Hops
 
 __all__ = ["KeptSumsScheduler"]
 
-#: A rank and the key of a chunk.
+#: The place of a sum: a rank and the key of a chunk.
 Place = tuple[int, int]
 
-#: How many ranks of a sum are named.
+#: The most ranks of a sum that a message names.
 MOST_NAMED = 8
 
 
 class _Word(NamedTuple):
-    """One chunk of a message; words that are more urgent come first.
+    """One chunk of a message; words sort by urgency.
 
     Parameters
     ----------
+    urgency : int
+        Minus the rounds of the longest chain of steps that begins with the word.
     step : int
-        The step that sends it.
+        The step that sends the word.
+    number : int
+        The index of the chunk in its message.
     key, ranks : int
-        As of a `Value`.
+        The key of the chunk and the contributions, as in a `Value`.
     sender, receiver : int
         Ranks.
     """
@@ -58,17 +64,17 @@ class _Word(NamedTuple):
 
     @property
     def source(self) -> Place:
-        """The sum that it is a copy of, or passes by."""
+        """The place of the sum at the sender."""
         return self.sender, self.key
 
     @property
     def target(self) -> Place:
-        """The sum that it changes."""
+        """The place of the sum that the word changes."""
         return self.receiver, self.key
 
 
 class _Sent(NamedTuple):
-    """A word, the out-port by which it leaves, and the in-port by which it came, or -1."""
+    """A word, its out-port, and the in-port by which it came, or -1 for the sum of its sender."""
 
     word: _Word
     port: int
@@ -77,7 +83,7 @@ class _Sent(NamedTuple):
 
 @dataclass
 class _Round:
-    """What is taken for a round so far: the words, and those that arrive at each sum."""
+    """The words taken for a round so far, and those that arrive at each sum."""
 
     sent: dict[_Word, _Sent] = field(default_factory=dict)
     arriving: dict[Place, list[_Sent]] = field(default_factory=lambda: defaultdict(list))
@@ -92,14 +98,14 @@ class _Round:
 
 
 class KeptSumsScheduler:
-    """Assigns the words of a dataflow to rounds, and follows the sums of all ranks.
+    """A scheduler that assigns words of a dataflow to rounds, and follows the sums of all ranks.
 
     Parameters
     ----------
     nodes : ndarray of int, shape (ranks,)
         The node of each rank.
     urgency : sequence of int
-        Of each step, how many rounds the longest chain takes that begins with it.
+        For each step, the rounds of the longest chain that begins with it.
     """
 
     def __init__(
@@ -127,7 +133,8 @@ class KeptSumsScheduler:
         Raises
         ------
         InputError
-            If two peers are no neighbours, or a step sends what no sum of its rank can be.
+            If two peers are no neighbours, or a step sends contributions that no sum of its rank
+            can have.
         """
         changed, number = set(self._waiting), 0
         while any(self._waiting.values()):
@@ -147,17 +154,17 @@ class KeptSumsScheduler:
         self._check_end()
 
     def _message(self, word: _Word) -> Message:
-        """The message of a word."""
+        """Return the message of a word."""
         message = self._dataflow.messages[word.step]
         assert message is not None
         return message
 
     def _sum(self, place: Place) -> int:
-        """The contributions to a sum."""
+        """Return the contributions to a sum, as bits of ranks."""
         return self._sums.get(place, 1 << place[0])
 
     def _passed(self, word: _Word) -> int | None:
-        """The in-port by which a word came, -1 if it is the sum of its sender, None if neither."""
+        """Return a word's in-port at its sender, -1 if it is the sender's sum, None if neither."""
         if self._sum(word.source) == word.ranks:
             return -1
         came = self._came[word.source].items()
@@ -174,13 +181,13 @@ class KeptSumsScheduler:
         return taken
 
     def _take_with_all(self, word: _Word, taken: _Round) -> None:
-        """Take a word and all that have to leave before it arrives, if there is room for them."""
+        """Take a word and all words that must leave before it arrives, if there is room for all."""
         added, urgent = list[_Sent](), [word]
         while urgent:
             word = urgent.pop()
             if word in taken.sent:
                 continue
-            # A word on an arc that it takes; None if its rank cannot send it, or no arc is free.
+            # The word on an arc; None if its rank cannot send it, or no arc is free.
             passed = self._passed(word) if word in self._ready else None
             path = [] if passed is None else self._links.take(self._message(word), 1)
             sent = _Sent(word, path[0][0], passed) if path and passed is not None else None
@@ -199,7 +206,7 @@ class KeptSumsScheduler:
             self._links.taken.discard((sent.word.sender, sent.port))
 
     def _urgent_after(self, place: Place, taken: _Round) -> list[_Word] | None:
-        """The words that could not leave a rank, or fit its sum, after a round.
+        """Return the words that could not leave a rank, or fit its sum, after the round.
 
         None if a word that arrives in the round does not fit.
         """
@@ -231,11 +238,11 @@ class KeptSumsScheduler:
         return sorted(word for word in leaving | coming if word not in taken.sent)
 
     def _in_port(self, sent: _Sent) -> int:
-        """The in-port by which a word arrives."""
+        """Return the in-port by which a word arrives."""
         return int(self._topology.opposite[sent.port])
 
     def _transfers(self, taken: _Round) -> Transfers:
-        """The words of a round by node and port."""
+        """Return the words of a round as transfers, by node and port."""
         every = [(int(self._nodes[sent.word.sender]), *sent[1:], sent.word.key)
                  for sent in taken.sent.values()]  # fmt: skip
         source, port, passed, key = np.array(sorted(every), np.int64).reshape(-1, 4).T
@@ -243,7 +250,7 @@ class KeptSumsScheduler:
         return Transfers(source, port[:, None].astype(np.int16), KeptSums(chunk, passed))
 
     def _arrive(self, taken: _Round) -> set[Place]:
-        """Let the words of a round arrive; the sums that have changed."""
+        """Let the words of a round arrive, and return the sums that have changed."""
         for word in taken.sent:
             self._waiting[word.source].discard(word)
             self._coming[word.target].discard(word)
@@ -257,7 +264,7 @@ class KeptSumsScheduler:
         return changed
 
     def _stuck(self) -> InputError:
-        """The error of a step that sends what its rank does not have, or what does not fit."""
+        """Return the error of a step whose rank lacks the sum, or whose word does not fit."""
         left = sorted(
             (word for words in self._waiting.values() for word in words),
             key=lambda word: (self._passed(word) is not None, word.step, word.number),
@@ -279,7 +286,7 @@ class KeptSumsScheduler:
         )
 
     def _check_end(self) -> None:
-        """Check that all sums are complete that the collective delivers."""
+        """Check that all sums that the collective delivers are complete."""
         buffers = self._dataflow.buffers
         root = buffers.collective.root
         for rank in range(buffers.ranks) if root is None else (root,):
@@ -293,7 +300,7 @@ class KeptSumsScheduler:
 
 
 def _named(ranks: int) -> str:
-    """Ranks, given as bits, for people."""
+    """Return the names of ranks, given as bits, for an error message."""
     found = [str(rank) for rank in range(ranks.bit_length()) if ranks >> rank & 1]
     more = len(found) - MOST_NAMED
     names = ", ".join(found[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

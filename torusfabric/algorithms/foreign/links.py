@@ -14,17 +14,18 @@ Arc = tuple[int, int]
 class Hops:
     """Arcs between neighbours, each for one block a round.
 
-    Of parallel links a message prefers that of the number of its channel. Blocks of which a file
-    says that they go in the same round share an arc.
+    Among parallel links a message prefers the link with the number of its channel. Blocks that go
+    in the same round by their file share an arc.
 
     Parameters
     ----------
     nodes : ndarray of int, shape (ranks,)
+        The node of each rank.
 
     Raises
     ------
     InputError
-        If two peers are no neighbours; names the first.
+        If two peers are no neighbours; names the first two.
     """
 
     whole = False
@@ -50,7 +51,7 @@ class Hops:
         self.taken.clear()
 
     def take(self, message: Message, count: int) -> list[tuple[int, ...]]:
-        """Take an arc for each of up to so many blocks."""
+        """Take an arc for each of up to `count` blocks, and return the paths."""
         ports = self.ports[message.source, message.target]
         first = message.channel % len(ports)
         if message.together:
@@ -70,6 +71,7 @@ class Circuits:
     Parameters
     ----------
     nodes : ndarray of int, shape (ranks,)
+        The node of each rank.
     """
 
     whole = True
@@ -93,7 +95,7 @@ class Circuits:
         self.left = {arc: list(ports) for arc, ports in self.ports.items()}
 
     def take(self, message: Message, count: int) -> list[tuple[int, ...]]:
-        """Take the shortest path there is."""
+        """Take the shortest path of free arcs, if there is one."""
         import networkx as nx
 
         source, target = self.nodes[message.source], self.nodes[message.target]
@@ -106,7 +108,7 @@ class Circuits:
         return [tuple(self._take(arc) for arc in pairwise(path))]
 
     def _take(self, arc: Arc) -> int:
-        """Take one of the links from a node to the next."""
+        """Take one of the links from a node to the next, and return its port."""
         port = self.left[arc].pop(0)
         if not self.left[arc]:
             self.free.remove_edge(*arc)

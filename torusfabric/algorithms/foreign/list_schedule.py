@@ -1,12 +1,11 @@
-"""List scheduling: the steps of a dataflow in rounds, each as soon as data, order and links allow.
+"""List scheduling: each step of a dataflow runs as soon as data, order and links allow.
 
-In a round an arc carries one block. A step of several blocks takes as many arcs or rounds; what
-waits for it waits for all of them. Of several steps that could use an arc the one goes first behind
-which the longest chain of others waits.
+In a round an arc carries one block. A step of several blocks takes several arcs or rounds, and
+following steps wait for all of its blocks. Of several steps that could use an arc, the step with
+the longest chain of steps behind it goes first. With circuits a step takes one path for all of its
+blocks, of any length, along free arcs.
 
-With circuits a step takes one path for all of its blocks, of any length, along arcs that are free.
-
-Where ranks keep their sums, `kept_sums` beside this makes the rounds.
+Where ranks keep their sums, the module `kept_sums` makes the rounds.
 """
 
 from collections import defaultdict
@@ -27,11 +26,11 @@ from .links import Circuits, Hops
 __all__ = ["list_schedule"]
 
 
-#: More contributions in all sums together are not worth a try.
+#: The most contributions in all sums together.
 MOST_IDS = 2**27
 
 
-#: Blocks on a path in a round: the rank that sends them, the path and the values.
+#: Blocks on a path in a round: the sending rank, the path, and the values.
 Carried: TypeAlias = tuple[int, tuple[int, ...], tuple[Value, ...]]
 
 
@@ -54,7 +53,7 @@ def list_schedule(
     Returns
     -------
     Rounds
-        The schedule is not checked.
+        The schedule, which is not checked.
 
     Raises
     ------
@@ -90,7 +89,13 @@ def list_schedule(
 
 
 def _urgencies(dataflow: Dataflow, *, whole: bool) -> list[int]:
-    """How many rounds the longest chain takes that begins with each step."""
+    """Return the rounds of the longest chain that begins with each step.
+
+    Parameters
+    ----------
+    whole : bool
+        True if all blocks of a step go in one round.
+    """
     graph = dataflow.graph
     urgency = [0] * len(graph.steps)
     for index in reversed(dataflow.order):
@@ -102,16 +107,16 @@ def _urgencies(dataflow: Dataflow, *, whole: bool) -> list[int]:
 
 
 class _Scheduler:
-    """Assigns the steps of a dataflow to rounds.
+    """A scheduler that assigns the steps of a dataflow to rounds.
 
     Attributes
     ----------
     waiting : list of int
-        For how many steps each still waits.
+        The number of steps for which each step still waits.
     ready : dict of int to list
-        The steps that can be done from each later round on.
+        For each later round, the steps that can begin from it on.
     queues : dict of (source, target) to heap
-        The sends that could go, the most urgent first.
+        The messages that wait for arcs between two ranks, the most urgent first.
     """
 
     def __init__(self, dataflow: Dataflow, links: Hops | Circuits) -> None:
@@ -129,7 +134,7 @@ class _Scheduler:
         self.rounds: list[list[Carried]] = []
 
     def run(self) -> list[list[Carried]]:
-        """What is carried in each round."""
+        """Return the blocks that are carried in each round."""
         for index, count in enumerate(self.waiting):
             if not count:
                 self.ready[0].append(index)
@@ -138,7 +143,7 @@ class _Scheduler:
             if not self.queues and number not in self.ready:
                 number = min(self.ready)
             self.rounds += [[] for _ in range(number + 1 - len(self.rounds))]
-            # One round: what ends in it may let others begin in it.
+            # One round. Repeat, since steps that end in it may let others begin in it.
             self.links.begin_round()
             fresh = self._enqueue(number)
             pairs = sorted(self.queues, key=lambda pair: self.queues[pair][0])
@@ -153,7 +158,7 @@ class _Scheduler:
         return self.rounds
 
     def _enqueue(self, number: int) -> set[tuple[int, int]]:
-        """Begin the steps that can; returns the pairs of ranks that have more to send."""
+        """Begin the steps that can begin; return the pairs of ranks with new messages."""
         pairs = set()
         while number in self.ready:
             for index in self.ready.pop(number):
@@ -169,7 +174,7 @@ class _Scheduler:
         return pairs
 
     def _serve(self, pair: tuple[int, int], number: int) -> None:
-        """Send what can go from a rank to another."""
+        """Send all that can go from one rank to another in this round."""
         queue, later = self.queues.pop(pair), []
         while queue:
             entry = heappop(queue)
@@ -185,7 +190,7 @@ class _Scheduler:
             self.queues[pair] = queue
 
     def _send(self, index: int, number: int) -> bool:
-        """Send as much of a step as arcs are free for; whether it was all."""
+        """Send the blocks of a step for which arcs are free; return True if these are all."""
         message = self.dataflow.messages[index]
         assert message is not None
         sent = len(message.values) - self.left[index]
@@ -200,14 +205,14 @@ class _Scheduler:
         return not self.left[index]
 
     def _end(self, index: int, number: int, arrival: int) -> None:
-        """End a step in a round; its message arrives in another one."""
+        """End a step in a round; its message arrives in the round `arrival`."""
         for other in self.graph.follows[index]:
             self._awaited(other, number)
         if index in self.graph.received_by:
             self._awaited(self.graph.received_by[index], arrival)
 
     def _awaited(self, index: int, number: int) -> None:
-        """A step that another one waited for has ended."""
+        """Note that a step for which another one waits has ended."""
         self.waiting[index] -= 1
         self.earliest[index] = max(self.earliest[index], number)
         if not self.waiting[index]:
@@ -215,7 +220,7 @@ class _Scheduler:
 
 
 class _Writer:
-    """Writes rounds with nodes for ranks."""
+    """A writer of rounds, in which ranks become nodes."""
 
     def __init__(
         self, dataflow: Dataflow, topology: Topology, collective: Collective, nodes: IntArray
@@ -227,7 +232,7 @@ class _Writer:
         self.count = 0
 
     def transfers(self, carried: list[Carried]) -> Transfers:
-        """The transfers of a round, by node and port: one for each path, whatever shares it."""
+        """Return the transfers of a round by node and port, one for all blocks of a path."""
         paths: dict[tuple[int, tuple[int, ...]], list[Value]] = {}
         for rank, path, values in carried:
             paths.setdefault((int(self.nodes[rank]), path), []).extend(values)
@@ -240,7 +245,7 @@ class _Writer:
         return Transfers(sources, hops, self._payload(list(paths.values())))
 
     def _payload(self, lists: list[list[Value]]) -> Listed:
-        """The blocks that the values of each path stand for, or the contributions to sums."""
+        """Return the blocks, or the contributions to sums, for the values of each path."""
         values = [value for path in lists for value in path]
         keys = np.array([key for key, _ in values], np.int64)
         origin, destination, chunk = self.buffers.split(keys)
@@ -258,7 +263,7 @@ class _Writer:
         return Listed(ends[np.cumsum([0, *map(len, lists)])], ids)
 
     def _members(self, ranks: int) -> IntArray:
-        """The nodes of some ranks, given as bits."""
+        """Return the nodes of some ranks, given as bits."""
         if ranks not in self.members:
             raw = np.frombuffer(ranks.to_bytes(-(-self.buffers.ranks // 8), "little"), np.uint8)
             bits = np.unpackbits(raw, bitorder="little")
@@ -267,12 +272,12 @@ class _Writer:
 
 
 def _chunk_numbers(dataflow: Dataflow, nodes: IntArray) -> IntArray:
-    """New numbers of the chunks, by which node n completes chunks n M to n M + M - 1.
+    """Return new numbers of the chunks, by which node n completes chunks n M to n M + M - 1.
 
-    Which part of a message is called which chunk is free in an all-reduce. By these numbers a
-    schedule that looks the same from every node is written the same at every node, which is what a
-    `Table` takes. Chunks stay as they are if this is no all-reduce, or if not every node completes
-    as many.
+    The numbering of the chunks of an all-reduce is free. With these numbers a schedule that looks
+    the same from every node is also written in the same way at every node, as a `Table` requires.
+    The numbers stay as they are if the collective is no all-reduce, or if nodes complete different
+    numbers of chunks.
     """
     buffers = dataflow.buffers
     same = np.arange(buffers.chunks)
@@ -283,7 +288,7 @@ def _chunk_numbers(dataflow: Dataflow, nodes: IntArray) -> IntArray:
         or buffers.chunks % buffers.ranks
     ):
         return same
-    # Whoever receives a complete sum has not completed it.
+    # A node that receives a complete sum has not completed it.
     completes = np.ones((buffers.chunks, buffers.ranks), bool)
     for message in dataflow.messages:
         if message is None:

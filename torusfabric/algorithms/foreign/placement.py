@@ -1,6 +1,6 @@
-"""Which node each rank is.
+"""Maps of the ranks of a foreign schedule to nodes.
 
-Ranks of a file have no coordinates. Where a file was made for a ring, for rows and columns or for a
+Ranks of a file have no coordinates. If a file was made for a ring, for rows and columns or for a
 hypercube, there is a map of ranks to nodes under which all peers are neighbours.
 """
 
@@ -13,15 +13,15 @@ import numpy as np
 from ...errors import InputError
 from ...schedule.foreign.dataflow import Dataflow
 from ...toolchain.values import no_such
-from ...topology import IntArray, Topology, Torus
+from ...topology import CayleyGraph, IntArray, Topology, Torus
 from ..oblivious.hamiltonian.plan import colour_links, walk
 
 __all__ = ["PLACEMENTS", "SEARCH_SECONDS", "place_ranks"]
 
-#: How long a map is searched for.
+#: The longest search for a map.
 SEARCH_SECONDS = 10.0
 
-#: The maps that have names.
+#: The names of maps.
 PLACEMENTS = ("identity", "gray", "auto")
 
 
@@ -32,22 +32,23 @@ def place_ranks(
     *,
     seconds: float = SEARCH_SECONDS,
 ) -> IntArray:
-    """The node of each rank.
+    """Return the node of each rank.
 
     Parameters
     ----------
     topology : Topology
-        Of as many nodes as there are ranks.
+        A network with as many nodes as there are ranks.
     placement : {"identity", "gray", "auto"}
-        Rank r is node r; or its bits are Gray codes of coordinates, so that ranks which differ in
-        a bit are neighbours on a torus of sides 2 and 4; or a map is searched under which all peers
-        are neighbours.
+        ``identity``: rank r is node r. ``gray``: the bits of a rank are Gray codes of coordinates,
+        so that ranks which differ in one bit are neighbours on a torus of sides 2 and 4. ``auto``:
+        search for a map under which all peers are neighbours.
     seconds : float
-        How long it is searched for.
+        The longest search.
 
     Returns
     -------
     ndarray of int, shape (ranks,)
+        The node of each rank.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def place_ranks(
 
 
 def gray(topology: Topology) -> IntArray:
-    """Nodes whose coordinates are those of which bits of the rank are the Gray codes.
+    """Return the node of each rank, where the bits of a rank are Gray codes of coordinates.
 
     The first axis has the highest bits.
 
@@ -96,7 +97,7 @@ def gray(topology: Topology) -> IntArray:
 
 
 def _search(dataflow: Dataflow, topology: Topology, seconds: float) -> IntArray:
-    """A map under which all peers are neighbours: one of the usual ones, or what a search finds."""
+    """Return a map under which all peers are neighbours: a usual one, or one from a search."""
     pairs = np.array([pair[:2] for pair in dataflow.pairs()]).reshape(-1, 2)
     for nodes in _usual(topology, pairs):
         if (topology.distance(nodes[pairs[:, 0]], nodes[pairs[:, 1]]) == 1).all():
@@ -111,7 +112,7 @@ def _search(dataflow: Dataflow, topology: Topology, seconds: float) -> IntArray:
 
 
 def _usual(topology: Topology, pairs: IntArray) -> Iterator[IntArray]:
-    """The maps that need no search."""
+    """Yield the maps that need no search."""
     nodes = np.arange(topology.nodes)
     yield nodes
     if not isinstance(topology, Torus):
@@ -128,7 +129,7 @@ def _usual(topology: Topology, pairs: IntArray) -> Iterator[IntArray]:
 
 
 def _around(pairs: IntArray) -> IntArray | None:
-    """The ranks in their order around the ring that they form; None if they form none."""
+    """Return the ranks in their order around the ring that they form; None if they form none."""
     after: dict[int, set[int]] = {}
     for source, target in pairs.tolist():
         after.setdefault(source, set()).add(target)
@@ -149,15 +150,15 @@ class _Late(Exception):
 
 
 def _subgraph(topology: Topology, pairs: IntArray, until: float) -> IntArray | None:
-    """A map of the peers into the links of a topology, by the library's subgraph search.
+    """Return a map of the peers into the links of a topology, by a subgraph search of networkx.
 
-    Rank 0 is node 0, for all nodes of a Cayley graph are alike.
+    On a Cayley graph, whose nodes are all alike, rank 0 is node 0.
     """
     import networkx as nx
     from networkx.algorithms.isomorphism import GraphMatcher
 
     def may_be(node: dict[str, bool], rank: dict[str, bool]) -> bool:
-        """Whether a rank may be at a node; asked at every step of the search."""
+        """Return True if a rank may be at a node; called at every step of the search."""
         if time.monotonic() > until:
             raise _Late
         return node["first"] == rank["first"]
@@ -168,8 +169,9 @@ def _subgraph(topology: Topology, pairs: IntArray, until: float) -> IntArray | N
     peers = nx.Graph()
     peers.add_nodes_from(range(topology.nodes))
     peers.add_edges_from(pairs.tolist())
+    alike = isinstance(topology, CayleyGraph)
     for graph in (links, peers):
-        nx.set_node_attributes(graph, {node: node == 0 for node in graph}, "first")
+        nx.set_node_attributes(graph, {node: alike and node == 0 for node in graph}, "first")
     if max(dict(peers.degree).values()) > max(dict(links.degree).values()):
         return None
     try:

@@ -1,1 +1,1 @@
-"""Algorithms for any network: nothing is assumed of it but that every node reaches every other."""
+"""Collectives on any network."""

@@ -1,4 +1,4 @@
-"""Into how many chunks messages are cut: as few as come near the least message times."""
+"""The number of chunks of a message: the fewest that come near the least message times."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from ...schedule import Transfers
 
 __all__ = ["ALIKE", "ALIKE_EXCHANGE", "as_near_as_can_be", "candidates"]
 
-#: Message times that are as good as the least; of a total exchange, whose paths are whole.
+#: The message times that count as near the least, relative to them; and those of an all-to-all,
+#: whose paths are whole.
 ALIKE, ALIKE_EXCHANGE = Fraction(103, 100), Fraction(110, 100)
 
-#: The most chunks, and flits of a message whose last chunk must not be much shorter than others.
+#: The most chunks; and the length in flits of a message whose last chunk must not be much shorter
+#: than the others.
 MOST, FLITS = 32, 64
 
-#: How many steps times blocks at nodes may be planned before it is enough.
+#: The most steps times blocks at nodes that are planned before the best plan so far is taken.
 WORK = 30_000_000
 
-#: Plans so many chunks.
+#: A function that returns the steps of a plan for a number of chunks.
 Planner = Callable[[int], Sequence[Transfers]]
 
 
 def candidates(least: Fraction, alike: Fraction = ALIKE) -> Iterator[int]:
-    """Numbers of chunks, of which whole steps may come near the least message times.
+    """Yield numbers of chunks, ascending, with which plans may come near the least message times.
 
-    Messages of `FLITS` flits come as near, whose chunks all take as many cycles as the longest.
-    Where no number comes near, the one that comes the nearest.
+    Also a message of `FLITS` flits must come near, in which every chunk takes as many cycles as the
+    longest one. If no number of chunks comes near, yield the number that comes nearest.
 
     Examples
     --------
@@ -40,7 +42,10 @@ def candidates(least: Fraction, alike: Fraction = ALIKE) -> Iterator[int]:
 
 
 def _times(least: Fraction, chunks: int) -> Fraction:
-    """Message times of so many chunks at the least: of a long message, and of `FLITS` flits."""
+    """Return the least message times for a number of chunks.
+
+    The result is the larger one for a very long message and for a message of `FLITS` flits.
+    """
     steps = ceil(least * chunks)
     return max(Fraction(-(-FLITS // chunks) * steps, FLITS), Fraction(steps, chunks))
 
@@ -48,18 +53,25 @@ def _times(least: Fraction, chunks: int) -> Fraction:
 def as_near_as_can_be(
     least: Fraction, cells: int, plan: Planner, alike: Fraction = ALIKE
 ) -> tuple[int, Sequence[Transfers]]:
-    """The first number of chunks with which a plan comes near the least message times.
+    """Return the first number of chunks for which a plan comes near the least message times.
 
     Parameters
     ----------
+    least : Fraction
+        Lower bound of the message times.
     cells : int
-        Blocks at nodes of one chunk a message: what a step of planning takes.
+        Blocks at nodes for one chunk a message: the work of planning a step.
+    plan : function of int
+        Return the steps of a plan for a number of chunks.
+    alike : Fraction
+        The message times that count as near, relative to `least`.
 
     Returns
     -------
     chunks : int
+        The number of chunks.
     transfers : sequence of Transfers
-        The steps. Where no plan comes near, those that come the nearest.
+        The steps. If no plan comes near, those of the plan that comes nearest.
     """
     best: tuple[Fraction, int, Sequence[Transfers]] | None = None
     work = 0
@@ -67,7 +79,7 @@ def as_near_as_can_be(
         beyond = 0 if best is None else len(best[2]) - least * best[1]
         few = beyond > 2 * (alike - 1) * least * chunks
         if few and chunks < tried[-1]:
-            continue  # what is too much hardly depends on the chunks
+            continue  # the excess steps hardly depend on the number of chunks
         steps = plan(chunks)
         times = Fraction(len(steps), chunks)
         if best is None or times < best[0]:

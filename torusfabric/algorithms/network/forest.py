@@ -1,10 +1,11 @@
 """All-gathers on any network: a spanning tree for each block, all of which load the arcs evenly.
 
-Trees of shortest paths are spread over the arcs. Where an arc still carries more blocks than the
-least that the busiest must carry, its head is given some of them by another arc that has room, out
-of no node below it in that tree; or the tree grows anew, by the arcs that are free first. As many
-trees as the cuts allow exist (Edmonds, "Edge-disjoint branchings", 1973;
-Zhao and others, "ForestColl", 2024); that they are found is not proved.
+Trees of shortest paths are first spread over the arcs. Let the *target* be the least number of
+blocks on the busiest arc. While an arc is in more trees than the target, some of these trees are
+changed. In a changed tree another arc with room enters the head of the full arc; its tail may not
+lie below that head in the tree. If no such arc exists, the tree grows anew, by free arcs first. As
+many trees as the cuts allow exist (Edmonds, "Edge-disjoint branchings", 1973; Zhao and others,
+"ForestColl", 2024); it is not proved that this search finds them.
 """
 
 from __future__ import annotations
@@ -23,25 +24,26 @@ from .spread import Arcs, Loads, spread, timed
 
 __all__ = ["Forest", "allgather_steps"]
 
-#: How often it is tried again, and for how many blocks times arcs in all.
+#: The most further tries, and the most blocks times arcs of all tries.
 MORE_TRIES, WORK = 12, 60_000
 
-#: How much may be changed, for each arc and tree: an arc of one for a node, or all of it.
+#: The most changes for each arc and tree: 1 for a changed arc, and `GROWN` for a tree that grows
+#: anew.
 MOST_CHANGES, GROWN = 20, 8
 
-#: How many hops longer an arc is for each hop that lies before it, where a tree grows.
+#: The additional length of an arc, in hops, for each hop before it in a growing tree.
 DEPTH = 0.05
 
 
 def allgather_steps(
     topology: Topology, chunks: int, least: Fraction, seed: int = 0
 ) -> tuple[Transfers, ...]:
-    """The steps of an all-gather, each block over one arc into every node.
+    """Return the steps of an all-gather in which each block takes one arc into every node.
 
     Parameters
     ----------
     least : Fraction
-        Message times that it takes at the least.
+        Lower bound of the message times.
 
     Examples
     --------
@@ -71,18 +73,20 @@ def allgather_steps(
 
 
 class Forest(Loads):
-    """Spanning trees, of which some are changed where arcs are too full.
+    """Spanning trees, some of which are changed where arcs are too full.
+
+    Arcs may share a *resource*, of which they take up a unit for each tree.
 
     Parameters
     ----------
     roots : list of int
-        Of each tree; it spans what is reached from there.
+        The root of each tree; a tree spans the nodes that are reached from its root.
     trees : list of (list of int), optional
-        The arcs of each to begin with; otherwise let them `grow`.
+        The arcs of each tree at first; without them, call `grow`.
     links : list of int, optional
-        What each arc takes up; by default itself.
+        The resource of each arc; by default each arc is its own.
     depth : float
-        How many hops longer an arc is for each hop that lies before it, where a tree grows.
+        The additional length of an arc, in hops, for each hop before it in a growing tree.
     """
 
     def __init__(
@@ -97,21 +101,21 @@ class Forest(Loads):
     ) -> None:
         super().__init__(arcs, trees or (), links)
         self._random, self._roots, self._depth = random, roots, depth
-        #: Of each tree, the arc into each node but its root.
+        #: For each tree, the arc into each node except its root.
         self._by = [{self.head[arc]: arc for arc in tree} for tree in trees or [[]] * len(roots)]
 
     @property
     def trees(self) -> list[list[int]]:
-        """The arcs of each."""
+        """The arcs of each tree."""
         return [list(by.values()) for by in self._by]
 
     def grow(self, most: int) -> None:
-        """Grow all trees anew, in any order."""
+        """Grow all trees anew, in random order."""
         for tree in self._random.permutation(len(self._roots)).tolist():
             self._grow(tree, most)
 
     def relieve(self, most: int) -> bool:
-        """Change trees until no arc is in more than so many; whether that is reached."""
+        """Change trees until no resource is in more than `most` trees; return True on success."""
         left = MOST_CHANGES * (len(self.tail) + len(self._by))
         while left > 0 and (full := self.too_full(most)):
             for link in self._random.permutation(full).tolist():
@@ -128,7 +132,7 @@ class Forest(Loads):
         return left > 0
 
     def _change(self, tree: int, link: int, most: int) -> bool:
-        """Reach the head of an arc by another one that has room, if there is any."""
+        """Replace a tree's arc on a resource by one with room; return True if there is one."""
         (arc,) = (a for a in self._arcs[link] if self._by[tree].get(self.head[a]) == a)
         node = self.head[arc]
         free = [a for a in self.into[node] if len(self.over[self.link[a]]) < most]
@@ -142,14 +146,14 @@ class Forest(Loads):
 
     @cached_property
     def _arcs(self) -> list[list[int]]:
-        """The arcs that take up each."""
+        """The arcs of each resource."""
         found: list[list[int]] = [[] for _ in self.over]
         for arc, link in enumerate(self.link):
             found[link].append(arc)
         return found
 
     def _below(self, tree: int, arc: int, node: int) -> bool:
-        """Whether the tail of an arc is a node, or lies below it."""
+        """Return True if the tail of an arc is a node, or lies below that node."""
         by, here = self._by[tree], self.tail[arc]
         while here != node:
             onward = by.get(here)

@@ -1,21 +1,23 @@
-"""Collectives on any network: meshes, networks with faults, graphs of one's own.
+"""Collectives on any network: meshes, networks with faults, graphs of a user's own.
 
 Rules of the model: store-and-forward, full duplex, on all ports. A network is a directed graph of
-links; nothing is assumed of it but that every node reaches every other.
+links in which every node reaches every other.
 
 - Broadcast: trees that share no arc, as many as the least cut from the root allows; messages stream
-  down them. Reduce: the same backwards.
-- All-gather: a spanning tree for each block, see `forest`. Reduce-scatter: the same backwards.
-  All-reduce: up trees that share no link, see `trees`, and down again; where those do not
-  come near the least time, up and down trees that share arcs, see `shared_trees`; for short
-  messages up a tree of shortest paths and down again.
-- Scatter, total exchange, exchange: a path for each message, see `spread`, and its steps, see
-  `slots`; a scatter of few steps is a flow over time, see `quickest`. Gather: a scatter backwards.
-  Halo: a tree for each block, to its neighbours.
+  down them. Reduce is a broadcast backwards.
+- All-gather: a spanning tree for each block, see `forest`. Reduce-scatter is an all-gather
+  backwards.
+- All-reduce: up trees that share no link, see `trees`, and down again. Where these do not come near
+  the least time: up and down trees that share arcs, see `shared_trees`. For short messages: up a
+  tree of shortest paths and down again.
+- Scatter, all-to-all, exchange: a path for each message, see `spread`, and the steps of the
+  paths, see `slots`. A scatter of few steps is a flow over time, see `quickest`. Gather is a
+  scatter backwards.
+- Halo: a tree for each block, to its neighbours.
 
-Messages are cut into as few chunks as come near the least message times, see `chunks`; for short
-ones, into one. What comes over a slow link is sent on some steps later; where fewer steps are
-enough without slow links, they are left aside.
+Messages are cut into the fewest chunks that come near the least message times, see `chunks`; short
+ones may stay whole. A block that arrives over a slow link leaves some steps later. Slow links stay
+unused where the fewest steps are possible without them.
 
 Sources: J. Edmonds, "Edge-disjoint branchings", 1973, for the number of trees; L. Zhao and others,
 "ForestColl: throughput-optimal collective communications on heterogeneous network fabrics", 2024,
@@ -59,31 +61,34 @@ from .trees import (
 
 __all__ = ["ANY_NETWORK"]
 
-#: On so few nodes whole messages are tried beside chunks, whatever comes near the bound.
+#: The most nodes with which whole messages are always tried beside chunks.
 FEW_NODES = 36
 
-#: Fewer blocks on an arc of a halo are not worth a detour.
+#: The least target for the load of an arc in a halo, in blocks. Below it, detours do not pay.
 FEW_BLOCKS = 4.0
 
-#: So many parts of a message, of a chunk for each tree, are tried for messages of some lengths.
+#: Numbers of parts of a message, each with a chunk for each tree, that are tried for several
+#: lengths.
 COPIES = (1, 4, 16, 32)
 
-#: How near trees that share no link must come to the least time of an all-reduce: on 4x4 with a
-#: broken link they do not come within 3 %, but take fewer cycles up to some 2,000 flits.
+#: The largest time of trees that share no link, relative to the least time of an all-reduce. On 4x4
+#: with a broken link these trees do not come within 3 %, but take fewer cycles up to some 2,000
+#: flits.
 LINKS_ALIKE = Fraction(104, 100)
 
-#: The most sums of an all-reduce, and of those at all nodes together.
+#: The most sums of an all-reduce, and the most sums at all nodes together.
 MOST_SUMS, MOST_CELLS = 1024, 2**17
 
-#: Nodes times arcs, of networks that look the same from each node, of which any is planned.
+#: The most nodes times arcs with which any collective is planned on a network that looks the same
+#: from each node.
 MOST_ALIKE = 30_000
 
-#: More nodes are planned by algorithms that use how alike nodes are.
+#: The most nodes. Larger networks are left to algorithms that use the symmetry of nodes.
 MOST_NODES = 1024
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """What the algorithm needs and does not get, or None."""
+    """Return the misfit of a selection, or None if it fits."""
     if isinstance(topology, CayleyGraph):
         trees = collective.kind in ("broadcast", "reduce")
         large = topology.nodes * topology.linked.sum() > MOST_ALIKE and not trees
@@ -97,7 +102,7 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
 
 
 def _misfit_of_trees(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """What is needed of the number of trees, and of chunks that go along them."""
+    """Return the misfit of the number of trees, or of the chunks that go along them, or None."""
     trees, chunks = options.trees, options.chunks
     if collective.kind in ("broadcast", "reduce"):
         most = _cut_from_root(topology, collective)
@@ -116,7 +121,7 @@ def _misfit_of_trees(topology: Topology, collective: Collective, options: Option
 
 
 def _cut_from_root(topology: Topology, collective: Collective) -> int:
-    """As many trees as the least cut allows."""
+    """Return the number of arc-disjoint trees that the least cut allows."""
     cut = worst_cut(topology, collective)
     return 1 if cut is None else cut.arcs
 
@@ -127,8 +132,8 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     Parameters
     ----------
     options : Options
-        ``trees``, ``chunks`` (the fewest that come near the bound), ``seed`` of all-gathers and of
-        what is like them.
+        ``trees``; ``chunks``, by default the fewest that come near the bound; ``seed`` of the
+        searches.
 
     Examples
     --------
@@ -142,7 +147,7 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     found, rest = _plan(topology, collective, options), _without_slow_links(topology)
     if rest is None or not isinstance(found, Rounds) or sum_trees(found):
         return found
-    # For whole messages steps may be short, so that what comes over a slow link is sent on later.
+    # A step of whole messages may be shorter than a slow link, so `_steps_apart` adds its latency.
     around = replace(_plan(rest, collective, options), topology=topology)
     assert isinstance(around, Rounds)
     if options.chunks == 1:
@@ -151,7 +156,7 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
 
 
 def _steps_apart(schedule: Rounds) -> int:
-    """Steps until all has come that could be sent on."""
+    """Return the number of steps after which all sent blocks could be sent on."""
     arcs = Lengths(schedule.topology)
     apart = np.zeros((arcs.nodes, schedule.topology.ports), int)
     apart[arcs.tail, arcs.port] = arcs.steps_apart
@@ -163,7 +168,10 @@ def _steps_apart(schedule: Rounds) -> int:
 
 
 def _without_slow_links(topology: Topology) -> Topology | None:
-    """The network with its slow links broken; None if it has none, or does not hold without."""
+    """Return the network with its slow links broken.
+
+    None if no link is slow, or if some node could then not reach all others.
+    """
     if not isinstance(topology, Faulty) or not topology.slow_links:
         return None
     slow = [link.partition("=")[0] for link in topology.slow_links]
@@ -175,10 +183,10 @@ def _without_slow_links(topology: Topology) -> Topology | None:
 
 
 def _forwards(topology: Topology, collective: Collective, options: Options) -> Schedule:
-    """Plan a collective over all links, but for those that are others backwards."""
+    """Plan a collective that is not the reverse of another one, over all links."""
     match collective.kind:
         case "broadcast":
-            # A chunk down each tree.
+            # One chunk goes down each tree.
             root = collective.root or 0
             count = options.trees or _cut_from_root(topology, collective)
             near = nearest_tree(topology, root)
@@ -187,7 +195,7 @@ def _forwards(topology: Topology, collective: Collective, options: Options) -> S
         case "halo":
             return _halo(topology, collective, options)
         case "allgather":
-            # Down a tree for each block.
+            # Each block goes down a tree of its own.
             least = least_time(topology, collective)
 
             def steps(chunks: int) -> tuple[Transfers, ...]:
@@ -199,14 +207,14 @@ def _forwards(topology: Topology, collective: Collective, options: Options) -> S
     return _routed(topology, collective, options)
 
 
-#: Plans a collective over all links.
+#: Plan a collective over all links.
 _plan = also_backwards(
     _forwards, {"reduce": "broadcast", "gather": "scatter", "reduce-scatter": "allgather"}
 )
 
 
 def _allreduce(topology: Topology, collective: Collective, options: Options) -> Schedule:
-    """Sums up trees and down again: trees that share no link, or share arcs."""
+    """Plan an all-reduce up trees and down again: trees that share no link, or that share arcs."""
     trees, links = options.trees, most_link_trees(topology)
     if trees is None and options.chunks is None and _links_are_enough(topology):
         trees = links
@@ -226,7 +234,7 @@ def _allreduce(topology: Topology, collective: Collective, options: Options) -> 
 
 
 def _shared(topology: Topology, options: Options) -> SharedTrees:
-    """The trees that share arcs."""
+    """Return the trees that share arcs."""
     least = least_time(topology, Collective("allreduce"))
     found = shared_trees(topology, least)
     if options.trees in (None, len(found.up)):
@@ -235,13 +243,13 @@ def _shared(topology: Topology, options: Options) -> SharedTrees:
 
 
 def _links_are_enough(topology: Topology) -> bool:
-    """Whether trees that share no link come near the least message times."""
+    """Return True if trees that share no link come near the least message times."""
     trees, least = most_link_trees(topology), least_time(topology, Collective("allreduce"))
     return trees > 0 and Fraction(1, trees) <= LINKS_ALIKE * least
 
 
 def _copies(topology: Topology, trees: SharedTrees) -> int:
-    """How many parts of a message go one after another, so that it comes near the least times."""
+    """Return the number of consecutive parts of a message that come near the least times."""
     count, least = len(trees.up), least_time(topology, Collective("allreduce"))
     enough = max(1, -(-LOOK // trees.most))
     more = 1 + len(sums_along(topology, trees, enough)) - enough * trees.most
@@ -251,7 +259,7 @@ def _copies(topology: Topology, trees: SharedTrees) -> int:
 
 
 def _routed(topology: Topology, collective: Collective, options: Options) -> Rounds:
-    """On paths."""
+    """Plan a collective in which each block takes a path of its own."""
     least = least_time(topology, collective)
 
     def steps(chunks: int) -> tuple[Transfers, ...]:
@@ -260,7 +268,7 @@ def _routed(topology: Topology, collective: Collective, options: Options) -> Rou
         origin, target = blocks.origin(ids), blocks.postcondition(ids)
         moved, arcs = (origin != target) & (target != NO_NODE), Lengths(topology)
         most = float(least * chunks)
-        if collective.local:  # in as many steps arcs carry as many
+        if collective.local:  # an arc carries this many in these steps
             most = max(most, float(reach(topology, collective)))
         paths = routed(arcs, origin[moved], target[moved], most, options.seed)
         found = path_steps(arcs, paths, (origin[moved], target[moved]), ids[moved])
@@ -275,7 +283,7 @@ def _routed(topology: Topology, collective: Collective, options: Options) -> Rou
 
 
 def _halo(topology: Topology, collective: Collective, options: Options) -> Rounds:
-    """Down a tree for each block, to those nodes alone that receive it."""
+    """Plan a halo: each block goes down a tree to the nodes that receive it."""
     least = least_time(topology, collective)
 
     def steps(chunks: int) -> tuple[Transfers, ...]:
@@ -303,7 +311,7 @@ def _in_chunks(
     options: Options,
     steps: Callable[[int], Sequence[Transfers]],
 ) -> Rounds:
-    """What is planned in so many chunks as are asked for, or as come near the bound."""
+    """Return the plan for the chunks that the user asks for, or for a number near the bound."""
     chunks, least = options.chunks, least_time(topology, collective)
     if chunks:
         transfers = steps(chunks)
@@ -316,17 +324,20 @@ def _in_chunks(
 
 
 def _alike(collective: Collective) -> Fraction:
-    """What times the least message times is as good as these."""
+    """Return the factor of the least message times that counts as near them."""
     exchange = collective.from_each and collective.personal
     return ALIKE_EXCHANGE if exchange or collective.local else ALIKE
 
 
-#: Nodes beyond which trees that share arcs are searched for only where they are asked for.
+#: The most nodes with which trees that share arcs are searched for unasked.
 MOST_SEARCHED = 256
 
 
 def _variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
-    """A single tree, or a single chunk, is quicker for short messages."""
+    """Return options that are quicker for short messages: a single tree, or a single chunk.
+
+    For all-reduces there are also several numbers of parts that go along trees that share arcs.
+    """
     if collective.kind in ("broadcast", "reduce"):
         return ({"trees": 1},)
     if collective.kind == "allreduce":

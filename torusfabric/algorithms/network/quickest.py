@@ -1,8 +1,8 @@
-"""The quickest way of blocks from one node to others, by flows over time.
+"""The quickest routes of blocks from one node to others, by flows over time.
 
-All blocks start at the root, so it does not matter which of them takes which way: a maximum flow in
-the network that has each node once for each step says whether so many steps are enough. Nodes
-keep what waits; an arc carries one block a step.
+All blocks start at the root, so blocks can exchange their routes. The *time-expanded network* has a
+copy of each node for each step. Its maximum flow tells whether a number of steps is enough. Nodes
+keep waiting blocks; an arc carries one block a step.
 
 Source: L. R. Ford, D. R. Fulkerson, "Constructing maximal dynamic flows from static flows",
 Operations Research 6, 1958.
@@ -21,28 +21,28 @@ from ...topology import BoolArray, IntArray
 
 __all__ = ["quickest_steps"]
 
-#: Arcs times steps of the largest flow that is looked for, which takes about a second.
+#: The most arcs times steps of a flow; this size takes about a second.
 WORK = 60_000
 
 
 def quickest_steps(
     arcs: Lengths, root: int, target: IntArray, blocks: IntArray, steps: range
 ) -> tuple[Transfers, ...] | None:
-    """The steps in which blocks get from the root to their targets, in the fewest of some numbers.
+    """Return the steps in which blocks go from the root to their targets, in the fewest steps.
 
-    Ways that lead away from the root in each hop are preferred.
+    Routes in which each hop leads away from the root are preferred.
 
     Parameters
     ----------
     target : ndarray of int
         The target of each block.
     steps : range
-        The numbers of steps to try.
+        The numbers of steps to try, ascending.
 
     Returns
     -------
     tuple of Transfers, or None
-        None if none of these numbers is enough, or the flows would be too large.
+        None if no number in `steps` suffices, or the flow would be too large.
 
     Examples
     --------
@@ -76,9 +76,9 @@ def quickest_steps(
 def _flow(
     arcs: Lengths, usable: BoolArray, root: int, demand: IntArray, steps: int
 ) -> IntArray | None:
-    """How many blocks each arc carries in each step, shape (steps, arcs); None if not all arrive.
+    """Return the blocks that each arc carries in each step; None if not all blocks arrive.
 
-    Node v before step t is number t * nodes + v.
+    The result has the shape (steps, arcs). Node v before step t has number t * nodes + v.
     """
     from scipy.sparse import coo_array, csr_array
     from scipy.sparse.csgraph import maximum_flow
@@ -97,7 +97,7 @@ def _flow(
         return None
     carried: IntArray = np.zeros((steps, len(arcs.tail)), np.int64)
     carried[step, arc] = np.asarray(found.flow[hop]).ravel()
-    # Give each of parallel arcs one block, where each shows what all of them carry.
+    # The matrix has the sum of parallel arcs. Give each of them one block until the sum is used up.
     pair = arcs.tail * arcs.nodes + arcs.head
     order = np.argsort(pair, kind="stable")
     place = np.empty_like(order)
@@ -110,7 +110,7 @@ Path: TypeAlias = list[tuple[int, int]]
 
 
 def _paths(arcs: Lengths, root: int, count: int, flow: IntArray) -> list[list[Path]]:
-    """The paths of a flow, by the node where they end; a path that comes back waits instead."""
+    """Return the paths of a flow, by the node where they end; blocks wait in place of a cycle."""
     apart, tail, head = arcs.steps_apart, arcs.tail.tolist(), arcs.head.tolist()
     there: list[list[Path]] = [[] for _ in range(arcs.nodes)]
     there[root] = [[] for _ in range(count)]

@@ -1,12 +1,13 @@
 """All-reduces on any network: up trees and down others, all of which load the arcs evenly.
 
-Each chunk has a root, a tree up which its sums go to the root, and one down which the complete sum
-goes. Roots are nodes amid the network. Where a link goes both ways as many trees exist as the worst
-partition allows (Tutte; Nash-Williams, 1961), whatever their roots; that they are found, by the
-search of `forest`, is not proved: a few are left out where they are not. What takes the fewest
-steps is that arcs carry the trees of one part of the message after another: as many chunks as there
-are trees, then as many again. Each time a step takes the same arcs, so that but for the first and
-the last steps no arc ever rests.
+Each chunk has a root, a tree up which its sums go to the root, and a tree down which the complete
+sum goes. Roots are central nodes. If all links go both ways, as many trees exist as the worst
+partition allows (Tutte; Nash-Williams, 1961), whatever their roots. It is not proved that the
+search of `forest` finds them; with fewer trees found, fewer are used.
+
+The fewest steps result when arcs carry the trees of one part of the message after another. A *part*
+has one chunk for each tree. Each part takes the same arcs, so that no arc is idle except in the
+first and the last steps.
 """
 
 from __future__ import annotations
@@ -29,41 +30,44 @@ from .spread import Arcs, heights, timetable
 
 __all__ = ["SharedTrees", "shared_trees", "sums_along"]
 
-#: How much more than the least the busiest arc may carry, the first that is found; and the most
-#: trees.
+#: Limits of the load of the busiest arc, relative to the least load, tried one after another; and
+#: the most trees.
 ENOUGH, MOST_TREES = (Fraction(203, 200), Fraction(103, 100), Fraction(115, 100)), 64
 
-#: How often trees are looked for at the least and at the most, and with how many arcs times trees
-#: in all: until it takes few steps more than those in which arcs are busy, and of the longest way.
+#: The least and the most searches for trees, and the most arcs times trees of all searches. The
+#: search ends early with a result that takes at most `FEW` steps more than its busiest arc and its
+#: longest path need.
 TRIES, MOST_TRIES, WORK, FEW = 3, 12, 40_000, 4
 
-#: Of so many numbers of trees that which takes the fewest steps is chosen.
+#: The number of tree counts that are compared; the one with the fewest steps is chosen.
 COMPARED = 2
 
-#: Where searches start: among which part of the nodes, those most amid the network, roots are; and
-#: how many hops longer an arc is for each hop before it. Where links go one way, roots must be all
-#: over the network; arcs that are all full need deep trees.
+#: The starts of searches. The first number is the inverse of the share of nodes, the most central
+#: ones, among which roots are. The second is the additional length of an arc, in hops, for each hop
+#: before it. Why: where links go one way, roots must be all over the network; arcs that are all
+#: full need deep trees.
 STARTS = ((16, 1.0), (1, 0.5), (16, 1.5))
 
-#: So many steps show how many more there are than arcs are busy; and those of a long message.
+#: The length, in steps, of the message with which the excess over the steps of the busiest arc is
+#: measured; and the length of a long message, of which that excess is then a share.
 LOOK, LONG = 40, 160
 
-#: How many half steps earlier a hop is due for each hop that is left behind it. Each part of a
-#: message is due as many steps after the one before as arcs are busy with it.
+#: The half steps by which a hop is due earlier for each hop that remains after it. Each part of a
+#: message is due as many steps after the part before it as its busiest arc takes for a part.
 SOONER = 3
 
 
 class SharedTrees(NamedTuple):
-    """Trees up and down, one of each for each chunk, which share arcs.
+    """Pairs of trees, up and down, one pair for each chunk, which share arcs.
 
     Parameters
     ----------
     most : int
-        In how many of them an arc is at the most.
+        The most trees that use one arc.
     roots : tuple of int
-        Where the sums of each are complete.
+        The root of each pair, where the sum is complete.
     up, down : list of (list of int)
-        The arcs of each, by their numbers in `Lengths`.
+        The arcs of each tree, by their numbers in `Lengths`.
     """
 
     most: int
@@ -73,7 +77,7 @@ class SharedTrees(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """Trees, and the steps that a long message takes by them, as parts of its chunks."""
+    """Trees that a search finds; `steps` are those of a long message, relative to its chunks."""
 
     steps: Fraction
     soon: bool
@@ -82,14 +86,14 @@ class _Found(NamedTuple):
 
 @lru_cache(maxsize=16)
 def shared_trees(topology: Topology, least: Fraction, count: int | None = None) -> SharedTrees:
-    """Trees of an all-reduce that come near the least message times.
+    """Return trees of an all-reduce that come near the least message times.
 
     Parameters
     ----------
     least : Fraction
-        Message times that it takes at the least.
+        Lower bound of the message times.
     count : int, optional
-        How many trees; by default as few as come near.
+        Number of trees; by default the fewest that come near the bound.
 
     Examples
     --------
@@ -122,9 +126,9 @@ def shared_trees(topology: Topology, least: Fraction, count: int | None = None) 
 
 
 def _search(topology: Topology, arcs: Lengths, count: int, most: int) -> _Found | None:
-    """So many trees up and down with no arc in more than so many of them, if they are found.
+    """Return the best trees found in which no arc is in more than `most`, or None.
 
-    Of several, those by which a long message takes the least time.
+    The best trees are those by which a long message takes the least time.
     """
     best: _Found | None = None
     copies, few = -(-LOOK // most), FEW + least_reach(topology, Collective("allreduce"))
@@ -144,14 +148,14 @@ def _search(topology: Topology, arcs: Lengths, count: int, most: int) -> _Found 
 def _packed(
     topology: Topology, arcs: Lengths, count: int, most: int, seed: int
 ) -> SharedTrees | None:
-    """What a search from one start finds."""
+    """Return the trees that a search from one start finds, or None."""
     random, nodes, links = np.random.default_rng(seed), topology.nodes, len(arcs.tail)
     away = topology.all_distances
     amid = np.argsort(away.max(axis=0) + away.max(axis=1), kind="stable")
     part, depth = STARTS[seed % len(STARTS)]
     roots = np.resize(random.permutation(amid[: max(nodes // part, count)]), count)
     if topology.backwards is topology:
-        # The arc the other way of each, where links go both ways.
+        # For each arc, the arc of the same link in the other direction.
         ports = topology.ports
         there: IntArray = arcs.head * ports + topology.opposite[arcs.port]
         back = np.searchsorted(arcs.tail * ports + arcs.port, there)
@@ -159,7 +163,7 @@ def _packed(
         forest = Forest(arcs, roots.tolist(), random, links=link, depth=depth)
     else:
         forest = Forest(
-            Arcs(  # the network, and beside it the same with all arcs the other way
+            Arcs(  # the network, and a copy of it with all arcs reversed
                 2 * nodes,
                 np.concatenate([arcs.tail, nodes + arcs.head]),
                 np.concatenate([arcs.head, nodes + arcs.tail]),
@@ -178,7 +182,7 @@ def _packed(
 
 
 def sums_along(topology: Topology, trees: SharedTrees, copies: int) -> tuple[Transfers, ...]:
-    """The steps in which so many times as many chunks as there are trees go up and down them.
+    """Return the steps in which the chunks of `copies` parts go up and down the trees.
 
     Examples
     --------
@@ -214,16 +218,16 @@ def sums_along(topology: Topology, trees: SharedTrees, copies: int) -> tuple[Tra
 
 
 class _Hops:
-    """The hops of all chunks, as `timetable` takes them: those up and down a tree together.
+    """The hops of all chunks, up and down their trees, as `timetable` takes them.
 
     Attributes
     ----------
     arc, waits : list of int
-        Of each its arc, and for how many others it waits.
+        The arc of each hop, and the number of hops for which it waits.
     after : list of (list of int)
-        Those that wait for it.
+        The hops that wait for each hop.
     left : list of int
-        Hops from its begin until the sum is everywhere.
+        The hops from the begin of each hop until the sum is everywhere.
     """
 
     def __init__(self) -> None:
@@ -233,7 +237,7 @@ class _Hops:
         self.left: list[int] = []
 
     def add(self, arcs: Lengths, root: int, up: list[int], down: list[int]) -> None:
-        """Add those of a chunk, given its trees."""
+        """Add the hops of a chunk, given its trees."""
         tail, head, first = arcs.tail.tolist(), arcs.head.tolist(), len(self.arc)
         out: dict[int, list[int]] = {}
         for number, arc in enumerate(down, first):

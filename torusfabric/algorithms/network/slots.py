@@ -1,22 +1,23 @@
-"""The steps in which messages go along given paths, where every arc carries one message a step.
+"""The steps in which messages go along given paths, where an arc carries one message a step.
 
-Two orders are tried, and the one with the fewer steps is taken:
+Two orders are tried, and the order with fewer steps is taken:
 
-- *Farthest first*: in every step each arc sends, of the messages that wait for it, the one with the
-  farthest to go (`spread.timed`).
+- *Farthest first*: in every step each arc sends, of the messages that wait for it, the message with
+  the most hops to go (`spread.timed`).
 - *Insertion*: messages choose their steps one after another, those with the longest paths first.
-  Each takes, arc by arc, the first step in which the arc is still free. Of messages with paths of
-  one length the order is that of a Latin square: first from every node to the next one, then from
-  every node to the one after that.
+  Each takes, arc by arc, the first step in which the arc is free. Messages with paths of equal
+  length come in the order of a Latin square: first from every node to the next one, then from every
+  node to the one after that.
 
-Why: around a hub, arcs out of the hub rest unless messages for different nodes arrive in each step.
-Farthest first lets all leaves send to the same node at once. In a Latin square each leaf sends to
-another one.
+Why: around a hub, some arcs out of the hub are idle unless messages for different nodes arrive in
+each step. Farthest first lets all leaves send to the same node at once; in a Latin square each leaf
+sends to another node.
 
-Messages that arrive too late are moved before all others, and all are inserted again.
+Messages that arrive too late are moved to the front of the order, and all messages are inserted
+again.
 
 Source: D. E. Joslin, D. P. Clements, "Squeaky wheel optimization", J. Artificial Intelligence
-Research 10, 1999, for moving to the front what comes too late.
+Research 10, 1999, for moving late messages to the front.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from .spread import timed
 
 __all__ = ["path_steps"]
 
-#: How often messages are inserted again at the most, and how many hops in all.
+#: The most repetitions of the insertion, and the most hops of all repetitions.
 TRIES, WORK = 12, 1_000_000
 
 
 def path_steps(
     arcs: Lengths, paths: Sequence[Sequence[int]], ends: tuple[IntArray, IntArray], blocks: IntArray
 ) -> tuple[Transfers, ...]:
-    """The steps in which blocks go along their paths, as few as two orders make them.
+    """Return the steps in which blocks go along their paths: the shorter result of two orders.
 
     Parameters
     ----------
@@ -64,13 +65,13 @@ def path_steps(
     3
     """
     found = timed(arcs, paths, blocks)
-    # No order can do without the steps of the busiest arc, and of the longest path.
+    # Lower bound: the load of the busiest arc, and the longest path.
     lengths = [len(path) for path in paths]
     load = np.bincount([arc for path in paths for arc in path], minlength=1)
     fewest = max(int(load.max()), *lengths, 0)
     if len(found) <= fewest:
         return found
-    # The longest paths come first, then those whose targets are numbered the least on.
+    # The longest paths come first; among these, small differences of the node numbers.
     order = np.lexsort(((ends[1] - ends[0]) % arcs.nodes, -np.array(lengths)))
     steps = _insert_often(arcs, paths, order, fewest)
     if 1 + max(taken[-1] for taken in steps) >= len(found):
@@ -83,7 +84,7 @@ def path_steps(
 def _insert_often(
     arcs: Lengths, paths: Sequence[Sequence[int]], order: IntArray, fewest: int
 ) -> list[list[int]]:
-    """The steps of each path, of several orders that by which the last block arrives first."""
+    """Return the steps of each path in the order for which the last block arrives first."""
     best: list[list[int]] = []
     least, rank = np.inf, np.argsort(order)
     for _ in range(1 + min(TRIES, WORK // sum(map(len, paths)))):
@@ -98,9 +99,9 @@ def _insert_often(
 
 
 def _insert(arcs: Lengths, paths: Sequence[Sequence[int]], order: Sequence[int]) -> list[list[int]]:
-    """The steps of each path, if paths take the first free steps in some order.
+    """Return the steps of each path, where paths take the first free steps in the given order.
 
-    The steps in which an arc is busy are the bits of an integer.
+    The busy steps of an arc are the bits of an integer.
     """
     apart, busy = arcs.steps_apart, [0] * len(arcs.tail)
     steps: list[list[int]] = [[]] * len(paths)

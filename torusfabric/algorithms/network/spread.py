@@ -1,10 +1,10 @@
-"""Paths or trees of messages that load the arcs of any network evenly, and when messages go.
+"""Paths or trees of messages that load the arcs of any network evenly, and their steps.
 
-Messages are given shortest paths, or trees of shortest paths, some at a time, where arcs are the
-longer the more they carry already, and again when all have some. Then each arc sends, in every
-step, that of the messages waiting for it which has the farthest to go.
-
-Where an arc still carries more than is aimed at, messages over it are given other ways one by one.
+Messages get shortest paths, or trees of shortest paths, a part of the messages at a time. An arc is
+the longer the more messages it carries already. Once all messages have arcs, this is repeated.
+Messages on an arc that still carries too many get other paths one by one. `timed` then chooses the
+steps: in every step each arc sends, of the messages that wait for it, the message with the most
+hops to go.
 """
 
 from __future__ import annotations
@@ -22,33 +22,39 @@ from ...topology import IntArray
 
 __all__ = ["ArcLists", "Arcs", "Loads", "heights", "routed", "spread", "timed", "timetable"]
 
-#: How often every message is given arcs, and in how many parts; large networks have fewer.
+#: The number of passes in which every message gets arcs; the number of parts of a pass; and the
+#: nodes times parts, which limits the parts on large networks.
 PASSES, PARTS, WORK = 3, 64, 8192
 
-#: How many hops longer an arc is when it carries as much as it should, and how steeply that grows.
+#: The additional length of an arc, in hops, when it carries its target; and the exponent by which
+#: that length grows with the load.
 PENALTY, STEEPNESS = 1.0, 8
 
-#: The greatest length of an arc, in parts of a hop: sums of it have room in 64 bits.
+#: The greatest length of an arc, in 1/1024 of a hop: sums of it fit in 64 bits.
 LONGEST = 2**40
 
-#: How many hops longer an arc is for each message too many, and grows whenever it has one.
+#: The additional length of an arc, in hops, for each message beyond the target; and the permanent
+#: increase each time that happens.
 TOO_FULL, AGAIN = 2.0, 0.3
 
-#: The arcs of some messages, given by which arc the shortest path from each node comes to each.
+#: A function of (by, messages) that returns the arcs of messages, see `spread`.
 Choose: TypeAlias = Callable[["IntArray", "IntArray"], Sequence["IntArray"]]
 
 
 def spread(
     arcs: Lengths, count: int, most: float, random: np.random.Generator, choose: Choose
 ) -> list[list[int]]:
-    """The arcs that each of so many messages takes.
+    """Return the arcs that each message takes.
 
     Parameters
     ----------
+    count : int
+        Number of messages.
     most : float
-        What the busiest arc carries at the least.
+        Lower bound of the load of the busiest arc, in messages.
     choose : function of (by, messages)
-        The arcs of messages, where ``by[start, node]`` is the arc of the shortest path to a node.
+        Return the arcs of some messages, where ``by[start, node]`` is the last arc of the shortest
+        path from a start to a node.
     """
     load = np.zeros(len(arcs.tail), np.int64)
     taken: list[IntArray] = [np.empty(0, int)] * count
@@ -67,7 +73,7 @@ def spread(
 
 
 class Arcs(NamedTuple):
-    """Arcs between nodes: how many nodes there are, and where each arc begins and ends."""
+    """The arcs between nodes: the number of nodes, and the tail and the head of each arc."""
 
     nodes: int
     tail: IntArray
@@ -75,7 +81,7 @@ class Arcs(NamedTuple):
 
 
 class ArcLists:
-    """Where each arc begins and ends, and the arcs out of and into each node."""
+    """The tail and the head of each arc, and the arcs out of and into each node, as lists."""
 
     def __init__(self, arcs: Arcs | Lengths) -> None:
         self.tail, self.head = arcs.tail.tolist(), arcs.head.tolist()
@@ -87,19 +93,27 @@ class ArcLists:
 
 
 class Loads(ArcLists):
-    """Which messages go over which arcs, and how much longer than a hop arcs are for that.
+    """The messages on each arc, and the length of arcs that follows from their load.
 
-    Arcs become the longer the more often they were too full, as a router of chips makes its wires
-    (McMurchie and Ebeling, "PathFinder", 1995).
+    An arc becomes longer each time it has too many messages, as wires do in a router of chips
+    (McMurchie and Ebeling, "PathFinder", 1995). Arcs may share a *resource*, whose load counts; by
+    default each arc is its own.
+
+    Parameters
+    ----------
+    taken : sequence of sequence of int
+        The arcs of each message.
+    links : list of int, optional
+        The resource of each arc.
     """
 
     def __init__(
         self, arcs: Arcs | Lengths, taken: Sequence[Sequence[int]], links: list[int] | None = None
     ) -> None:
         super().__init__(arcs)
-        #: Of each arc what it takes up: itself, or what others take up, too.
+        #: The resource of each arc.
         self.link = [*range(len(arcs.tail))] if links is None else links
-        #: The messages over each.
+        #: The messages on each resource.
         self.over: list[set[int]] = [set() for _ in range(max(self.link) + 1)]
         for message, chosen in enumerate(taken):
             for arc in chosen:
@@ -107,26 +121,28 @@ class Loads(ArcLists):
         self._longer = [0.0] * len(self.over)
 
     def too_full(self, most: int) -> list[int]:
-        """What has more messages than so many, and becomes longer."""
+        """Return the resources with more than `most` messages, and make them longer."""
         full = [arc for arc, over in enumerate(self.over) if len(over) > most]
         for arc in full:
             self._longer[arc] += AGAIN * (len(self.over[arc]) - most)
         return full
 
     def length(self, arc: int, most: int) -> float:
-        """The length of an arc for a message more."""
+        """Return the length of an arc for one more message."""
         link = self.link[arc]
         more = len(self.over[link]) + 1 - most
         return (1 + self._longer[link]) * (1 + TOO_FULL * more if more > 0 else 1)
 
 
 def timed(arcs: Lengths, trees: Sequence[Sequence[int]], blocks: IntArray) -> tuple[Transfers, ...]:
-    """The steps in which blocks go down their trees: of those that wait, the farthest first.
+    """Return the steps in which blocks go down their trees: of waiting blocks, the farthest first.
 
     Parameters
     ----------
     trees : sequence of sequence of int
         The arcs that each block takes: a path, or any tree.
+    blocks : ndarray of int
+        The block of each tree.
 
     Examples
     --------
@@ -167,20 +183,20 @@ def timetable(
     urgency: Sequence[tuple[int, int]],
     apart: Sequence[int],
 ) -> list[list[int]]:
-    """The steps in which hops are done: of those that could use an arc, the most urgent.
+    """Return the hops of each step: each arc takes the most urgent hop that is ready.
 
     Parameters
     ----------
     arc : sequence of int
-        Of each hop.
+        The arc of each hop.
     after : sequence of (sequence of int)
-        The hops that wait for each.
+        The hops that wait for each hop.
     waits : sequence of int
-        For how many hops each waits.
+        The number of hops for which each hop waits.
     urgency : sequence of (int, int)
-        The least goes first.
+        The urgency of each hop; the least value goes first.
     apart : sequence of int
-        Of each arc, how many steps later what comes over it can be sent on.
+        For each arc, the steps from a hop over it until a hop that waits for this one may start.
 
     Examples
     --------
@@ -194,7 +210,7 @@ def timetable(
     queues: dict[int, list[int]] = {}
     steps: list[list[int]] = []
     while queues or ready:
-        # Where nothing can be sent on yet, what has come last is waited for.
+        # If no hop is ready, this step takes the next arrivals: the fabric then waits for them.
         now = len(steps) if queues else min(ready)
         for late in [late for late in ready if late <= now]:
             for hop in ready.pop(late):
@@ -212,7 +228,7 @@ def timetable(
 
 
 def heights(tree: Sequence[int], tail: Sequence[int], head: Sequence[int]) -> dict[int, int]:
-    """The hops that are left from the tail of each arc of a tree, by the arc."""
+    """Return the hops from the tail of each arc of a tree to its deepest leaf, by arc."""
     above = {head[arc]: arc for arc in tree}
     height = dict.fromkeys(tree, 0)
     for arc in tree:
@@ -225,20 +241,22 @@ def heights(tree: Sequence[int], tail: Sequence[int], head: Sequence[int]) -> di
     return height
 
 
-#: What arcs should carry at the most, as parts of the least that the busiest carries, one after
-#: another; and how many nodes are looked at for that, at most and for each message and node.
+#: Targets for the load of arcs, one after another, relative to the lower bound. Then the most nodes
+#: that may be visited for that: in all, and for each message and node.
 AIMS, MOST_LOOKS, LOOKS = (1.1, 1.06, 1.03, 1.015, 1.0), 700_000, 200
 
 
 def routed(
     arcs: Lengths, source: IntArray, target: IntArray, most: float, seed: int = 0
 ) -> list[list[int]]:
-    """The arcs of a path for each message, given its ends.
+    """Return the arcs of a path for each message, given its ends.
 
     Parameters
     ----------
+    source, target : ndarray of int
+        The origin and the target of each message.
     most : float
-        What the busiest arc carries at the least.
+        Lower bound of the load of the busiest arc, in messages.
 
     Examples
     --------
@@ -259,7 +277,7 @@ def routed(
 
 
 class _Relief(Loads):
-    """Paths of which those over arcs that carry too much are changed one by one."""
+    """Paths of messages; messages on arcs that carry too many get other paths one by one."""
 
     def __init__(self, arcs: Lengths, paths: list[list[int]], random: np.random.Generator) -> None:
         super().__init__(arcs, paths)
@@ -268,7 +286,7 @@ class _Relief(Loads):
         self._looks = min(MOST_LOOKS, LOOKS * len(paths) * arcs.nodes)
 
     def relieve(self, aim: int) -> None:
-        """Change paths until no arc carries more, or it has taken too long."""
+        """Change paths until no arc carries more than `aim` messages, or the work limit is met."""
         while full := self.too_full(aim):
             for arc in self._random.permutation(full).tolist():
                 over = self._random.permutation(sorted(self.over[arc])).tolist()
@@ -281,7 +299,7 @@ class _Relief(Loads):
                 self._least, self.best = busiest, [*self._paths]
 
     def _change(self, message: int, aim: int) -> None:
-        """Give a message a shortest path, given what the others take."""
+        """Give a message the shortest path, given the paths of the others."""
         path = self._paths[message]
         for arc in path:
             self.over[arc].remove(message)
@@ -312,7 +330,7 @@ class _Relief(Loads):
 
 
 def _paths(arcs: Lengths, by: IntArray, source: IntArray, target: IntArray) -> list[IntArray]:
-    """The arcs of the shortest path between each two nodes, from the first on."""
+    """Return the arcs of the shortest path between each source and target, from the source on."""
     found, here = [], target.copy()
     while (here != source).any():
         arc = np.where(here != source, by[source, here], -1)

@@ -1,13 +1,13 @@
 """Spanning trees of any network that share no arc, or no link.
 
-Out of a root as many share no arc as the least cut from it allows. Source: L. Lovasz, "On two
-minimax theorems in graph theory", J. Comb. Theory B 21, 1976: a tree may be given an arc as long as
-all nodes are still reached by as many ways that share no arc as there are trees to come.
+Out of a root there are as many arc-disjoint trees as the least cut from it allows. A tree may take
+an arc as long as every node can still be reached over as many arc-disjoint paths as there are trees
+to come. Source: L. Lovasz, "On two minimax theorems in graph theory", J. Comb. Theory B 21, 1976.
 
-Where links go both ways, other trees share no link. Source: J. Roskind, R. E. Tarjan, "A note on
-finding minimum-cost edge-disjoint spanning trees", Math. Oper. Res. 10, 1985. Links are put into
-forests one after another; where a link would close a circle in each, links of the circle change
-forests in turn, if that makes room.
+Where all links go both ways, other trees share no link. Links enter forests one after another. If a
+link would close a cycle in each forest, links of these cycles change forests in turn, if that makes
+room. Source: J. Roskind, R. E. Tarjan, "A note on finding minimum-cost edge-disjoint spanning
+trees", Math. Oper. Res. 10, 1985.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .spread import ArcLists
 
 __all__ = ["disjoint_trees_from", "link_disjoint_trees_of", "most_link_trees", "nearest_tree"]
 
-#: More arcs than this are not divided among trees: it takes a flow for each.
+#: The most arcs that are divided among trees: each arc takes a flow.
 MOST_ARCS = 8192
 
 
 @lru_cache(maxsize=16)
 def disjoint_trees_from(topology: Topology, root: int, count: int) -> Trees:
-    """So many spanning trees out of a root that share no arc, mostly not much deeper than need be.
+    """Return `count` arc-disjoint spanning trees out of a root, mostly not much deeper than needed.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def disjoint_trees_from(topology: Topology, root: int, count: int) -> Trees:
 
 
 def nearest_tree(topology: Topology, root: int) -> Trees:
-    """A spanning tree of shortest paths out of a root, by cycles of links.
+    """Return a spanning tree of shortest paths out of a root, where the length is cycles of links.
 
     Examples
     --------
@@ -80,14 +80,14 @@ def nearest_tree(topology: Topology, root: int) -> Trees:
 
 
 def _coming(topology: Topology) -> BoolArray:
-    """Whether a link comes in by each in-port of each node."""
+    """Return True for each in-port of each node to which a link leads."""
     node, port = topology.upstream
     there: BoolArray = topology.linked[node, port]
     return there
 
 
 class _ArcsLeft(ArcLists):
-    """The arcs of which some are left for further trees."""
+    """The arcs of a network, and those that remain for further trees."""
 
     def __init__(self, topology: Topology) -> None:
         arcs = Lengths(topology)
@@ -96,12 +96,12 @@ class _ArcsLeft(ArcLists):
         self.left = [True] * len(self.head)
 
     def ways(self, root: int, node: int, wanted: int) -> bool:
-        """Whether so many ways that share no arc that is left lead from the root to a node."""
+        """Return True if `wanted` arc-disjoint paths of remaining arcs lead from root to node."""
         used: set[int] = set()
         return all(self._augment(root, node, used) for _ in range(wanted))
 
     def _augment(self, root: int, node: int, used: set[int]) -> bool:
-        """Find one way more, given the arcs that those before use."""
+        """Find one more path, given the arcs of earlier paths; return True if there is one."""
         came: dict[int, tuple[int, int]] = {root: (-1, -1)}
         queue = [root]
         for here in queue:
@@ -124,7 +124,7 @@ class _ArcsLeft(ArcLists):
 
 
 def _grow(arcs: _ArcsLeft, root: int, others: int, entry: IntArray, depth: IntArray) -> None:
-    """Grow a tree level by level, and take its arcs; so many others must still find theirs."""
+    """Grow a tree level by level and take its arcs, so that `others` more trees remain possible."""
     reached, level = {root}, [root]
     while level:
         following = []
@@ -143,13 +143,13 @@ def _grow(arcs: _ArcsLeft, root: int, others: int, entry: IntArray, depth: IntAr
         level = following
 
 
-#: More nodes than this have no such trees looked for.
+#: The most nodes with which trees that share no link are looked for.
 MOST_NODES = 512
 
 
 @lru_cache(maxsize=64)
 def most_link_trees(topology: Topology) -> int:
-    """How many spanning trees share no link; 0 where links go one way.
+    """Return the number of spanning trees that share no link; 0 if some link goes one way.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def most_link_trees(topology: Topology) -> int:
 
 @lru_cache(maxsize=16)
 def link_disjoint_trees_of(topology: Topology, count: int) -> Trees:
-    """So many spanning trees that share no link, each from a node amid it, and mostly shallow.
+    """Return `count` spanning trees that share no link, mostly shallow, each from a central root.
 
     Parameters
     ----------
@@ -186,17 +186,17 @@ def link_disjoint_trees_of(topology: Topology, count: int) -> Trees:
 
 
 class _Forests:
-    """Links in forests."""
+    """Spanning forests of a network that share no link."""
 
     def __init__(self, topology: Topology, count: int) -> None:
         self._nodes = topology.nodes
         node, port = np.nonzero(topology.linked)
         other, back = topology.neighbours[node, port], topology.opposite[port]
         once = node * topology.ports + port < other * topology.ports + back
-        #: Of each link its ends, and the in-port by which each is reached from the other.
+        #: The ends of each link, and the in-ports by which each end is reached from the other.
         self._ends = list(zip(node[once].tolist(), other[once].tolist(), strict=True))
         self._entry = list(zip(port[once].tolist(), back[once].tolist(), strict=True))
-        #: Of each forest, the links at each node.
+        #: For each forest, the links at each node.
         self._at: list[list[set[int]]] = [[set() for _ in range(self._nodes)] for _ in range(count)]
         self._in: dict[int, int] = {}
         away = topology.all_distances
@@ -209,7 +209,7 @@ class _Forests:
         assert len(self._in) == count * (self._nodes - 1)
 
     def _add(self, link: int) -> None:
-        """Put a link into a forest, while others change theirs, if there is room."""
+        """Put a link into a forest if there is room; other links may change forests."""
         came: dict[int, tuple[int, int]] = {link: (-1, -1)}
         queue = [link]
         for now in queue:
@@ -226,7 +226,7 @@ class _Forests:
                         queue.append(other)
 
     def _move(self, link: int, forest: int, came: dict[int, tuple[int, int]]) -> None:
-        """Put a link into a forest, and into that which it leaves the one that made it leave."""
+        """Put a link into a forest, and the link that displaces it into the forest it leaves."""
         while True:
             left = self._in.get(link)
             for node in self._ends[link]:
@@ -239,7 +239,7 @@ class _Forests:
                 return
 
     def _path(self, forest: int, start: int, end: int) -> list[int] | None:
-        """The links between two nodes in a forest, if they are joined."""
+        """Return the links between two nodes in a forest, or None if these are not connected."""
         came, queue = {start: (-1, -1)}, [start]
         for here in queue:
             if here == end:
@@ -259,7 +259,7 @@ class _Forests:
         return path
 
     def lay(self, forest: int, entry: np.ndarray, depth: np.ndarray) -> None:
-        """Fill in from where each node is reached, from a node with the least height on."""
+        """Fill in the in-port and the depth of each node, from a root with the least height."""
         order = min(
             (self._order(forest, root) for root in range(self._nodes)), key=lambda o: o[-1][2]
         )
@@ -267,7 +267,7 @@ class _Forests:
             entry[node], depth[node] = port, hops
 
     def _order(self, forest: int, root: int) -> list[tuple[int, int, int]]:
-        """Nodes from a root on, each with the in-port by which it is reached, and its depth."""
+        """Return the nodes from a root on, each with its in-port and its depth."""
         order, seen = [(root, 0, 0)], {root}
         for here, _, hops in order:
             for link in self._at[forest][here]:

@@ -1,1 +1,1 @@
-"""All-gathers by fixed forwarding: patterns."""
+"""Collectives by fixed forwarding: every router forwards in the same way in all steps."""

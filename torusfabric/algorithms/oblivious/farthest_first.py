@@ -1,13 +1,13 @@
-"""Scatter and gather over arc-disjoint spanning trees, without a rest: the farthest first.
+"""Scatter and gather over arc-disjoint spanning trees, without a pause: farthest nodes first.
 
 Rules of the model:
 
-* store and forward: a step is one hop, and what arrives in a step is sent on in the next;
-* a block an arc a step, on all ports.
+* store and forward: a step is one hop, and a block that arrives in a step leaves in the next;
+* an arc carries one block a step, on all ports.
 
 From each port of the root a tree reaches every node, and no two trees share an arc. A block goes
-down one of them, see `down_trees`. In hardware a block passes every node in a cycle, and a router
-never changes what it selects. A gather is a scatter backwards.
+down one of them, see `down_trees`. In hardware a block passes a node in each cycle, and a router
+never changes its selects. A gather is a scatter backwards.
 
 Source: the trees are those of `spanning_trees`. Sending the farthest first is optimal on a tree, as
 in Y. Saad and M. H. Schultz, "Data communication in parallel architectures", Parallel Computing 11,
@@ -29,7 +29,7 @@ __all__ = ["FARTHEST_FIRST", "misfit", "plan"]
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Why a selection does not fit, or None."""
+    """Return the misfit of a selection, or None if it fits."""
     if not isinstance(topology, Torus):
         return "a torus"
     if options.chunks not in (None, 1, 2, topology.ports):
@@ -43,18 +43,18 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
     Parameters
     ----------
     options : Options
-        ``chunks`` of a message: 1 (the default), 2, or as many as ports.
+        ``chunks`` of a message: 1 (the default), 2, or the number of ports.
 
     Returns
     -------
     Rounds
-        With P ports and M chunks, ceil(M (N - 1) / P) steps, the least, or the diameter if that is
-        more; or a step more where no choice of trees lets all blocks arrive by then, as on 3x3.
+        With P ports and M chunks, the larger of ceil(M (N - 1) / P), the lower bound, and the
+        diameter. One more step where no choice of trees lets all blocks arrive by then, as on 3x3.
 
     Notes
     -----
-    Blocks of a node go down different trees. Of the choices it takes one in which the longest
-    detour is the least.
+    Blocks of a node go down different trees. Among the choices with the fewest steps, one with the
+    least longest detour is taken.
 
     Examples
     --------
@@ -71,9 +71,10 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 
 
 def _choice(torus: Torus, trees: Trees, chunks: int) -> IntArray:
-    """The trees of all blocks, for the fewest steps, and of these for the shortest detours."""
+    """Return the trees of all blocks for the fewest steps, and among these the shortest detours."""
 
     def shared(detour: int) -> IntArray | None:
+        """Return the trees of all blocks if no detour is longer than given, or None."""
         able = trees.depth <= torus.distances + detour
         return share_trees(trees, able, chunks, steps, most=1)
 

@@ -1,15 +1,15 @@
-"""All-gather with two packets a node on a torus with one odd side, after evening out the packets.
+"""All-gather with two packets a node on a torus with one odd side, after packets are evened out.
 
-Model: store-and-forward, full duplex, all ports, one hop a step, nothing stored on the way. R is
-the even side, counted in rows, and C the odd one, in columns. Two cycles run through all columns
-but one, of which each visits every other node. Nodes of that column hold one packet, all others
-two; in a first step blocks move along the rows until all packets are of one size, C / (2 C - 1)
-messages.
+Model: store-and-forward, full duplex, all ports, one hop a step, no storage on the way. R is the
+even side, the number of rows, and C the odd side, the number of columns. Two cycles run through all
+columns except a *special* one, of which each cycle visits every other node. Nodes of the special
+column hold one packet, all others two. In a first step blocks move along the rows until all packets
+have the same size, C / (2 C - 1) messages.
 
 Except for 2 x odd, `hamiltonian` serves the same tori with packets of half a message and no first
-step. What crosses a link in all, in messages, is R C / 4 there, and here
-R C / 4 + (C^2 + C - 2) / (2 C - 1) or a little more, for rounding: always more. Even where start-up
-is all that counts, this algorithm is ahead only on tall tori, where R > 4 (C + 1):
+step. There R C / 4 messages cross a link in total. Here R C / 4 + (C^2 + C - 2) / (2 C - 1) do, or
+a little more because of rounding: always more than there. Even where only start-up counts, this
+algorithm is ahead only on tall tori, where R > 4 (C + 1):
 
 =====  ======================  ======================
 sides  redistribute            hamiltonian
@@ -38,12 +38,13 @@ from ..algorithm import Algorithm, Options, every_port
 
 __all__ = ["REDISTRIBUTE"]
 
-#: A schedule lists all blocks of all packets in all steps: more nodes would take too much memory.
+#: The most nodes. A schedule lists all blocks of all packets in all steps; more nodes would take
+#: too much memory.
 MOST_NODES = 600
 
 
 class Rectangle(NamedTuple):
-    """A torus with an even number of rows and an odd number of columns: positions and ports."""
+    """A torus with an even number of rows and an odd number of columns: coordinates and ports."""
 
     rows: int
     columns: int
@@ -55,7 +56,7 @@ class Rectangle(NamedTuple):
 
     @classmethod
     def of(cls, torus: Torus) -> "Rectangle":
-        """The rows and columns of a torus, whichever of its axes is even."""
+        """Return the rows and columns of a torus, whichever of its axes is even."""
         down = 0 if torus.sides[0] % 2 == 0 else 1
         along = 1 - down
         column = torus.coordinates(np.arange(torus.nodes))[along]
@@ -64,7 +65,7 @@ class Rectangle(NamedTuple):
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """What the algorithm needs and does not get, or None."""
+    """Return the misfit of a selection, or None if it fits."""
     if not isinstance(topology, Torus) or len(topology.sides) != 2 or sum(topology.sides) % 2 == 0:
         return "a torus of two axes with one even and one odd side"
     if topology.nodes > MOST_NODES:
@@ -78,18 +79,19 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
     Returns
     -------
     Rounds
-        Of 2 C - 1 chunks a message, C in a packet.
+        The schedule, with 2 C - 1 chunks a message and C in a packet.
 
     Notes
     -----
-    Each cycle has m = R C - R / 2 nodes. A node off a cycle is fed by two neighbours on it that are
-    L = 2 C - 1 positions apart, or by the same one if R = 2, with L = 0. It is complete after
-    (m + L + 1) / 2 steps, rounded up. Above the lower bound, see the table above.
+    Each cycle has m = R C - R / 2 nodes. A node off a cycle is fed by two neighbours on it, which
+    are L = 2 C - 1 positions apart; if R = 2, one neighbour feeds it both ways and L = 0. The node
+    is complete after (m + L + 1) / 2 steps, rounded up. The table in the module docstring compares
+    this with `hamiltonian`, which meets the lower bound.
 
     References
     ----------
     .. [1] U. Meyer and J. F. Sibeyn, "Oblivious gossiping on tori", J. Algorithms 42 (2002),
-       section 2.2. Its packets are cut differently, and of its rules for the special column one is
+       section 2.2. Its packets are cut differently, and one of its rules for the special column is
        misprinted.
 
     Examples
@@ -123,7 +125,10 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 
 
 def even_out(rectangle: Rectangle, blocks: Blocks) -> Transfers:
-    """The first step: column j = 1 .. C - 2 sends j blocks to the left, column C - 2 one right."""
+    """Return the first step.
+
+    Column j = 1 .. C - 2 sends j blocks to the left, and column C - 2 sends one block to the right.
+    """
     special = rectangle.columns - 2
     left = np.nonzero((rectangle.column >= 1) & (rectangle.column <= special))[0]
     right = np.nonzero(rectangle.column == special)[0]
@@ -138,9 +143,9 @@ def even_out(rectangle: Rectangle, blocks: Blocks) -> Transfers:
 
 
 def cut(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> np.ndarray:
-    """The packets after the first step, of C blocks each: those of node v are 2 v and 2 v + 1.
+    """Return the packets after the first step, C blocks each; those of node v are 2 v and 2 v + 1.
 
-    Both are the same in the special column.
+    In the special column both are the same packet.
     """
     packets = np.empty((topology.nodes, 2, rectangle.columns), np.int32)
     special, chunks = rectangle.columns - 2, np.arange(blocks.chunks)
@@ -157,7 +162,7 @@ def cut(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> np.ndarray:
 
 
 def forwarding(topology: Topology, rectangle: Rectangle) -> tuple[np.ndarray, np.ndarray]:
-    """The in-port that feeds each out-port, and the packet that each out-port starts with."""
+    """Return the in-port that feeds each out-port, and the first packet of each out-port."""
     feed = np.empty((topology.nodes, 4), np.int8)
     start = np.tile(2 * np.arange(topology.nodes)[:, None], 4)
     top, bottom, left, right = rectangle.top, rectangle.bottom, rectangle.left, rectangle.right

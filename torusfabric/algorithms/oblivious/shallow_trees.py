@@ -1,11 +1,12 @@
 """Shallower spanning trees that share no arc, or no link, from deep ones, on any graph.
 
-Trees are made anew, all at once, as often as that is worth it. Every node is given a level in each
-tree: at random the next to its parent's, or the last that the height of its subtree allows. A node
-may have any neighbour of a lower level as its parent, so that whatever is chosen is a tree, and no
-deeper than the levels say. Which of these is chosen, so that no arc or link is taken twice, is a
-matching of nodes in trees and arcs or links: that of the least weight, which is high where a node
-would lie deeper than is wanted. As soon as none does, a level less is wanted.
+All trees are made anew, together, as often as that is worth it. Every node gets a *level* in each
+tree, at random one of two: the level of its parent plus 1, or the highest level that leaves room
+for its subtree. A node may have any neighbour of a lower level as its parent. So every choice of
+parents is a tree, no deeper than the levels. The choice must not take an arc or link twice. So it
+is a matching of cells (nodes in trees) with arcs or links. The matching of least weight is taken,
+where the weight is high if a node would lie deeper than the wanted height. As soon as no node does,
+the wanted height is reduced by 1.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from ...topology import IntArray, Topology
 
 __all__ = ["Trees", "shallower", "tree_pattern", "up_and_down"]
 
-#: Trees of a ring are as they are.
+#: The number of ports of a ring, whose trees cannot be changed.
 WAYS_OF_A_RING = 2
 
-#: How often trees are made anew, and how often without that it helps.
+#: The most steps of a search, and the most steps without an improvement.
 STEPS, VAIN_STEPS = 100, 40
 
-#: Nodes in trees that are given a parent, counted each time; more nodes are left as they are.
+#: The most cells of all steps of a search; and the most cells of trees that are searched at all.
 WORK, MOST_CELLS = 100_000, 4_000
 
-#: Where searches start, one after another until trees are few hops higher than the least that is
-#: looked for; where words go up and down, half as many.
+#: The seeds of the searches, which are tried until trees are at most `FEW` hops higher than the
+#: least wanted height; half of that if words go up and down.
 SEEDS, FEW = range(2, 11), 4
 
-#: What it weighs if a node lies too deep, more than all else together.
+#: The weight of a node that lies too deep, larger than all other weights together.
 TOO_DEEP = 1000.0
 
 
@@ -44,9 +45,9 @@ class Trees(NamedTuple):
     Parameters
     ----------
     entry : ndarray of int
-        The in-port by which each node is reached; of no meaning at the root.
+        The in-port by which each node is reached; without meaning at the root.
     depth : ndarray of int
-        After how many hops; 0 at the root.
+        The hops from the root; 0 at the root.
     """
 
     entry: IntArray
@@ -54,12 +55,12 @@ class Trees(NamedTuple):
 
     @property
     def height(self) -> int:
-        """Hops to the deepest node of any."""
+        """The hops to the deepest node of any tree."""
         return int(self.depth.max())
 
 
 def tree_pattern(topology: Topology, collective: Collective, trees: Trees) -> Pattern:
-    """A broadcast that sends chunk c down tree c: trees share no arc.
+    """Return a broadcast that sends chunk c down tree c; trees share no arc.
 
     Examples
     --------
@@ -87,12 +88,14 @@ def tree_pattern(topology: Topology, collective: Collective, trees: Trees) -> Pa
 
 
 def up_and_down(topology: Topology, collective: Collective, up: Trees, down: Trees) -> Rounds:
-    """An all-reduce in which chunk c goes up tree c to the root of that, and the sum goes down.
+    """Return an all-reduce in which chunk c goes up tree c to its root, and the sum goes down.
 
     Parameters
     ----------
     up : Trees
-        Of the topology backwards: what is an in-port there is an out-port here.
+        Trees of the topology backwards: their in-ports are the out-ports of the hops up.
+    down : Trees
+        Trees of the topology with the same roots.
     """
     blocks = collective.blocks(topology, len(up.entry))
     group = blocks.chunk(np.arange(blocks.count))
@@ -113,15 +116,15 @@ def up_and_down(topology: Topology, collective: Collective, up: Trees, down: Tre
 
 
 def shallower(topology: Topology, trees: Trees, *, links: bool, least: int) -> Trees:
-    """The same number of trees with the same roots that take fewer cycles, if any are found.
+    """Return trees with the same roots that take fewer cycles, if any are found.
 
     Parameters
     ----------
     links : bool
-        Whether they share no link, and words go up and down them, rather than no arc, where
+        True if trees share no link, and words go up and down them. False if they share no arc, and
         words go down or up.
     least : int
-        A height than which nothing less is looked for.
+        The least wanted height.
 
     Examples
     --------
@@ -144,14 +147,14 @@ def shallower(topology: Topology, trees: Trees, *, links: bool, least: int) -> T
 
 
 class _Found(NamedTuple):
-    """The trees that a search finds, and what is to be kept small."""
+    """The trees that a search finds, and their cost."""
 
     cost: tuple[int, int]
     trees: Trees
 
 
 class _Search:
-    """Trees that are made anew, step by step.
+    """A search in which all trees are made anew, step by step.
 
     A *cell* is a node in a tree; cells are numbered tree by tree.
     """
@@ -164,7 +167,7 @@ class _Search:
         tree = np.arange(count)[:, None, None] * nodes
         node, port = topology.upstream
         here = np.where(topology.linked[node, port], node, np.arange(nodes)[:, None])
-        #: Of each cell and in-port, the cell of the neighbour from which words come there.
+        #: For each cell and in-port, the cell of the neighbour from which words arrive there.
         self._beside = (tree + here[None]).reshape(-1, ports)
         arc = node * ports + port
         if links:
@@ -175,7 +178,7 @@ class _Search:
         self._size = nodes * ports
 
     def best(self, steps: int, least: int) -> _Found:
-        """The best trees of some steps."""
+        """Return the best trees of some steps."""
         best, vain = _Found(self.cost(), self.trees), 0
         for _ in range(steps):
             self.step(max(best.trees.height - 1, least))
@@ -187,7 +190,7 @@ class _Search:
         return best
 
     def step(self, wanted: int) -> None:
-        """Make all trees anew, with a height that is wanted."""
+        """Make all trees anew, for a wanted height."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
@@ -212,9 +215,10 @@ class _Search:
         )
 
     def cost(self) -> tuple[int, int]:
-        """What to keep small: cycles of words up and down, or of words down, and then of those up.
+        """Return the quantities to keep small: cycles up and down and cycles down, or down and up.
 
-        Down it is one for each hop. Up a sum waits a cycle more for each further child.
+        A word takes a cycle for each hop down. Up, a sum waits one cycle more for each further
+        child.
         """
         entry, depth = (array.ravel() for array in self.trees)
         parent = self._beside[np.arange(len(entry)), entry]
@@ -228,7 +232,7 @@ class _Search:
         return (up + down, down) if self._links else (down, up)
 
     def _levels(self, parent: IntArray, depth: IntArray, wanted: int) -> IntArray:
-        """A level for each cell, below that of its parent, and such that its subtree has room."""
+        """Return a level for each cell, after that of its parent, that leaves its subtree room."""
         layers = _layers(depth)
         height = np.zeros_like(depth)
         for layer in reversed(layers):
@@ -244,18 +248,18 @@ class _Search:
         return level
 
     def _depths(self, entry: IntArray) -> IntArray:
-        """Hops from the roots."""
+        """Return the hops of each cell from its root."""
         parent = self._beside[np.arange(len(entry)), entry]
         parent[self._roots] = self._roots
         depth: IntArray = (parent != np.arange(len(parent))).astype(int)
-        # Each time twice as far towards the roots.
+        # Pointer doubling: each pass goes twice as far towards the roots.
         while (parent[parent] != parent).any():
             depth, parent = depth + depth[parent], parent[parent]
         return depth
 
 
 def _layers(depth: IntArray) -> list[IntArray]:
-    """The cells of each depth, from 1 on."""
+    """Return the cells of each depth, from 1 on."""
     order = np.argsort(depth, kind="stable")
     bounds = np.searchsorted(depth[order], np.arange(1, depth.max() + 2))
     return [order[a:b] for a, b in pairwise(bounds)]

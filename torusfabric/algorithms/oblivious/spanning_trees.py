@@ -2,21 +2,21 @@
 
 Trees of a broadcast share no arc. Rules of the model:
 
-* store and forward: a step is one hop, and what arrives in a step is sent on in the next;
-* a block an arc a step, on all ports;
-* a message is as many chunks as there are trees, each of which goes down a tree of its own.
+* store and forward: a step is one hop, and a block that arrives in a step leaves in the next;
+* an arc carries one block a step, on all ports;
+* a message has one chunk for each tree, and chunk c goes down tree c.
 
-Every in-port of a node belongs to one tree, so that a node forwards the same way whatever comes. In
+Every in-port of a node belongs to one tree, so a node forwards in the same way all the time. In
 hardware messages stream down the trees flit by flit: with L flits and T trees of depth D a
-broadcast takes L / T + D cycles and some. The most trees are as many as the root has ports, by
-Edmonds' theorem; a single tree of shortest paths is the quickest for messages of a few flits.
+broadcast takes L / T + D cycles and a constant. By Edmonds' theorem there are at most as many trees
+as the root has ports. A single tree of shortest paths is the quickest for messages of a few flits.
 
-Trees of an all-reduce share no link. The rules are the same, but that sums are added up where they
-meet. Each chunk goes up a tree of its own to the root of that, and the complete sum goes down the
-same tree the other way. Trees share no link, so that an arc carries one chunk, up or down: in
-hardware every out-port is fed by one source for good, and sums stream up while complete ones stream
-down. With L flits on a torus of d axes it takes L / d cycles, as little as links allow, and three
-for each hop of the depth. There are d trees, for N - 1 of the d N links are in each.
+Trees of an all-reduce share no link. The rules are the same, except that sums are added where they
+meet. Chunk c goes up tree c to its root, and the complete sum goes down the same tree. Because
+trees share no link, an arc carries one chunk, up or down. In hardware every out-port therefore has
+one source for good, and sums stream up while complete ones stream down. With L flits on a torus of
+d axes this takes L / d cycles, the fewest that links allow, and three cycles for each hop of the
+depth. There are d trees, because each has N - 1 of the d N links.
 
 Sources: J. Edmonds, "Edge-disjoint branchings", in: Combinatorial Algorithms, 1973, for the number
 of trees; K. Lakhotia and others, "In-network Allreduce with Multiple Spanning Trees on PolarFly",
@@ -39,20 +39,21 @@ from .shallow_trees import Trees, shallower, tree_pattern, up_and_down
 __all__ = ["disjoint_trees", "link_disjoint_trees", "misfit", "nearer_trees", "plan",
            "shallow_trees", "shortest_tree"]  # fmt: skip
 
-#: More hops than the diameter are worth the search of trees as on any network.
+#: If trees are higher than the diameter by more hops than this, the search for any network is
+#: tried.
 FEW = 2
 
 
 def link_disjoint_trees(torus: Torus) -> Trees:
-    """Spanning trees, one for each axis, that share no link.
+    """Return spanning trees, one for each axis, that share no link.
 
     Notes
     -----
-    The tree of axis a has all nodes on a line along a, from coordinate 0 to the end; from each of
-    these a line along the next axis, from all of these along the one after that, and so on, none of
-    which wraps. Missing are then nodes of coordinate 0 on a, which come last, over wrapping links
-    of a. The root is amid the first line. So its height is half the side of a, rounded up, and the
-    sum over all other sides s of s - 1.
+    The tree of axis a has all nodes on a line along a, from coordinate 0 to the end. Lines along
+    the next axis start from all nodes of this line, lines along the axis after that from all nodes
+    so far, and so on; no line wraps. The missing nodes have coordinate 0 on a. They come last, over
+    wrapping links of a. The root is in the middle of the first line. So the height is half of side
+    a, rounded up, plus the sum of s - 1 over all other sides s.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def link_disjoint_trees(torus: Torus) -> Trees:
 
 @lru_cache(maxsize=16)
 def _shallow_trees(torus: Torus) -> Trees:
-    """Such trees, mostly not much deeper than the diameter."""
+    """Return link-disjoint trees that are mostly not much deeper than the diameter."""
     found = shallower(torus, link_disjoint_trees(torus), links=True, least=torus.diameter)
     if found.height <= torus.diameter + FEW or torus.nodes > MOST_NODES:
         return found
@@ -90,26 +91,33 @@ def plan_allreduce(torus: Torus, collective: Collective) -> Rounds:
     Returns
     -------
     Rounds
-        Twice as many steps as the deepest tree is deep.
+        Twice as many steps as the height of the highest tree.
     """
     trees = _shallow_trees(torus)
     return up_and_down(torus, collective, trees, trees)
 
 
-#: A side of so many nodes has one beside the root that is on both sides of it.
+#: A side of this length has a node beside the root that is on both sides of it.
 TWO_SIDES = 2
 
 
 def disjoint_trees(torus: Torus) -> Trees:
-    """Spanning trees out of node 0, one for each port, that share no arc.
+    """Return spanning trees out of node 0, one for each port, that share no arc.
 
     Notes
     -----
     The tree of direction +a goes from the root along axis a to the end of its ring, from each node
-    there along the next axis to the end, and so on cyclically, and never wraps. Nodes whose
-    coordinate on a is that of the root come last, over the wrapping arcs of a. The trees of - are
-    the mirror images. So the trees of + use all arcs of + but those into the root, each once, and
-    no tree is deeper than 1 plus the sum over all sides s of s - 1.
+    there along the next axis to the end, and so on cyclically, and never wraps. The missing nodes
+    have the root's coordinate on a. They come last, over the wrapping arcs of a. The trees of the -
+    directions are the mirror images. So the trees of + together use each arc of + once, except
+    those into the root, and no tree is deeper than 1 plus the sum of s - 1 over all sides s.
+
+    Depths of the tree of +0 on 4 x 4, where axis 0 goes down and the root is at the top left::
+
+        0 5 6 7
+        1 2 3 4
+        2 3 4 5
+        3 4 5 6
 
     Examples
     --------
@@ -134,16 +142,16 @@ def disjoint_trees(torus: Torus) -> Trees:
 
 
 def nearer_trees(torus: Torus) -> Trees:
-    """As `disjoint_trees`, but no deeper than the diameter and half the longest side and 1.
+    """Return arc-disjoint trees no deeper than the diameter plus half the longest side plus 1.
 
     Notes
     -----
-    The tree of direction +a reaches nodes ahead of the root along a, up to half way around, by
-    shortest paths: along a first, and then along the axes in the order a - 1, a - 2, .. cyclically.
-    From there it goes on around a to the nodes behind the root, and to those beside it, whose
-    coordinate on a is that of the root, a hop back. So at a node the trees of its side on each axis
-    come by the in-ports of these sides, those of the others by the others. No side may be 2: there,
-    both are the same.
+    No side may be 2. The tree of direction +a first reaches the nodes ahead of the root along a, up
+    to half way around, by shortest paths: along a, and then along the axes in the order a - 1, a -
+    2, .. cyclically. From there it continues around a to the nodes behind the root, and goes one
+    hop back to the nodes whose coordinate on a is that of the root. At a node, the trees of the
+    node's own side on each axis thus arrive by the in-ports of that side, and the other trees by
+    the other in-ports. On a side of 2 both would be the same.
 
     Examples
     --------
@@ -171,10 +179,10 @@ def nearer_trees(torus: Torus) -> Trees:
 
 @lru_cache(maxsize=16)
 def shallow_trees(torus: Torus) -> Trees:
-    """As `disjoint_trees` or `nearer_trees`, but mostly not much deeper than the diameter.
+    """Return arc-disjoint trees, one for each port, mostly not much deeper than the diameter.
 
-    Tori of thousands of nodes have trees as deep as those, and so have rings, of which there are no
-    others.
+    On tori of thousands of nodes the trees are those of `disjoint_trees` or `nearer_trees`. On a
+    ring there are no others than those of `disjoint_trees`.
 
     Examples
     --------
@@ -191,7 +199,7 @@ def shallow_trees(torus: Torus) -> Trees:
 
 
 def shortest_tree(topology: CayleyGraph) -> Trees:
-    """A spanning tree of shortest paths out of node 0.
+    """Return a spanning tree of shortest paths out of node 0.
 
     Examples
     --------
@@ -205,7 +213,7 @@ def shortest_tree(topology: CayleyGraph) -> Trees:
 
 
 def misfit(topology: Torus, collective: Collective, options: Options) -> str | None:
-    """What the trees of a torus need and do not get, or None."""
+    """Return the misfit of a selection on a torus, or None if it fits."""
     if options.ports not in (None, topology.ports):
         return f"--ports {topology.ports}"
     able = (topology.dimensions,) if collective.kind == "allreduce" else (1, topology.ports)
@@ -221,9 +229,10 @@ def misfit(topology: Torus, collective: Collective, options: Options) -> str | N
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
-    """Plan a broadcast over a tree a port, or over one; or an all-reduce, see `plan_allreduce`.
+    """Plan a broadcast over a tree for each port, or over one; or an all-reduce.
 
-    Chunk c goes down tree c. It takes as many steps as the deepest tree is deep.
+    Chunk c goes down tree c. The number of steps is the height of the highest tree. For all-reduces
+    see `plan_allreduce`.
 
     Examples
     --------

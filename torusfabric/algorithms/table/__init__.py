@@ -1,1 +1,1 @@
-"""Translation-invariant schedules: tables."""
+"""Collectives whose schedule is one table for all nodes: schedules unchanged by translation."""

@@ -1,4 +1,4 @@
-"""Maximum matchings of ports to what they may take, by augmenting paths (Kuhn)."""
+"""Maximum bipartite matchings of ports to candidates, by augmenting paths (Kuhn)."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,20 +6,20 @@ __all__ = ["match"]
 
 
 def match(candidates: Sequence[Sequence[int]], must: Iterable[int] = ()) -> dict[int, int]:
-    """Match ports to candidates: a maximum matching, by augmenting paths (Kuhn).
+    """Return a maximum matching of ports to candidates.
 
     Parameters
     ----------
     candidates : list of list
-        For each port what it may take, best first. Where not all ports can be matched, the first
-        ones are.
+        The candidates of each port, best first. Where not all ports can be matched, earlier ports
+        have priority.
     must : iterable
         Candidates to match before all others.
 
     Returns
     -------
     dict
-        What each matched port takes.
+        The candidate of each matched port.
     """
     owner: dict[int, int] = {}
 
@@ -44,7 +44,7 @@ def match(candidates: Sequence[Sequence[int]], must: Iterable[int] = ()) -> dict
 def _insert(
     item: int, candidates: Sequence[Sequence[int]], owner: dict[int, int], seen: set[int]
 ) -> bool:
-    """Find a port for an item, moving others: an augmenting path from its side."""
+    """Match a candidate to a port, moving other candidates; return True if that succeeds."""
     holds = {port: other for other, port in owner.items()}
     for port, options in enumerate(candidates):
         if port not in seen and item in options:

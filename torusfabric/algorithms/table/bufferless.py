@@ -1,14 +1,15 @@
-"""All-gather without buffers: a block is sent on in the step after it arrived, or never again.
+"""All-gather without buffers: a block leaves a node in the step after it arrived, or never again.
 
-Model: store-and-forward, all-port, full duplex, and a node may send in a step only what it received
-in the step before, on as many ports as it likes; its own block it sends in the first step. So a
-node needs one register a port, and a word a step that says which in-port feeds which out-port; in
-hardware the table is a crossbar program that is the same for all nodes, and no memory is read.
+Model: store-and-forward, all-port, full duplex. A node may send in a step only blocks that it
+received in the step before, each on any number of ports. Its own block it sends in the first step.
+So a node needs one register a port, and one word a step that says which in-port feeds which
+out-port. In hardware the table is a crossbar program that is the same for all nodes, and no memory
+is read.
 
-For one origin, at most ``ports`` *heads* move on from one set of new offsets to the next, each in a
-direction of its own. On an odd square they are four snakes in quarter turns, in closed form;
-elsewhere a search with backtracking finds them, on small tori at the lower bound and on large ones
-some steps above it.
+The plan follows the block of one origin, node 0. In each step at most ``ports`` *heads*, the
+offsets that the block has just reached, deliver it to new offsets, each by a different port. On an
+odd square the heads are four *snakes* in quarter turns, in closed form. Elsewhere a search with
+backtracking finds them: at the lower bound on small tori, some steps above it on large ones.
 """
 
 import random
@@ -26,24 +27,26 @@ from .bipartite import match
 
 __all__ = ["BUFFERLESS", "plan", "search", "snake"]
 
-#: Steps that one run of the search may try, and these times nodes; at least two full attempts.
+#: The largest number of steps that one run of the search tries, and that number times nodes. A run
+#: may always try twice the steps of a full plan.
 BUDGET, WORK = 40_000, 20_000_000
 
-#: Even squares with longer sides start with the snakes.
+#: Even squares with longer sides start the search with the snakes.
 SMALL = 14
 
-#: How often the search goes back over one more step, how much it puts far offsets off, and how
-#: strongly random numbers change its preferences, drawn anew each time it goes back.
+#: Parameters of the search: the probability of taking back one more step; the penalty of an offset
+#: for each hop of its distance; the amplitudes of random changes of the preferences, one of which
+#: is chosen anew each time that steps are taken back.
 RETREAT, FARNESS, NOISES = 0.75, 0.1, (1.0, 0.5, 2.0, 4.0)
 
 
 def snake(topology: Torus) -> np.ndarray:
-    """Four snakes in quarter turns: a closed form for odd squares.
+    """Return four snakes in quarter turns: a closed form for odd squares.
 
     Parameters
     ----------
     topology : Torus
-        n x n.
+        A torus of n x n nodes.
 
     Returns
     -------
@@ -52,10 +55,18 @@ def snake(topology: Torus) -> np.ndarray:
 
     Notes
     -----
-    With h = floor((n - 1) / 2), snake 0 visits (x, y) for y = 0..h, with x from 1 to h if y is even
-    and back if it is odd; snake q + 1 is snake q turned from (x, y) to (-y, x). For odd n they
-    visit all offsets but 0 once, in (n * n - 1) / 4 steps, and every node turns all four streams
-    the same way in a step. For even n row and column n / 2 are left.
+    Let h = floor((n - 1) / 2). Snake 0 visits (x, y) for y = 0..h, with x from 1 to h if y is even
+    and from h to 1 if it is odd. Snake q + 1 is snake q turned from (x, y) to (-y, x). For odd n
+    the snakes visit all offsets but 0 once, in (n * n - 1) / 4 steps, and every node turns all four
+    streams the same way in a step. For even n, row n / 2 and column n / 2 remain.
+
+    The step in which each offset (x, y) of a 5 x 5 torus is delivered::
+
+        y =  2   6 3 2 5 6
+             1   5 4 1 4 3
+             0   2 1   1 2
+            -1   3 4 1 4 5
+            -2   6 5 2 3 6
     """
     half = (topology.sides[0] - 1) // 2
     rows = [np.arange(1, half + 1)[:: 1 if y % 2 == 0 else -1] for y in range(half + 1)]
@@ -72,24 +83,24 @@ def snake(topology: Torus) -> np.ndarray:
 def search(
     topology: CayleyGraph, seed: int = 0, start: Sequence[Sequence[int]] | np.ndarray = ()
 ) -> np.ndarray:
-    """Find heads for any torus, at the bound or as near to it as the search gets.
+    """Return heads for any torus, in as few steps as the search finds.
 
     Parameters
     ----------
     start : sequence of sequence of int
-        What each port delivers in the first steps.
+        The offset that each port delivers in each of the first steps.
 
     Returns
     -------
     ndarray of int, shape (steps, ports)
-        The offset that each port delivers in each step, -1 where none.
+        The offset that each port delivers in each step, -1 for an idle port.
 
     Notes
     -----
-    In a step, offsets next to a head that are not yet delivered are matched to ports, first those
-    with fewest undelivered neighbours, nearest to the origin, changed at random. As soon as the
-    idle ports are more than the time allows, a few steps are taken back. If no plan within the
-    bound is found by then, time is added: 1, 2, 4, .. steps, and then taken back by halves.
+    In a step, undelivered offsets next to a head are matched to ports. Offsets with few undelivered
+    neighbours come first, then near ones, with random changes. As soon as more ports have been idle
+    than the time allows, a few steps are taken back. If no plan within the bound is found, 1, 2, 4,
+    .. steps are added until a plan is found; then a bisection looks for the fewest.
     """
     runs = _Search(topology, seed, start)
     best, low, high = runs.run(0), 0, 0
@@ -107,7 +118,7 @@ def search(
 
 
 class _Search:
-    """The state of a search: which offsets each step so far delivers, and what is left."""
+    """The state of a search: the steps so far, and the offsets that are not yet delivered."""
 
     def __init__(
         self, topology: CayleyGraph, seed: int, start: Sequence[Sequence[int]] | np.ndarray
@@ -121,7 +132,10 @@ class _Search:
         self.start = [dict(enumerate(row)) for row in start]
 
     def run(self, extra: int) -> list[list[int]] | None:
-        """Plan within ``extra`` steps above the bound: what each step delivers, or None."""
+        """Return a plan of at most ``extra`` steps above the bound, or None if none is found.
+
+        The plan has the offset of each port in each step, -1 for an idle port.
+        """
         steps, ports = self.bound + extra, self.topology.ports
         self.done = bytearray(self.topology.nodes)
         self.free = [ports] * self.topology.nodes
@@ -146,7 +160,7 @@ class _Search:
         return None
 
     def _mark(self, offsets: Iterable[int]) -> None:
-        """Note that offsets are delivered."""
+        """Mark offsets as delivered."""
         for offset in offsets:
             self.done[offset] = 1
             self.left[self.parity[offset]] -= 1
@@ -186,13 +200,16 @@ class _Search:
         self._enter(row) if row else self._enter(self._walk(heads), fresh=())
 
     def _enter(self, row: dict[int, int], fresh: Iterable[int] | None = None) -> None:
-        """Add a step; fresh are the offsets that had not been delivered."""
+        """Add a step; `fresh` are the offsets that it delivers first, by default all."""
         self.rows.append(row)
         self.fresh.append(list(row.values() if fresh is None else fresh))
         self._mark(self.fresh[-1])
 
     def _walk(self, heads: Iterable[int]) -> dict[int, int]:
-        """Bring the head nearest to an offset that is left one hop nearer, past delivered ones."""
+        """Return a step that moves one head over delivered offsets towards an undelivered one.
+
+        The head is the one nearest to any undelivered offset.
+        """
         heads, left = np.array(list(heads)), np.nonzero(np.frombuffer(self.done, np.uint8) == 0)[0]
         ways = self.topology.distance(heads[:, None], left[None, :])
         nearest, goal = np.unravel_index(ways.argmin(), ways.shape)
@@ -202,7 +219,7 @@ class _Search:
 
 
 def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Table:
-    """Plan an all-gather; chunks are gathered one after the other.
+    """Plan an all-gather; chunks are gathered one after another.
 
     Parameters
     ----------
@@ -211,8 +228,8 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
     Notes
     -----
-    With M chunks, M (N - 1) / 4 steps on an odd square: the lower bound. Elsewhere at least
-    M times `bufferless_steps`, and no more on the small tori tried.
+    With M chunks, M (N - 1) / 4 steps on an odd square: the lower bound. Elsewhere at least M times
+    `bufferless_steps`, and exactly as many on the small tori tried.
 
     Examples
     --------
@@ -223,7 +240,7 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
     """
     if isinstance(topology, Torus) and topology.sides == (topology.sides[0],) * 2:
         snakes, side = snake(topology), topology.sides[0]
-        whole = side % 2 == 1  # else row and column side / 2 are left
+        whole = side % 2 == 1  # else row and column side / 2 remain
         offset = snakes if whole else search(topology, options.seed, snakes if side > SMALL else ())
     else:
         offset = search(topology, options.seed)

@@ -1,4 +1,4 @@
-"""A table for a collective, from what is planned for node 0."""
+"""The last stage of table planners: a `Table` from deliveries that are planned for node 0."""
 
 from dataclasses import replace
 
@@ -12,9 +12,11 @@ __all__ = ["build_table", "chunks_of_owner"]
 
 
 def chunks_of_owner(topology: Topology, collective: Collective, chunks: int | None) -> int | None:
-    """Into how many chunks is cut what a node sends, or owns of an all-reduce; None if not given.
+    """Return the chunks of one node's own data, or None if the user gave no number.
 
-    A message of an all-reduce is cut into as many parts as there are nodes, each of several chunks.
+    A message of an all-reduce is cut into one part for each node, which owns it, and each part into
+    several chunks: the result is the number of chunks in a part. For other collectives it is the
+    number of chunks of a message.
     """
     if chunks is None or not (collective.reducing and collective.to_all):
         return chunks
@@ -30,21 +32,21 @@ def build_table(
     latency: int,
     ports: int | None = None,
 ) -> Table:
-    """The table of a collective without a root.
+    """Return the table of a collective without a root.
 
     Parameters
     ----------
     collective : Collective
-        All-gather, reduce-scatter, all-reduce or total exchange.
+        All-gather, reduce-scatter, all-reduce or all-to-all.
     columns : tuple of ndarray of int, shape (steps, ports)
-        ``offset`` and ``chunk`` of an all-gather, which serves the reductions in reverse, or
-        ``offset``, ``chunk`` and ``destination`` of a total exchange.
+        ``offset`` and ``chunk`` of an all-gather, which serves the reductions in reverse; or
+        ``offset``, ``chunk`` and ``destination`` of an all-to-all.
     chunks : int
-        The chunks of what a node sends, or owns of an all-reduce.
+        Number of chunks of one node's own data; in an all-reduce, of the part that a node owns.
     latency : int
         Steps from the arrival of a sum to its departure.
     ports : int, optional
-        As of the `Table`.
+        Ports that the table uses, by default all of them.
     """
     offset, chunk, *destination = columns
     table = Table(
@@ -63,14 +65,14 @@ def build_table(
 
 
 def _backwards(table: Table) -> Table:
-    """A reduce-scatter, by running an all-gather backwards, which delivers all to each node once.
+    """Return a reduce-scatter: an all-gather that delivers each block to each node once, backwards.
 
-    Reversed steps and reversed arcs turn every tree along which a block of a node spreads into a
-    tree along which contributions to that node's sum come together (Fragopoulou and Akl 1994,
-    sections 1 and 6). Every node then sends what it has gathered for an owner once, to its parent,
-    after all its children have sent theirs: each contribution is added exactly once. Where the
-    all-gather sends from offset ``d - g`` to ``d`` on port g, the reduction sends from d to
-    ``d - g`` on the opposite port, so that ports stay distinct in a step.
+    In the all-gather every block of a node spreads along a tree. Reversing the order of the steps
+    and the direction of all arcs makes it a tree along which contributions to that node's sum come
+    together (Fragopoulou and Akl 1994, sections 1 and 6). Every node then sends to its parent once,
+    after all its children have sent to it, so each contribution is added exactly once. Where the
+    all-gather sends from offset ``d - g`` to ``d`` on port g, the reduction sends from ``d`` to ``d
+    - g`` on the opposite port. Ports therefore stay distinct in a step.
     """
     topology, idle = table.topology, table.offset < 0
     tail = topology.subtract(np.where(idle, 0, table.offset), topology.generators[None, :])
@@ -84,9 +86,9 @@ def _backwards(table: Table) -> Table:
 
 
 def _one_after_the_other(scattering: Table, gathering: Table, latency: int) -> Table:
-    """An all-reduce: a reduce-scatter, ``latency - 1`` idle steps, and an all-gather.
+    """Return an all-reduce: a reduce-scatter, ``latency - 1`` idle steps, and an all-gather.
 
-    Node n's M chunks are chunks n * M + m of a message of N * M chunks.
+    The M chunks of node n are chunks n * M + m of a message of N * M chunks.
     """
     idle = latency - 1 if gathering.round_count else 0
     pause = np.full((idle, gathering.topology.ports), -1)

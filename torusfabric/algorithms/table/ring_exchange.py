@@ -1,9 +1,10 @@
 """All-reduce in about diameter steps: sums are exchanged along each axis in turn, and kept.
 
-Along an axis every node sends both ways what it began the axis with, passes on what it receives,
-and adds it up. After floor(s / 2) hops on a ring of s nodes, the last of them one way only where s
-is even, it has seen each node of its ring once, and begins the next axis with their sum. So it
-takes the diameter, which is the least, but L (s - 1) / 2 flits pass an arc: it is for short
+Along an axis every node sends the sum with which it began the axis in both directions. It passes on
+the sums that arrive, and adds them up. On a ring of s nodes each node has the sums of all others
+after floor(s / 2) hops, of which the last goes one way only if s is even. The node begins the next
+axis with the new sum. This takes as many steps as the diameter, the fewest possible. But for
+messages of L flits, L (s - 1) / 2 flits pass an arc of the axis, so the algorithm is for short
 messages. Chunks take the axes in rotated orders, so that all links are in use.
 """
 
@@ -18,12 +19,12 @@ from ..algorithm import Algorithm, Options, every_port
 
 __all__ = ["RING_EXCHANGE", "misfit", "plan"]
 
-#: More chunks in the same order of the axes are not worth a try.
+#: The largest number of chunks that take the axes in the same order; more are not worth a try.
 MOST_TURNS = 16
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Why a selection does not fit, or None."""
+    """Return the misfit of a selection, or None if it fits."""
     if not isinstance(topology, Torus):
         return "a torus"
     axes, chunks = len(topology.sides), options.chunks or 1
@@ -33,9 +34,10 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
 
 
 def _usual(torus: Torus) -> int:
-    """The number of chunks where none is asked for: more serve longer messages.
+    """Return the default number of chunks: 2 for each axis, or 1.
 
-    Where sides differ much, rotated orders cost the shortest messages more than that is worth.
+    More chunks serve longer messages. But if sides differ much, rotated orders of the axes cost the
+    shortest messages more than the longer messages gain.
     """
     axes = len(torus.sides)
     waiting = axes * (max(torus.sides) // 2) - torus.diameter
@@ -48,14 +50,14 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
     Parameters
     ----------
     options : Options
-        ``chunks`` of a message: 1, or as many for each axis; by default two for each, or 1 where
-        rotated orders take two steps more than the diameter or longer still.
+        ``chunks`` of a message: 1 or a multiple of the number of axes. The default is two for each
+        axis, or 1 where rotated orders take at least two steps more than the diameter.
 
     Notes
     -----
-    D steps for one chunk. Of d chunks each begins with another axis, in d times the longest half;
-    2d chunks take twice as many steps, but in hardware, where they alternate, hardly more cycles.
-    More take more cycles, and less for each flit.
+    One chunk takes D steps. Of d chunks each begins with another axis; they take d times the half
+    of the longest side. 2d chunks take twice as many steps, but in hardware, where they alternate,
+    hardly more cycles. Further chunks cost more cycles in all, and fewer cycles for each flit.
 
     Examples
     --------
@@ -90,10 +92,11 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
 
 
 def _one_axis(torus: Torus, axis: int) -> Iterator[tuple[int, int, int]]:
-    """Step, out-port, and the in-port of what is passed on, -1 for the sum.
+    """Yield the hops along one axis: step, out-port, and the in-port of the sum that is passed on.
 
-    The last hop on an even side is the same way for all chunks: if they took turns, a run would
-    take few cycles less, and results would lie in twice as many memories.
+    The in-port is -1 in the first step, where the node sends its own sum. On an even side the last
+    hop goes the same way for all chunks. Why: if chunks took turns, a run would save few cycles,
+    and results would lie in twice as many memories.
     """
     hops, even = torus.sides[axis] // 2, torus.sides[axis] % 2 == 0
     for hop in range(hops):

@@ -71,7 +71,7 @@ def _is_contended(schedule: Table | SumTable) -> bool:
 
 
 def prove_table(schedule: Table) -> Traffic | None:
-    """Check a table for an all-gather or a total exchange, by the blocks of origin 0.
+    """Check a table for an all-gather or an all-to-all, by the blocks of origin 0.
 
     A block of origin 0 is at offset d after it was delivered there; at offset 0 it is from the
     start. Each delivery at an offset must therefore follow an earlier delivery one hop before

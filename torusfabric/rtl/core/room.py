@@ -115,7 +115,10 @@ class RoomShape(Protocol):
 
     @property
     def sent_words(self) -> int:
-        """Words of the memory with the message that a node sends."""
+        """Addresses of the send memory of a node.
+
+        For each node the memory has a part of `flits` addresses, rounded up to whole beats.
+        """
 
     @property
     def beat(self) -> int:
@@ -123,7 +126,7 @@ class RoomShape(Protocol):
 
     @property
     def read_lags(self) -> int:
-        """The largest number of cycles by which the address of a reader follows the counter."""
+        """The largest number of cycles by which a reader follows the word counter of a row."""
 
     @property
     def stores_exactly(self) -> bool:

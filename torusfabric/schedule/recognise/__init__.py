@@ -7,7 +7,7 @@ more than wires, and a `Table` needs one program for all nodes. `recognise` find
   received in the step before; also a broadcast along trees.
 - `SumPattern`: a reduce-scatter or an all-reduce in which all sums go round cycles through all
   nodes.
-- `Table`, or `SumTable` if nodes keep their sums: an all-gather, a total exchange, a reduce-scatter
+- `Table`, or `SumTable` if nodes keep their sums: an all-gather, an all-to-all, a reduce-scatter
   or an all-reduce that looks the same from every node. The table is read from node 0; then all
   other nodes are compared with it.
 - `Lifted`: a collective in groups, if all groups do the same. The schedule of one group is then

@@ -1,1 +1,1 @@
-"""The emitted bench of streams, and the packets that simulations have in common with it."""
+"""The emitted cocotb bench of streams, and the packets that it shares with simulations."""

@@ -1,7 +1,7 @@
-"""Packets of streams, and faults of runs: a packet, or the command, is spoiled.
+"""Packets of streams, and faults of runs: a packet or the command is spoiled.
 
-Nobody may receive anything in such a run, and the next one must be as if it had not been. This
-needs nothing but Python: simulations use it, and benches have a copy beside them.
+In a run with a fault no node may receive anything, and the next run must be unaffected. The module
+needs only Python, because simulations import it and emitted benches contain a copy.
 """
 
 import random
@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 __all__ = ["Packet", "Choices", "Spoiled", "spoiled"]
 
-#: The numbers of errors.
+#: The error numbers of runs that faults here can cause.
 MODE, ROOT, LENGTH, OPERATION, PACKETS, DESTINATION = 1, 2, 3, 4, 6, 7
 
-#: Words by which a packet is too long, at the most.
+#: The most words by which a packet is made too long.
 MORE = 3
 
 
@@ -23,7 +23,9 @@ class Packet(NamedTuple):
     Parameters
     ----------
     number : int
-        Its destination, or its origin: a position in the group.
+        The destination of a sent packet, the origin of a received one: a position in the group.
+    words : tuple of int
+        The flits of the packet.
     """
 
     number: int
@@ -31,7 +33,7 @@ class Packet(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """The choices for a run, from which follow those that there are not.
+    """The limits of the choices of a run; a fault exceeds one of them.
 
     Parameters
     ----------
@@ -40,11 +42,11 @@ class Choices(NamedTuple):
     any_length : bool
         True if packets may be shorter.
     commands : dict of str to int
-        For each word of a command that matters, the number of its values; empty without commands.
+        For each word of a command that matters, the number of valid values; empty without commands.
     destinations : int
-        Number of destinations in the group; 0 where packets have none.
+        Number of destinations in the group; 0 if packets have none.
     destination_bits : int
-        Width of `tdest`, which may tell more of them apart than there are.
+        Width of `tdest`, which may have room for more numbers than there are destinations.
     """
 
     most: int
@@ -64,7 +66,7 @@ class Spoiled(NamedTuple):
     sent : list of (list of Packet)
         The packets that each node sends.
     command : dict of str to int
-        The words of the command that differ from those of the run.
+        The changed words of the command, by name.
     """
 
     error: int
@@ -72,10 +74,10 @@ class Spoiled(NamedTuple):
     command: dict[str, int]
 
 
-#: A change of the packets of a node.
+#: A function that spoils the packets of a node in place.
 Change = Callable[[list[Packet], random.Random], None]
 
-#: The error of each word of a command that says what there is not.
+#: The error of each word of a command if its value is invalid.
 COMMAND_ERRORS = {"mode": MODE, "length": LENGTH, "root": ROOT, "operation": OPERATION}
 
 
@@ -83,6 +85,13 @@ def spoiled(
     generator: random.Random, choices: Choices, sent: Sequence[Sequence[Packet]]
 ) -> Spoiled:
     """Return a run with a random fault.
+
+    Parameters
+    ----------
+    choices : Choices
+        The limits of the run.
+    sent : sequence of (sequence of Packet)
+        The packets of each node without a fault.
 
     Examples
     --------
@@ -102,7 +111,7 @@ def spoiled(
 
 
 def bad_packets(choices: Choices, sent: Sequence[Sequence[Packet]]) -> list[tuple[int, Change]]:
-    """Return the errors that packets of a node can have, and the changes that make them."""
+    """Return the faults that packets can have: pairs of an error and a change that causes it."""
 
     def too_long(packets: list[Packet], generator: random.Random) -> None:
         resize(packets, generator, choices.most + generator.randint(1, MORE))
@@ -122,7 +131,7 @@ def bad_packets(choices: Choices, sent: Sequence[Sequence[Packet]]) -> list[tupl
 
 
 def unequal(packets: list[Packet], generator: random.Random) -> None:
-    """Make a packet shorter than all others, or longer if they have but one word."""
+    """Make one packet a word shorter than all others, or longer if packets have one word."""
     length = len(packets[0].words)
     resize(packets, generator, length - 1 if length > 1 else 2)
 
@@ -134,7 +143,7 @@ def to_the_same(packets: list[Packet], generator: random.Random) -> None:
 
 
 def resize(packets: list[Packet], generator: random.Random, length: int) -> None:
-    """Give one of the packets another length."""
+    """Give a random packet another length."""
     where = generator.randrange(len(packets))
     words = packets[where].words * (length + 1)
     packets[where] = packets[where]._replace(words=words[:length])

@@ -1,8 +1,16 @@
 """Claims about unloaders: the rules of AXI-Stream, and each word once, in order, with its tags.
 
-The model steps through the words of ended runs, packet by packet. When a word enters the pipeline,
-its tags enter a queue of the model, as long as the pipeline. The word on the stream must be the
-head of this queue. So no word is lost, doubled or exchanged, however long the receiver stalls.
+A *model* in Verilog beside the unloader steps through the words of ended runs, packet by packet.
+When a word enters the pipeline of the unloader, the model puts its tags, `tlast` and `tid`, into a
+queue as long as the pipeline:
+
+    counters -> sought -> asked  -> read   -> tvalid    pipeline of the unloader
+                tags_3    tags_2    tags_1    tags_0    queue of the model, without gaps
+
+The word on the stream must be the head of this queue. So no word is lost, doubled or exchanged,
+however long the receiver stalls. A word has three states on its way: *asked for* by the counters,
+*seeking* while its row is read from the packet table, and *waiting* while its address is at the
+memory port.
 """
 
 from __future__ import annotations
@@ -32,7 +40,7 @@ __all__ = ["unloader_harness"]
 
 
 def unloader_harness(design: Design, shape: EngineShape) -> Harness:
-    """Return the harness of an unloader.
+    """Return the harness of an unloader: the emitted module, the model and the claims.
 
     Parameters
     ----------
@@ -78,10 +86,10 @@ def _pipeline(shape: EngineShape) -> list[tuple[str, str]]:
 
 
 def _add_facts(model: Model, shape: EngineShape) -> None:
-    """Add the facts of the run that is unloaded, and which of the last runs bring anything.
+    """Add the facts of the run that is unloaded, and claim which of the last runs bring words.
 
-    Of a form that there is not, nothing is said whether a node receives anything; `knows_the_modes`
-    of commands is that no section has one.
+    The model assumes that each section has a valid form. The claim `knows_the_modes` of commands
+    proves this.
     """
     facts, sections = shape.facts, shape.facts.sections
     widths = {"run_empty": 1, "unload_mode": facts.form_bits, "unload_root": facts.root_bits,
@@ -109,7 +117,7 @@ def _add_facts(model: Model, shape: EngineShape) -> None:
 
 
 def _add_position(model: Model, shape: EngineShape) -> None:
-    """Add the number of the next word and its packet; a run that brings nothing is passed over."""
+    """Add the packet and the index of the next word; runs that bring no words are skipped."""
     sections, bits = shape.facts.sections, shape.facts.sections.number_bits
     model.wire("last_word", "at == last_index")
     numbers = by_value([count - 1 for count in shape.counts], "mode")
@@ -123,7 +131,8 @@ def _add_position(model: Model, shape: EngineShape) -> None:
         max(shape.packet_bits, 1),
     )
     add_words(model, shape, "at", "mode", valid="at <= last_index")
-    # Words on their way to memory: one whose row is sought, one that is asked for.
+    # Words on their way to memory: the word whose row is read (seeking), and the word whose address
+    # is at the memory port (waiting).
     for name, enters, last in (
         ("seeking", "asks", "ends_run"),
         ("waiting", "seeking", "seeking_last"),
@@ -154,7 +163,7 @@ def _add_position(model: Model, shape: EngineShape) -> None:
 
 
 def _add_queue(model: Model, shape: EngineShape) -> None:
-    """Add the tags of words that are asked for and not yet handed over, the oldest first."""
+    """Add the queue of tags of words in the pipeline, the oldest first."""
     model.wire("origin", _origin(shape), shape.number_bits)
     model.wire("ends_at", f"last_flit | {{{shape.last_bits}{{!last_word}}}}", shape.last_bits)
     pipeline, tags = _pipeline(shape), "origin, last_word"
@@ -168,7 +177,7 @@ def _add_queue(model: Model, shape: EngineShape) -> None:
         moved = f"leaves ? tags_{min(k + 1, stages - 1)} : tags_{k}"
         entered = f"step && behind == {k} ? {{{tags}}} : {moved}"
         model.register(f"tags_{k}", entered, low + shape.flit_bits)
-        # Which flits of the word are full, and its tags.
+        # The word as the stream shows it: the flits that are full, and the tags.
         full = [f"tags_{k} >> {low} >= {flit}, " for flit in reversed(range(1, shape.beat))]
         model.wire(f"word_{k}", f"{{{''.join(full)}tags_{k}[{low - 1}:0]}}", bits)
     ahead, claims = "0", {}
@@ -186,7 +195,7 @@ def _add_queue(model: Model, shape: EngineShape) -> None:
 
 
 def _origin(shape: EngineShape) -> str:
-    """Return the origin of the packet that is asked for, in Verilog."""
+    """Return the origin of the present packet, in Verilog."""
     origin = f"its_packet | {by_value([each.origin for each in shape.packets], 'mode')}"
     if shape.lacks:
         at = f"((mode << {shape.packet_bits}) | its_packet)"
@@ -195,12 +204,16 @@ def _origin(shape: EngineShape) -> str:
 
 
 def _add_places(model: Model, shape: EngineShape) -> None:
-    """Add the place of the word that is asked for: its row comes a cycle after it was sought."""
+    """Add the location of the word at the memory port, and claim that the unloader reads there.
+
+    The row of a word is known one cycle after its address is at the ROM. The model keeps the row
+    number, the form and the index of the word for that cycle.
+    """
     table, bits = shape.table, shape.facts.sections.number_bits
     packet = f"({by_value([each.by_root for each in shape.packets], 'mode')} ? root : its_packet)"
     address_bits, form_bits = max(table.address_bits, 1), max(shape.facts.form_bits, 1)
     model.wire("its_row", row_of(table, packet, "mode"), address_bits)
-    # Where the word lies, when its row is sought.
+    # The location of the word, when its row is read.
     sought = {
         "run": ("asking", bits),
         "form": ("mode", form_bits),
@@ -257,7 +270,7 @@ def _add_places(model: Model, shape: EngineShape) -> None:
 
 
 def _claim_port(model: Model, shape: EngineShape) -> None:
-    """Claim the rules of AXI-Stream, and that words are handed over soon."""
+    """Claim the rules of AXI-Stream, and that every word is offered after a bounded time."""
     stages, tags = (
         len(_pipeline(shape)),
         "{tkeep, tid, tlast}" if shape.flit_bits else "{tid, tlast}",

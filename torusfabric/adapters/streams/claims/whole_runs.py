@@ -1,8 +1,15 @@
-"""Proof of whole runs from the outputs of loaders to the words that unloaders read.
+"""Proof of whole runs, from the outputs of loaders to the words that unloaders read.
 
-A run has a number. Its lowest bits are the section of the memories; one further bit distinguishes
-messages in the own block of a node. At the same time other messages are loaded, and other runs go
-on. In the proof these have arbitrary effects in other sections.
+The proof executes the emitted core symbolically. Loaders and unloaders are replaced by their proved
+effects: which words they write, and which words they read. A run has a number. Its lowest bits are
+the section of the memories; one further bit distinguishes messages in the own block of a node. At
+the same time other messages are loaded and other runs are executed. With B buffers the proof gives
+these arbitrary effects in their own sections::
+
+    phase of run s       actions of others, with unknown values
+    loaders write s      runs s - B + 1 .. s - 1, loads of s + 1
+    run s is executed    loads of s + 1 .. s + B - 1
+    unloaders read s     runs s + 1 .. s + B - 1, loads up to s + B + 1
 """
 
 from __future__ import annotations
@@ -31,10 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = ["StreamAccess", "StreamRuns"]
 
-#: Cycles from the start of a run until nodes know its section.
+#: Cycles from the start of a run until all nodes have its section number.
 SETTLED = 4
 
-#: The enables of writes, and the port that says which bytes of a word are there.
+#: The write enables, and the port that tells which bytes of a word are valid.
 LOADS, KEEP = ("write_enable", "own_enable"), "tkeep"
 
 
@@ -53,7 +60,7 @@ class StreamAccess(Access):
 
     port, refuses, follows = "tdata", False, 1
 
-    #: True if the last flit of a block is given all the time, and not with the begin of a run.
+    #: True if the number of the last flit of a block is driven all the time, not only with a start.
     always_last = False
 
     def __init__(self, fabric: Fabric, machine: Machine) -> None:
@@ -69,7 +76,7 @@ class StreamAccess(Access):
         self.answer, self.number = self.loader.port.answer, 0
         self.lead = self._core.run_port.lead
         sequencer = next(iter(fabric.netlist.having(Role.SEQUENCER)))
-        # A start that is sampled comes from one net.
+        # Each value that is sampled with a start comes from one net.
         inputs = sequencer.inputs.items()
         self._nets = {name: part.net for name, (part,) in inputs if isinstance(part, Part)}
         self._nets |= sequencer.outputs
@@ -80,7 +87,7 @@ class StreamAccess(Access):
 
     @property
     def shown(self) -> dict[str, list[int]]:
-        """The nodes of each module that shows the data of streams."""
+        """For each module that drives the data of streams, the nodes of its instances."""
         return self._outlets
 
     def idle(self) -> dict[str, IntArray]:
@@ -89,7 +96,7 @@ class StreamAccess(Access):
         return dict.fromkeys(names, np.array([[0]]))
 
     def asked(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the numbers that the run port samples with starts."""
+        """Return the values at the run port that are sampled with the start of each run."""
         forms = [run.form(self.program) for run in runs]
         section = self.number % self.loader.facts.sections.count
         found = {
@@ -102,7 +109,7 @@ class StreamAccess(Access):
         return found if several else found | self.last_flits(runs)
 
     def entries(self, forms: list[int]) -> IntArray:
-        """Return the numbers by which the run port knows forms."""
+        """Return the numbers by which the run port identifies forms."""
         return np.array(forms)
 
     def leads(self, runs: Sequence[Run]) -> IntArray:
@@ -110,7 +117,7 @@ class StreamAccess(Access):
         return np.full(len(runs), self.lead)
 
     def sends(self, run: Run) -> BoolArray:
-        """Return True for each node that sends anything."""
+        """Return an array that is True for each node that sends packets."""
         form = run.form(self.program)
         packets, position = self.loader.packets[form], self.program.forms[form].groups.position
         found: BoolArray = packets.there & ((position == run.root) | (not packets.at_root))
@@ -144,12 +151,12 @@ class StreamAccess(Access):
         )
 
     def everywhere(self, **numbers: int) -> dict[str, IntArray]:
-        """Return numbers of runs as inputs of all nodes."""
+        """Return numbers of runs, modulo twice the sections, as inputs of all nodes."""
         wrap, nodes = 2 * self.loader.facts.sections.count, self.program.topology.nodes
         return {port: np.full(nodes, number % wrap) for port, number in numbers.items()}
 
     def _sent(self, run: Run) -> Locations:
-        """Return the locations of the words that each node sends, none for other nodes."""
+        """Return the locations of the words that nodes send; address -1 where a node sends none."""
         form = run.form(self.program)
         bank, address = self._core.places(
             received=False, form=form, length=run.length, root=run.root
@@ -157,16 +164,24 @@ class StreamAccess(Access):
         return Locations(bank, np.where(self.sends(run)[:, None], address, -1))
 
     def _index(self, words: int, length: int) -> IntArray:
-        """Return the number in its packet of each beat of some words, shape (1, beats)."""
+        """Return the index within its packet of each beat, shape (1, beats).
+
+        Parameters
+        ----------
+        words : int
+            Number of words of all packets.
+        length : int
+            Words of a packet.
+        """
         index = np.arange(words)[None] % length
         return in_beats(index, length, self.beat)[..., 0] // self.beat
 
     def _flits(self, words: int, length: int) -> IntArray:
-        """Return the flits of each beat of some words, shape (1, beats)."""
+        """Return the number of flits in each beat, shape (1, beats); parameters as in `_index`."""
         return (in_beats(np.arange(words)[None], length, self.beat) >= 0).sum(axis=-1)
 
     def _own_index(self, run: Run) -> IntArray:
-        """Return the number in its packet of each beat that is for its own node; else -1."""
+        """Return the index within its packet of each beat for the own node; -1 for other beats."""
         part = self.program.part(run.form(self.program))
         index = self._index(words := part.layout.send_words(run.length), run.length)
         if not part.schedule.collective.personal:
@@ -203,7 +218,7 @@ class StreamAccess(Access):
     def at(self, steps: Steps, step: int) -> dict[str, Override]:
         """Return the inputs of nodes in a step of some accesses.
 
-        In a run with an even number, the receiver stalls in every other step of a read.
+        In a run with an even number the receiver stalls in every odd step of a read.
         """
         if step and KEEP in steps.numbers:
             there, known = steps.numbers["read_advance"], (KEEP, *LOADS)
@@ -213,7 +228,10 @@ class StreamAccess(Access):
         return super().at(steps, step)
 
     def bits(self, module: str, port: str, values: IntArray) -> IntArray:
-        """Return numbers as bits of a port; for bytes, the number is the flits that are there."""
+        """Return numbers as bits of a port.
+
+        For `tkeep` the number counts valid flits, and the result has a bit for each byte.
+        """
         if port != KEEP:
             return super().bits(module, port, values)
         places = np.array(self.machine.groups[module].program.inputs.get(port, []), int)
@@ -222,24 +240,25 @@ class StreamAccess(Access):
 
     @property
     def waits(self) -> bool:
-        """True if the receiver waits in every other step of a read."""
+        """True if the receiver stalls in every other step of a read."""
         return self.number % 2 == 0
 
     @property
     def _own_memories(self) -> BoolArray:
-        """True for each memory of the core that has words that a node sends."""
+        """True for each memory of the core that contains the words that the node sends."""
         return np.array([memory.own for memory in self._core.rows.memories])
 
 
 class StreamRuns(MemoryRuns):
-    """Runs of each number, while other runs go on in other sections."""
+    """Proofs of runs with each number, while other runs and loads change other sections."""
 
     access: StreamAccess
 
     def __init__(self, access: StreamAccess) -> None:
         super().__init__(access)
         self._sections = access.loader.facts.sections
-        # Each number, and runs that begin in the last cycle of another.
+        # Variants: one for each number, and one for runs that begin in the last cycle of another
+        # run.
         self._follows = 2 * self._sections.count
         self.variants = tuple(
             Variant(number, every=number < self._sections.count)
@@ -249,7 +268,22 @@ class StreamRuns(MemoryRuns):
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Carry out runs of a number, which begin in the cycle after the last write."""
+        """Execute runs with a number, and return the states that they leave.
+
+        Runs begin in the cycle after the last write. The last variant is `_prove_following`.
+
+        Parameters
+        ----------
+        runs : sequence of Run
+            The runs, all executed at once.
+        rest : Snapshot
+            The idle state from which they start.
+        variant : int
+            The number of the runs; or the number after the last, for runs that follow without a
+            pause.
+        compares : bool
+            True to read and compare the received words.
+        """
         if variant == self._follows:
             return self._prove_following(runs, rest)
         cycles, access, number = self.prepare(runs), self.access, variant
@@ -267,7 +301,7 @@ class StreamRuns(MemoryRuns):
         )
         now, left = self.carry_out(runs, cycles, with_arrays(begin, [*arrays(rest)]), meanwhile)
         if compares:
-            # Until a run is unloaded, as many follow as there are other buffers.
+            # Before a run is unloaded, as many others may follow as there are other buffers.
             loads = range(number, number + buffers + 2)
             now = unchanged(self.rested(now), left)
             self._disturb(now, range(number + 1, number + buffers), loads)
@@ -275,12 +309,12 @@ class StreamRuns(MemoryRuns):
         return of_all(left, len(runs))
 
     def _late_inputs(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the last flit of a block, if it does not count with the start of a run."""
+        """Return the last flit of a block as an input, if it is driven after the start."""
         late = self.access.always_last or len(self.program.forms) > 1
         return self.starts.numbers(self.access.last_flits(runs) if late else {})
 
     def _prove_following(self, runs: Sequence[Run], rest: Snapshot) -> Snapshot:
-        """Carry out runs that begin in the last cycle of others: one of each mode and length."""
+        """Execute runs that begin in the last cycle of other runs, of each mode and length."""
         firsts = [run for run in runs if not run.root and not run.operation] or runs[:1]
         size = max(1, AT_ONCE // (self.program.topology.nodes * len(runs)))
         left = []
@@ -293,9 +327,15 @@ class StreamRuns(MemoryRuns):
     def _follow(
         self, firsts: Sequence[Run], runs: Sequence[Run], rest: Snapshot, known: int
     ) -> Snapshot:
-        """Carry out each run from the last cycle of another; all of these end in the same cycle.
+        """Execute each run from the last cycle of another run; all first runs end in one cycle.
 
-        Words of the first runs are compared, or of the second; nothing is known of the others.
+        The words of either the first or the second runs are compared; the words of the others are
+        unknown.
+
+        Parameters
+        ----------
+        known : int
+            0 to compare the words of the first runs, 1 for those of the second.
         """
         machine, access, rest = self.machine, self.access, spread(rest, len(runs))
         last, now = self.prepare(firsts) - 1, rest
@@ -331,13 +371,13 @@ class StreamRuns(MemoryRuns):
         return of_all(left, len(runs))
 
     def _loads(self, number: int, **others: int) -> Steps:
-        """Return steps in which loaders do anything with a message, but write no other again."""
+        """Return steps in which loaders do anything to a message, unless its run is executed."""
         enable = 0 if number == self.access.number else UNKNOWN
         always = self.access.everywhere(write_section=number, **others)
         return Steps(0, {}, always=always, otherwise=dict.fromkeys(LOADS, enable))
 
     def _look(self, runs: Sequence[Run], cycles: IntArray, cycle: int) -> None:
-        """Check when the sequencer tells the control that a run ends."""
+        """Check the cycles in which the sequencer announces the end of a run."""
         if cycle < 0:
             return
         lead = self.access.leads(runs)
@@ -350,7 +390,10 @@ class StreamRuns(MemoryRuns):
             self.check(runs, cycle, signal, wanted)
 
     def _anything(self, now: Snapshot, number: int) -> Snapshot:
-        """Return a state with the memories of another, in which nodes use the section of a run."""
+        """Return a state with the memories of another one, in which nodes use the section of a run.
+
+        All other registers are unknown.
+        """
         machine, access = self.machine, self.access
         known = machine.unknown()
         for _ in range(SETTLED):
@@ -361,7 +404,8 @@ class StreamRuns(MemoryRuns):
     def _disturb(self, now: Snapshot, runs: Iterable[int], loads: Iterable[int]) -> None:
         """Change a state as some other runs and loads may: unknown values in their sections.
 
-        All registers but the section number are unknown, so that one cycle covers any number.
+        All registers except the section number are unknown, so one cycle covers any number of
+        cycles.
         """
         machine, access = self.machine, self.access
         for number in runs:

@@ -1,4 +1,4 @@
-"""Simulation of fabrics whose nodes have streams."""
+"""Simulation of fabrics with streams: random packets in, every received word compared."""
 
 from .simulate import StreamReport, draw_jobs
 from .simulate import simulate_streams as simulate

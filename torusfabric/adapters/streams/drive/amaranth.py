@@ -1,4 +1,9 @@
-"""The driver of streams in Amaranth's simulator: sources and sinks, each of which may rest."""
+"""The driver of streams in Amaranth's simulator: sources and sinks, all of which stall at random.
+
+Every clock has a process that sets the signals of its streams after the falling edge, and samples
+them shortly before the rising edge, at which a beat is transferred if `tvalid` and `tready` are
+high.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +26,23 @@ if TYPE_CHECKING:
 
 __all__ = ["StreamBench"]
 
-#: Cycles between two reports of how far it is.
+#: Cycles between two reports of the progress.
 REPORT = 64
 
-#: The clock of the fabric has this period, in femtoseconds, and rises in the middle of it.
+#: The period of the fabric clock in femtoseconds; the clock rises in the middle of it.
 PERIOD = 10_000_000
 
-#: Periods of other clocks, as parts of that.
+#: Limits of the periods of other clocks, relative to the fabric clock.
 SHORTEST, LONGEST = 0.4, 2.4
 
 
 class StreamBench:
-    """All sources and sinks, and a log of the received beats.
+    """All sources and sinks of a fabric, and a log of the received beats.
 
     Attributes
     ----------
     log : Log
+        The record of the simulation so far.
     """
 
     def __init__(self, design: Assembly, traffic: StreamTraffic, progress: Progress | None) -> None:
@@ -51,13 +57,16 @@ class StreamBench:
 
     @property
     def unsent(self) -> int:
-        """Number of beats that were not taken."""
+        """Number of beats that the fabric has not accepted."""
         return sum(len(source.beats) for source in self._sources)
 
     def testbenches(self) -> list[Testbench]:
-        """Return a testbench for each clock, first that of the fabric, which ends all.
+        """Return a testbench for each clock.
 
-        The periods and phases of clocks have nothing in common.
+        The first one is that of the fabric clock, which ends all.
+
+        Periods and phases of the other clocks are random, so that edges of two clocks drift past
+        each other.
         """
         # The ports of each clock; the clock of the fabric is None.
         found: dict[str, tuple[Signal | None, list[_Port]]] = {"": (None, [])}
@@ -76,12 +85,12 @@ class StreamBench:
 
     @property
     def _over(self) -> bool:
-        """True if nothing happens any more."""
+        """True if no beat has passed for so long that the simulation ends."""
         traffic = self._traffic
         return self._quiet >= (traffic.patience if self._left > 0 else traffic.settling)
 
     async def _run(self, ctx: SimulatorContext) -> None:
-        """Run with one clock for all."""
+        """Run the simulation if all streams have the fabric clock."""
         while not self._over:
             for port in self._ports:
                 port.offer(ctx)
@@ -92,9 +101,16 @@ class StreamBench:
     def _apart(
         self, clock: Signal | None, ports: Sequence[_Port], period: int, phase: int
     ) -> Testbench:
-        """Drive a clock, and set ports when it falls; None is that of the simulator itself.
+        """Return the testbench of one of several clocks.
 
-        Its ports are looked at just before it rises, and its end is that of all clocks.
+        Parameters
+        ----------
+        clock : Signal or None
+            The clock to drive; None for the fabric clock, which the simulator drives.
+        ports : sequence of _Port
+            The streams of this clock, which are sampled just before it rises.
+        period, phase : int
+            Femtoseconds.
         """
         half = period // 2
         early = half // 8 if clock is None else 0
@@ -117,15 +133,15 @@ class StreamBench:
         return testbench
 
     def _look(self, ctx: SimulatorContext, ports: Sequence[_Port]) -> None:
-        """Note the beats that pass with the next edge."""
+        """Note the beats that are transferred at the next edge."""
         beats = sum([port.look(ctx, self.log.clocks) for port in ports])
-        # What comes beyond what must may come for ever.
+        # After all expected beats have arrived, further ones must not keep the simulation alive.
         if beats and self._left > 0:
             self._quiet = -1  # up to the end of this cycle
         self._left -= beats
 
     def _tick(self, ctx: SimulatorContext) -> None:
-        """Note the end of a run, and errors, and that the fabric has one cycle less to go."""
+        """Note the end of a run and changes of `error`, and count a cycle."""
         log, traffic = self.log, self._traffic
         busy = bool(ctx.get(self._design.busy))
         if self._was_busy and not busy:
@@ -153,7 +169,7 @@ class _Port(ABC):
                         if (signal := self._signal(name)) is not None}  # fmt: skip
 
     def _signal(self, name: str) -> Any:
-        """Return a signal of the stream, or None."""
+        """Return a signal of the stream, or None if the stream lacks it."""
         return getattr(self._design, f"{self.prefix}_{name}", None)
 
     @abstractmethod
@@ -162,18 +178,18 @@ class _Port(ABC):
 
     @abstractmethod
     def look(self, ctx: SimulatorContext, cycle: int) -> bool:
-        """Return True if a beat is taken with that edge."""
+        """Return True if a beat is transferred at the next edge."""
 
 
 class _Driver(_Port):
-    """Sends beats."""
+    """A source: sends its beats, one after another."""
 
     def __init__(self, design: Assembly, source: Source, random: np.random.Generator) -> None:
         super().__init__(design, source, random)
         self.beats, self._offered = deque(source.beats), False
 
     def offer(self, ctx: SimulatorContext) -> None:
-        """Offer the next beat, or rest with anything on the other signals."""
+        """Offer the next beat, or no beat with random values on the other signals."""
         if self._offered:
             return
         self._offered = bool(self.beats) and self._random.random() >= self._stall
@@ -188,7 +204,7 @@ class _Driver(_Port):
             ctx.set(signal, getattr(beat, field) & (1 << len(signal)) - 1)
 
     def look(self, ctx: SimulatorContext, cycle: int) -> bool:
-        """Return True if the beat is taken."""
+        """Return True if the offered beat is accepted at the next edge."""
         if not (self._offered and ctx.get(self._ready)):
             return False
         self.beats.popleft()
@@ -197,7 +213,7 @@ class _Driver(_Port):
 
 
 class _Taker(_Port):
-    """Receives beats."""
+    """A sink: receives beats and logs them."""
 
     def __init__(self, design: Assembly, sink: Sink, random: np.random.Generator, log: Log) -> None:
         super().__init__(design, sink, random)
@@ -206,12 +222,12 @@ class _Taker(_Port):
         self._held: Beat | None = None
 
     def offer(self, ctx: SimulatorContext) -> None:
-        """Be ready, or not."""
+        """Set `tready` at random."""
         self._takes = self._random.random() >= self._stall
         ctx.set(self._ready, self._takes)
 
     def look(self, ctx: SimulatorContext, cycle: int) -> bool:
-        """Return True if a beat is taken; one that waits must not change."""
+        """Return True if a beat is accepted at the next edge; a waiting beat must not change."""
         if not ctx.get(self._valid):
             self._steady(None)
             return False
@@ -226,7 +242,7 @@ class _Taker(_Port):
         return True
 
     def _steady(self, beat: Beat | None) -> None:
-        """Note if a beat that waits has changed."""
+        """Log the sink if a waiting beat has changed or vanished."""
         if self._held is not None and (
             beat is None or beat._replace(cycle=self._held.cycle) != self._held
         ):

@@ -1,4 +1,8 @@
-"""Beats: the words that go into streams, and come out of them."""
+"""Data types of a stream simulation: beats, the ends that send and receive them, and the log.
+
+A *beat* is one transfer of a stream: a word and its tags. A *source* is the sender at a stream into
+the fabric, a *sink* the receiver at a stream out of it. Both stall at random.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +12,26 @@ from typing import NamedTuple
 
 __all__ = ["SIGNALS", "STATUS_SINK", "Beat", "Log", "Sink", "Source"]
 
-#: The signals that go with a word of a stream, and the fields of a `Beat` that they are.
+#: The signals of a stream besides its handshake, with the field of a `Beat` that each carries.
 SIGNALS = {"tdata": "word", "tlast": "last", "tkeep": "keep", "tdest": "number", "tid": "number"}
 
-#: The sink of statuses.
+#: The prefix of the sink of statuses.
 STATUS_SINK = "m_axis_status"
 
 
 class Beat(NamedTuple):
-    """A word of a stream.
+    """A word of a stream with its tags.
 
     Parameters
     ----------
+    word : int
+        The word, of one or several flits.
     last : bool
         True for the last word of its packet.
     number : int
-        The destination, or the origin.
+        At a source the destination of the packet, at a sink its origin.
     cycle : int
-        The cycle in which a received word was taken.
+        The cycle in which a sink accepted the word; 0 at a source.
     keep : int
         A bit for each byte that is part of the packet, where words have several flits.
     """
@@ -37,7 +43,19 @@ class Beat(NamedTuple):
     keep: int = 0
 
     def flits(self, beat: int, width: int) -> Iterable[Beat]:
-        """Return the flits that are part of the packet; those of a torn word have no origin."""
+        """Return the flits of the beat that are part of the packet, as beats of one flit each.
+
+        A word is *torn* if its bytes are not whole flits from the lowest on, or if it has free
+        flits but is not the last. The flits of a torn word get the origin -1, so that a comparison
+        reports them.
+
+        Parameters
+        ----------
+        beat : int
+            Flits in a word.
+        width : int
+            Bits of a flit.
+        """
         if beat == 1:
             return (self,)
         every = (1 << beat * width // 8) - 1
@@ -61,9 +79,11 @@ class Source(NamedTuple):
     Parameters
     ----------
     prefix : str
-        The beginning of the names of its ports.
+        Common prefix of the port names of the stream.
+    beats : list of Beat
+        The beats, in their order.
     stall : float
-        The probability that the source rests in a cycle.
+        The probability in each cycle that the source offers no word.
     """
 
     prefix: str
@@ -77,11 +97,11 @@ class Sink(NamedTuple):
     Parameters
     ----------
     prefix : str
-        The beginning of the names of its ports.
+        Common prefix of the port names of the stream.
     expected : int
-        Number of beats that must come.
+        Number of beats that must arrive.
     stall : float
-        The probability that the sink rests in a cycle.
+        The probability in each cycle that the sink is not ready.
     """
 
     prefix: str
@@ -91,20 +111,20 @@ class Sink(NamedTuple):
 
 @dataclass
 class Log:
-    """A record of a simulation.
+    """The record of a simulation.
 
     Parameters
     ----------
     arrivals : dict of str to (list of Beat)
         The beats that each sink received, by its prefix.
     runs : list of (int, int)
-        For each run that ended, the last cycle in which it was busy, and the cycles that it took.
+        For each run that ended, the cycle in which `busy` fell, and the value of `cycles` then.
     errors : list of int
-        The values of the output `error`, each time that it changed.
+        The value of the output `error` after each change.
     clocks : int
         Number of cycles in all.
     unsteady : str or None
-        The sink at which a waiting word changed.
+        The prefix of a sink at which a waiting word changed.
     """
 
     arrivals: dict[str, list[Beat]] = field(default_factory=dict)

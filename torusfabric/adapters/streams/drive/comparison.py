@@ -1,4 +1,4 @@
-"""Comparison of the words that came out of streams with those that had to come."""
+"""Comparison of the words that sinks received with the expected words."""
 
 from collections.abc import Sequence
 from itertools import groupby, islice, zip_longest
@@ -12,14 +12,17 @@ __all__ = ["Compared"]
 
 
 class Compared:
-    """Counts of right and wrong words of each run.
+    """The counts of right and wrong words of each run.
+
+    Received words are assigned to runs by their order alone: a node must receive the packets of run
+    0, then those of run 1, and so on.
 
     Attributes
     ----------
     missing : int
-        Number of words that did not come at all.
+        Number of expected words that never arrived.
     ends : list of int
-        The cycle in which the last word of each run was received, by any node.
+        For each run, the cycle in which the last of its words was accepted at any node.
     """
 
     def __init__(self, exchanges: Sequence[Exchange], log: Log) -> None:
@@ -56,7 +59,7 @@ class Compared:
         ]
 
     def compare_statuses(self, log: Log, errors: Sequence[int], cycles: Sequence[int]) -> None:
-        """Compare the status of each run, if there are any: its tag, its error, its cycles."""
+        """Compare the status of each run, if the fabric sends any: tag, error and cycles."""
         words = [arrival.word for arrival in log.arrivals.get(STATUS_SINK, ())]
         for run, (error, count) in enumerate(zip(errors, cycles, strict=True)):
             got, right = words[len(STATUS) * run :][: len(STATUS)], [run, error, count]
@@ -64,7 +67,7 @@ class Compared:
                 self._wrong[run].append(f"status of run {run} is {got}, not {right}")
 
     def compare_errors(self, log: Log, errors: Sequence[int]) -> None:
-        """Compare the output `error` of the fabric, one run after another."""
+        """Compare the changes of the output `error` with the errors of the runs, in order."""
         shown = [error for error, _ in groupby([0, *errors])][1:]
         for place, (got, right) in enumerate(zip_longest(log.errors, shown)):
             if got != right:
@@ -73,6 +76,6 @@ class Compared:
 
 
 def _beat_in_words(beat: tuple[int, ...]) -> str:
-    """Return a word, its packet, and whether it is the last one, for a message."""
+    """Return a word, the number of its packet, and whether it is the last, for a message."""
     word, last, number, *_ = beat
     return f"{word:#x} of {number}" + ", the last" * bool(last)

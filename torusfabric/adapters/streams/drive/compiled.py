@@ -1,4 +1,8 @@
-"""The driver of streams of a compiled model: one call of a library runs all traffic."""
+"""The driver of streams for a compiled model: one call of a library simulates all traffic.
+
+The library, ``streams.cc``, has sources and sinks of its own. This module lays out their beats as
+arrays and reads the results back.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["run_compiled"]
 
-#: Words that are kept of a stream beyond those that must come.
+#: Places in the arrays for words beyond the expected ones, so that excess words are noticed.
 MORE = 16
 
-#: Numbers of which a stall is a part: those of 32 bits.
+#: The scale of a stall probability: a number of 32 bits.
 ALL = 1 << 32
 
 
@@ -43,19 +47,28 @@ class CStreamTask(ctypes.Structure):
 
 
 class Stream:
-    """The beats of one end of a stream, as rows of chunks.
+    """The beats of one end of a stream, as rows of 32-bit chunks::
+
+        source:  one row a beat: the chunks of tdata, tlast, tkeep, tdest
+        sink:    one row a beat: the chunks of tdata, tlast, tkeep, tid; the cycle
+
+    A signal that the stream lacks has no chunks.
 
     Parameters
     ----------
+    session : Session
+        The loaded model.
+    end : Source or Sink
+        The end of the stream.
     sent : sequence of Beat
-        Words to send; none where they are received.
+        The beats to send; none at a sink.
     room : int
-        Number of beats that can be received.
+        The most beats that a sink can receive.
 
     Attributes
     ----------
     in_c : CStream
-        The structure that the library is given.
+        The struct that the library gets.
     """
 
     def __init__(
@@ -74,7 +87,7 @@ class Stream:
             self._rows = np.hstack([*columns])
         names = ("tvalid", "tready", *self._bits)
         valid, ready, *values = (session.address(f"{end.prefix}_{name}") for name in names)
-        # The struct `Field` has numbers and addresses of 64 bits.
+        # The struct `Field` consists of numbers and addresses of 64 bits.
         listed = np.array([values, self._chunks, [*self._bits.values()]], np.uint64).T
         self.in_c = CStream(
             valid, ready, session.keep(listed), len(listed), self._rows.ctypes.data,
@@ -82,7 +95,7 @@ class Stream:
         )  # fmt: skip
 
     def received(self, count: int) -> list[Beat]:
-        """Return the first beats that were received."""
+        """Return the first `count` beats that were received."""
         rows = self._rows[:count]
         *columns, cycles = np.split(rows, np.cumsum(self._chunks), axis=1)
         found = {"cycle": cycles[:, 0].tolist()}
@@ -94,7 +107,7 @@ class Stream:
 def run_compiled(
     session: Session, traffic: StreamTraffic, progress: Progress | None
 ) -> tuple[Log, int]:
-    """Run all traffic, and return the log, and the number of beats that were not accepted."""
+    """Run all traffic; return the log, and the number of beats that the fabric did not accept."""
     sources = [Stream(session, each, each.beats) for each in traffic.sources]
     sinks = [Stream(session, each, room=each.expected + MORE) for each in traffic.sinks]
     c_sources, c_sinks = (

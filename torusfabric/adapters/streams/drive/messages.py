@@ -1,7 +1,7 @@
-"""Messages of runs: the packets that nodes send, and those that each node must receive.
+"""The packets of runs: those that nodes send, and those that each node must receive.
 
-Both follow from the words of the nodes and the definition of the collective alone. So does the
-error of a run with a fault.
+Both follow from the words of the nodes and the definition of the collective alone, not from a
+schedule. The same holds for the error of a run with a fault.
 """
 
 import random
@@ -26,7 +26,7 @@ class Exchange(NamedTuple):
     Parameters
     ----------
     sent, received : list of (list of Packet)
-        One entry for each node.
+        For each node, the packets that it sends, and the packets that it must receive.
     """
 
     sent: list[list[Packet]]
@@ -34,12 +34,14 @@ class Exchange(NamedTuple):
 
 
 def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
-    """Return the packets of a run with random words and a random order of destinations.
+    """Return the packets of a run, with random words and a random order of destinations.
 
     Parameters
     ----------
     job : Job
-        A completed job, in which nothing is left open.
+        A job in which all choices are made.
+    seed : int
+        Seed of the words and of the order.
 
     Examples
     --------
@@ -51,7 +53,8 @@ def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
     """
     generator = np.random.default_rng(seed)
     if is_barrier(fabric, job):
-        # Each node sends a word, and has it back when all have come.
+        # In a barrier each node sends one word, and receives it back when all nodes have sent
+        # theirs.
         drawn = generator.integers(1 << min(fabric.width, 32), size=fabric.nodes).tolist()
         packets = [[Packet(0, (word,))] for word in drawn]
         return Exchange(packets, packets)
@@ -82,20 +85,25 @@ def draw_exchange(fabric: Fabric, job: Job, *, seed: int) -> Exchange:
 
 
 def _packet(index: int, words: np.ndarray, parts: int, number: int | None = None) -> Packet:
-    """Return one of the equal parts of the words of a node."""
+    """Return one of `parts` equal parts of the words of a node as a packet.
+
+    The number of the packet is `number`, by default the index of the part.
+    """
     chosen = words.reshape(parts, -1)[index].tolist()
     return Packet(index if number is None else number, tuple(chosen))
 
 
 class Planned(NamedTuple):
-    """A run as it is sent, and its error.
+    """A run as it is sent, and the expected error.
 
     Parameters
     ----------
     job : Job
-        The choices of its command.
+        The choices in the command of the run.
+    exchange : Exchange
+        The packets of the run.
     error : RunError
-        The reason to drop the run, or none.
+        The reason for which the fabric must drop the run, or NONE.
     """
 
     job: Job
@@ -104,12 +112,14 @@ class Planned(NamedTuple):
 
 
 def spoiled_run(fabric: Fabric, job: Job, exchange: Exchange, generator: random.Random) -> Planned:
-    """Return a run with a random fault.
+    """Return a run with a random fault in a packet or in the command.
 
     Parameters
     ----------
     job : Job
-        A completed job, in which nothing is left open.
+        A job in which all choices are made.
+    exchange : Exchange
+        The packets of the run without a fault.
 
     Examples
     --------
@@ -126,7 +136,7 @@ def spoiled_run(fabric: Fabric, job: Job, exchange: Exchange, generator: random.
 
 
 def _choices(fabric: Fabric, job: Job) -> Choices:
-    """Return the choices that there are for a run."""
+    """Return the limits of the choices of a run, from which faults follow."""
     program = fabric.program
     commands: dict[str, int] = {}
     if needs_commands(program):

@@ -15,26 +15,28 @@ __all__ = ["Rate", "sustained_rate"]
 
 @dataclass(frozen=True)
 class Rate:
-    """The rate at which runs followed one another, from the end of the first to that of the last.
+    """The rate of consecutive runs, measured from the end of the first run to the end of the last.
 
-    A run is over when its last word has been received. Nodes load, run and unload at the same time,
+    A run ends when its last word has been received. Nodes load, run and unload at the same time,
     with two or three buffers on each side.
 
     Parameters
     ----------
     runs : int
-        Number of runs that ended in that time.
+        Number of runs that ended in the measured time.
     words : int
         Number of words that all nodes received in these runs.
     cycles : int
-        Cycles of these runs.
+        Cycles of the measured time.
     least_cycles : float
-        The fewest cycles that ports, links and buffers allow.
-    load_cycles, run_cycles, unload_cycles : float
-        Cycles to load, run and unload: the words of the node that sends, or receives, most, one a
-        cycle in which its port does not rest; and the cycles from start to done.
+        The fewest cycles that ports, links and buffers allow for these runs.
+    load_cycles, unload_cycles : float
+        Cycles in which the busiest node loads, or unloads, all words of these runs, one beat in
+        each cycle in which its port does not stall.
+    run_cycles : float
+        The sum over these runs of the cycles from start to done.
     buffers : int
-        Messages that a node holds on each side.
+        Number of messages that a node holds on each side.
     width : int
         Bits of a word.
     """
@@ -51,7 +53,7 @@ class Rate:
 
     @property
     def limited_by(self) -> str:
-        """The part that takes most cycles: ``load``, ``run`` or ``unload``."""
+        """The part that takes the most cycles: ``load``, ``run`` or ``unload``."""
         parts = {"run": self.run_cycles, "load": self.load_cycles, "unload": self.unload_cycles}
         return max(parts, key=lambda name: parts[name])
 
@@ -67,7 +69,7 @@ class Rate:
 
     @property
     def share(self) -> float:
-        """The reached share of that limit, at most 1."""
+        """The measured rate divided by the limit, at most 1."""
         return self.least_cycles / self.cycles
 
     def to_json(self) -> dict[str, Any]:
@@ -91,7 +93,7 @@ def sustained_rate(
     width: int,
     beat: int = 1,
 ) -> Rate | None:
-    """Return the rate at which runs followed one another; None for a single run.
+    """Return the rate of consecutive runs; None for a single run.
 
     Parameters
     ----------
@@ -102,13 +104,13 @@ def sustained_rate(
     ends : sequence of int
         The cycle in which the last word of each run was received.
     stall : float
-        The probability that a port rests in a cycle.
+        The probability in each cycle that a port stalls.
     buffers : int
-        Messages that a node holds on each side.
+        Number of messages that a node holds on each side.
     width : int
         Bits of a word.
     beat : int
-        Words that a port takes or gives in a cycle.
+        Words that a port moves in one cycle.
     """
     if len(exchanges) < 2:
         return None
@@ -131,7 +133,7 @@ def sustained_rate(
 
 
 def _beats(packets: list[list[Packet]], beat: int) -> list[int]:
-    """Return the number of beats of each node, of `beat` words each."""
+    """Return the number of beats of each node, where a beat has `beat` words."""
     return [sum(beat_count(packet, beat) for packet in of_node) for of_node in packets]
 
 
@@ -140,14 +142,14 @@ def _least_ends(
 ) -> list[float]:
     """Return the earliest cycle in which the last word of each run can be received.
 
-    With B buffers, a node has room for the message of a run as soon as the B-th run before it is
-    over, and for the words that a run brings as soon as those of the B-th run before it have been
-    received. A node without a message needs no room.
+    Let B be the number of buffers. A node has room for the message of run r as soon as run r - B is
+    done. It has room for the received words of run r as soon as those of run r - B have been
+    unloaded. A node without a message needs no room.
 
     Parameters
     ----------
     sent, received : ndarray of float, shape (runs, nodes)
-        Cycles that the port of each node needs.
+        Cycles that the port of each node needs to load, and to unload, each run.
 
     Examples
     --------

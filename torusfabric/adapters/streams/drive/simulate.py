@@ -29,12 +29,12 @@ __all__ = ["StreamReport", "draw_jobs", "simulate_streams"]
 
 
 def draw_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
-    """Return the usual jobs of a fabric, then random ones; with barriers between, if it has any.
+    """Return the usual jobs of a fabric, then random ones; each before a barrier, if there is one.
 
     Parameters
     ----------
     count : int
-        Number of random jobs; where nothing is left open, they are all alike.
+        Number of random jobs. If the fabric leaves no choice, they are all alike.
     """
     jobs = default_jobs(fabric.program) + random_jobs(fabric, count, seed=seed)
     if not fabric.program.barrier:
@@ -53,32 +53,34 @@ def simulate_streams(
     engine: Engine | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> StreamReport:
-    """Send random packets through a fabric with streams, and compare every word that comes.
+    """Send random packets through a fabric with streams, and compare every word that arrives.
 
-    Runs follow one another as fast as they can: the next messages are sent while a run goes on. The
-    fabric has to drop a run with a fault, for the right reason, and no other run may change.
+    Runs follow one another as fast as possible: sources send the next messages while a run is
+    executed. The fabric must drop a run with a fault, with the right error, and this must not
+    change any other run.
 
     Parameters
     ----------
     jobs : sequence of Job, optional
-        One run for each of these; by default some of each mode and of several lengths.
+        One job for each run; by default runs of each mode and of several lengths.
     stall : float
-        The probability that a port rests in a cycle, 0 to 0.95.
+        The probability in each cycle that a port stalls, 0 to 0.95.
     faults : float
         The probability that a packet or the command of a run has a fault, 0 to 1.
     seed : int
-        Seed of the words, and of the cycles in which ports rest.
+        Seed of the words, the stalls and the faults.
     engine : Engine, optional
         The engine, by default Amaranth's simulator.
     progress : function of (done, total), optional
+        Called with the number of transferred beats and of all beats.
 
     Raises
     ------
     InputError
-        If the fabric has no streams, a share is out of range, or a job chooses what the fabric
-        leaves no choice of, or is not made for.
+        If the fabric has no streams, a share is out of range, or a job makes a choice that the
+        fabric does not leave, or is not valid for the fabric.
     WorkFailed
-        If the fabric does not take and give all words.
+        If the fabric does not accept and return all words.
     """
     if not fabric.core.concurrent:
         raise InputError(f"Fabric whose ports rest must have the top stream, not {fabric.top}")
@@ -91,7 +93,7 @@ def simulate_streams(
         bad = generator.random() < faults
         run = spoiled_run(fabric, job, exchange, generator) if bad else Planned(job, exchange)
         runs.append(run)
-        # A barrier, or a run that is dropped, takes no cycles of the program.
+        # A barrier and a dropped run do not execute the program.
         idle = run.error or is_barrier(fabric, run.job)
         cycles.append(0 if idle else fabric.program.cycles(run.job.length, mode=run.job.mode))
     engine = engine or AmaranthEngine(fabric)
@@ -99,7 +101,7 @@ def simulate_streams(
     began = time.perf_counter()
     log = engine.run_traffic(traffic, progress)
     seconds = round(time.perf_counter() - began, 3)
-    # The log is of words in place of beats from here on, without the status of an image.
+    # From here on the log has flits in place of beats, and no status of the loading of an image.
     for prefix in (f"m_axis_{node}" for node in range(fabric.nodes)):
         beats = (beat.flits(fabric.beat, fabric.width) for beat in log.arrivals[prefix])
         log.arrivals[prefix] = list(chain.from_iterable(beats))
@@ -111,7 +113,7 @@ def simulate_streams(
 def _report(
     fabric: Fabric, runs: Sequence[Planned], cycles: Sequence[int], log: Log, **others: Any
 ) -> StreamReport:
-    """Compare all words that came with those of the runs; others are entries of the report."""
+    """Return the comparison of all words as a report; `others` are further fields of it."""
     exchanges, errors = [run.exchange for run in runs], [run.error for run in runs]
     found = Compared(exchanges, log)
     found.compare_statuses(log, errors, cycles)
@@ -154,11 +156,12 @@ class StreamReport(Subject):
     Parameters
     ----------
     stall : float
-        The probability with which a port rested in a cycle.
+        The probability in each cycle that a port stalled.
     dropped : dict of int to int
         Number of dropped runs, by their error.
     rate : Rate or None
-        The rate at which runs followed one another, if none was dropped.
+        The rate of consecutive runs; None if runs were dropped, words are missing, or nodes have
+        clocks of their own.
     clocks : int
         Clock cycles simulated in all.
     """
@@ -172,7 +175,7 @@ class StreamReport(Subject):
 
     @property
     def passed(self) -> bool:
-        """True if all words are right, and all runs took the cycles that were planned."""
+        """True if all words are right, and all runs took the predicted cycles."""
         return not self.words_wrong and all(job.cycles == job.predicted_cycles for job in self.jobs)
 
     def to_json(self) -> dict[str, Any]:

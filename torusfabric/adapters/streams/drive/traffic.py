@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["StreamTraffic", "beat_count", "beats_of", "traffic_of"]
 
-#: Cycles after the last beat in which no other may come.
+#: Cycles after the last expected beat in which no other may arrive.
 SETTLING = 64
 
-#: Cycles without any beat after which the simulation is given up, beside those of the longest run.
+#: Cycles without any beat after which the simulation is given up, in addition to those of the
+#: longest run.
 PATIENCE = 500
 
 
@@ -37,11 +38,15 @@ class StreamTraffic(Traffic):
 
     Parameters
     ----------
+    sources : list of Source
+        The beats into each stream of the fabric.
+    sinks : list of Sink
+        The receivers, with the number of beats that each must get.
     seed : int
-        Seed of the cycles in which ports rest.
+        Seed of the stalls.
     patience, settling : int
-        Cycles without any beat after which the simulation ends: while beats are missing, and at the
-        end.
+        Cycles without any beat after which the simulation ends: while beats are missing; and after
+        all have arrived.
     loads : bool
         True if the first command loads an image.
     """
@@ -72,12 +77,13 @@ class StreamTraffic(Traffic):
         return log
 
     def check_log(self, log: Log, unsent: int) -> None:
-        """Check that all words have passed.
+        """Check that all words were accepted and received.
 
         Raises
         ------
         WorkFailed
-            If a word is missing, was not taken, or has changed while it waited.
+            If a word is missing, was not accepted, or changed while it waited; or if the fabric
+            refused the image.
         """
         if self.loads and any(arrival.word for arrival in log.arrivals[STATUS_SINK][1:2]):
             raise WorkFailed("Image must be taken by the fabric, not refused")
@@ -104,9 +110,11 @@ def traffic_of(
     Parameters
     ----------
     runs : sequence of Planned
-        The runs; their jobs become commands, if the fabric takes any.
+        The runs. Their jobs become commands, if the fabric has a command stream.
     stall : float
-        The probability that a port rests in a cycle.
+        The probability in each cycle that a port stalls.
+    seed : int
+        Seed of the stalls.
     cycles : int
         Cycles of the longest run.
     """
@@ -124,7 +132,8 @@ def traffic_of(
     if needs_commands(fabric.program):
         modes, commands = fabric.program.modes, list[Beat]()
         for number, run in enumerate(runs):
-            # In a mode with a form for some lengths only, a run has to say its length.
+            # In a mode with several forms, the length chooses the form, so a command must have the
+            # length.
             mode = run.job.mode or 0
             says = mode < len(modes) and len(modes[mode].forms) > 1
             values = {name: value or 0 for name, value in run.job._asdict().items()}
@@ -149,7 +158,7 @@ def beat_count(packet: Packet, beat: int) -> int:
 
 
 def beats_of(packets: Iterable[Packet], width: int, beat: int = 1) -> Iterable[Beat]:
-    """Yield the beats of packets, of `beat` flits each."""
+    """Yield the beats of packets, of `beat` flits each; the last of a packet may have fewer."""
     for number, words in packets:
         for start in range(0, len(words), beat):
             flits = words[start : start + beat]

@@ -1,19 +1,21 @@
 """Circuit-switched broadcast on tori with unequal sides, by levels that are made finer.
 
 Every axis has an even number of levels, in a cycle. A node on the grid of levels is informed if its
-level numbers are all even or all odd. To *refine* an axis inserts an even number of new levels into
-each of its gaps, and informs the nodes of these numbers in one round: in a gap with new levels p1
-<= p2 <= .., the nodes below it inform p2, p4, .., those above it p1, p3, ... When all gaps have one
-link, `fill` informs the rest.
+level numbers are all even or all odd. To *refine* an axis is to insert an even number of new levels
+into each of its *gaps* between neighbouring levels, and to inform the nodes on them in one round.
+Let p1 <= p2 <= .. be the new levels of a gap. The nodes below the gap inform p2, p4, .., and the
+nodes above inform p1, p3, ... When all gaps have one link, `fill` informs the remaining nodes.
 
-A gap above an even level gets up to 2 ceil(alpha / 2) new levels, one above an odd level up to 2
-floor(alpha / 2), so that no node sends more than alpha messages. Gaps have an odd number of links,
-since an odd number falls apart into odd numbers; an odd side has one even gap, whose middle part is
-its one even part and ends as two levels at the same place.
+A gap above an even level gets up to 2 ceil(alpha / 2) new levels, a gap above an odd level up to 2
+floor(alpha / 2), so that no node sends more than alpha messages. Gaps have an odd number of links
+where possible, since an odd number splits into odd numbers. An odd side has one even gap. The
+middle part of this gap is its only even part, and ends as two levels at the same coordinate.
 
-The last rounds go from every other node to all. Neighbouring levels have one link between them
-then, except where a plane of nodes was left out. In up to three dimensions every even node sends
-one level up on every axis and every odd node one level down.
+The last rounds inform all other nodes from the informed half of the grid. By then neighbouring
+levels have one link between them, except where a plane of nodes was left out. In up to three
+dimensions every even node sends one level up on every axis and every odd node one level down.
+
+Source: Wang, Tseng, Ni and Sheu 2001, Theorems 3, 4 and 7 to 9, whose stages this replaces.
 """
 
 from collections.abc import Sequence
@@ -31,7 +33,13 @@ __all__ = ["capacities", "fill", "fill_around_plane", "fill_by_classes", "new_le
 
 @cache
 def capacities(rounds: int, alpha: int) -> tuple[int, int]:
-    """How many links a gap above an even, and above an odd level may have, with rounds left."""
+    """Return the most links that gaps may have, with a number of rounds left.
+
+    Returns
+    -------
+    even, odd : int
+        Links of a gap above an even level, and above an odd level.
+    """
     if rounds == 0:
         return 1, 1
     even, odd = capacities(rounds - 1, alpha)
@@ -46,15 +54,19 @@ def spaced(
 
     Parameters
     ----------
+    total : int
+        Number of links.
     kinds : sequence of int
         0 for each gap above an even level, 1 for each above an odd level.
+    rounds, alpha : int
+        Rounds that are left, and messages that a node may send in each.
     least_even, even_at : int
-        If an even gap is needed: at least how many links it has, and which gap it is.
+        The least number of links of the even gap, and its index, if one gap has to be even.
 
     Returns
     -------
     ndarray of int
-        Links of each gap, in proportion to what they could have.
+        Links of each gap, in proportion to the capacities of the gaps.
     """
     most = np.array(capacities(rounds, alpha))[np.asarray(kinds)]
     least = np.ones(len(most), int)
@@ -69,14 +81,16 @@ def spaced(
 
 @cache
 def new_levels(gap: int, kind: int, rounds: int, alpha: int) -> np.ndarray:
-    """Distances of the new levels of a gap from the level below it, with rounds left after this.
+    """Return the distances of the new levels of a gap from the level below it.
 
     Parameters
     ----------
     gap : int
-        Its number of links.
+        Number of links of the gap.
     kind : int
         0 above an even level, 1 above an odd level.
+    rounds : int
+        Rounds that are left after this one.
     """
     pairs = min((alpha + 1 - kind) // 2, gap // 2)
     kinds = [(kind + part) % 2 for part in range(2 * pairs + 1)]
@@ -86,19 +100,21 @@ def new_levels(gap: int, kind: int, rounds: int, alpha: int) -> np.ndarray:
 def refine(
     circuits: Circuits, grid: Grid, axis: int, rounds: int, alpha: int, asides: Sequence[int]
 ) -> Grid:
-    """Inform the nodes of new levels on one axis in one round.
+    """Inform the nodes of new levels on one axis in one round, and return the finer grid.
 
     Parameters
     ----------
     rounds : int
-        How many rounds are left for this axis after this one.
+        Rounds that are left for this axis after this one.
     asides : sequence of int
-        Axes for detours, none with two levels at one coordinate: ceil(alpha / 2) - 1 of them.
+        Axes for detours, at least ceil(alpha / 2) - 1 of them, none with two levels at one
+        coordinate.
 
     Notes
     -----
-    The farthest of the messages that a node sends up, or down, goes straight; each other one goes
-    one level aside along an axis of its own (up if it goes up, else down) and, in the end, back.
+    Take the messages that a node sends up, or down. The message to the farthest level goes
+    straight. Every other message makes a detour along an axis of its own: it first goes one level
+    aside, in the positive direction if it goes up, and returns at the end.
     """
     gaps = grid.gaps(axis)
     inserted = [new_levels(int(gap), i % 2, rounds, alpha) for i, gap in enumerate(gaps)]
@@ -125,13 +141,14 @@ def refine(
 def informed_index(
     grid: Grid, axis: int, numbers: np.ndarray, parity: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Level numbers of the informed nodes of a parity at some levels of an axis.
+    """Return the level numbers of the informed nodes of one parity at some levels of an axis.
 
     Returns
     -------
     index : ndarray of int, shape (axes, nodes)
+        The level numbers.
     at : ndarray of int, shape (nodes,)
-        The position of each in ``numbers``.
+        For each node, the index in ``numbers`` of its level on the axis.
     """
     choices = [np.arange(parity, count, 2) for count in grid.counts]
     choices[axis] = np.asarray(numbers)
@@ -140,10 +157,10 @@ def informed_index(
     return index, position
 
 
-#: What an even node before a left-out plane sends; an odd node behind it sends the opposite. Axis 0
-#: here is that of the plane, which is one link away. One of the others may have two levels at the
-#: same coordinate: wherever two of these messages then meet on a link, they have the same
-#: destination, and one of them is left out.
+#: The messages of an even node before a left-out plane; an odd node behind the plane sends the
+#: opposite ones. Axis 0 here is at a right angle to the plane, which is one link away. One of the
+#: other axes may have two levels at the same coordinate. Wherever two of these messages then meet
+#: on a link, they have the same destination, and one of them is left out.
 BEFORE_PLANE = {
     2: (((0, 1),), ((1, 1),)),
     3: (((0, 1),), ((1, 1),), ((2, 1),), ((1, -1), (2, 1)), ((2, -1), (0, 1))),
@@ -160,14 +177,14 @@ def fill(circuits: Circuits, grid: Grid) -> None:
 
 
 def fill_around_plane(circuits: Circuits, grid: Grid, axis: int) -> None:
-    """The same where one plane is left out, which is informed in the same round.
+    """Inform all levels of a grid with one left-out plane, and the plane, in one round.
 
     Parameters
     ----------
     grid : Grid
-        The levels; the plane is between numbers 0 and 1.
+        The levels; the plane is between level numbers 0 and 1.
     axis : int
-        The axis that is at a right angle to the plane.
+        The axis at a right angle to the plane.
     """
     levels = [
         np.arange(grid.sides[axis]) if a == axis else own for a, own in enumerate(grid.levels)
@@ -187,17 +204,17 @@ def fill_around_plane(circuits: Circuits, grid: Grid, axis: int) -> None:
 
 
 def serve_planes(circuits: Circuits, axes: Sequence[int]) -> None:
-    """Inform one plane, or two that cross, when all else is informed, in one round.
+    """Inform one plane, or two that cross, in one round, after all other nodes are informed.
 
     Parameters
     ----------
     axes : sequence of int
-        One or two axes of which the nodes of coordinate 1 are to be informed.
+        One or two axes; the nodes with coordinate 1 on one of them are informed.
 
     Notes
     -----
-    The first plane is informed from above, the second from below, and where they cross, from the
-    node above both, which first meets the second plane.
+    The first plane is informed from above, the second from below. Nodes where the planes cross are
+    informed from the node above both; this message first meets the second plane.
     """
     sides = circuits.topology.sides
     nodes = np.indices(sides).reshape(len(sides), -1)
@@ -226,12 +243,13 @@ def fill_by_classes(circuits: Circuits, grid: Grid, alpha: int) -> None:
     Parameters
     ----------
     grid : Grid
-        The levels, none at the same coordinate as the next.
+        The levels; no two neighbouring levels are at the same coordinate.
 
     Notes
     -----
-    All nodes whose level numbers have the same parities do the same. So this is a broadcast from
-    two opposite corners of a torus of two nodes a side, planned by maximum flows.
+    All nodes whose level numbers have the same parities act alike. The rounds are therefore those
+    of a broadcast from two opposite corners of a torus of two nodes a side, planned by maximum
+    flows.
     """
     dimensions = len(grid.counts)
     corners = Torus((2,) * dimensions)
@@ -248,6 +266,6 @@ def fill_by_classes(circuits: Circuits, grid: Grid, alpha: int) -> None:
 
 
 def serve_by_flow(circuits: Circuits, alpha: int) -> None:
-    """Inform all nodes that are left, by maximum flows."""
+    """Inform all remaining nodes, by maximum flows."""
     circuits.rounds += search(Network(circuits.topology), circuits.informed, alpha)
     circuits.informed[:] = True

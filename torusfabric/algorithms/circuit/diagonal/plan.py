@@ -3,13 +3,15 @@
 Rules of the model:
 
 - A round is a set of paths that share no arc; a link carries a message each way.
-- A node sends up to alpha messages and receives up to alpha in a round, 1 to 2k for k dimensions.
+- A node sends up to alpha messages and receives up to alpha in a round, with alpha from 1 to 2k for
+  k dimensions.
 
-The number of rounds is known without planning: it is the least of the ways that apply. Squares and
-cubes: k clog n, where clog x = ceil(log_(alpha + 1) x) or 0. Two dimensions: diagonals of a square
-grid of levels, then finer levels. Any torus: ever finer levels on all axes, or, with two ports, one
-axis after another. The levels replace stages of Wang, Tseng, Ni and Sheu that are unspecified, or
-fail for some sizes, within the counts of their theorems.
+The number of rounds is known without planning: it is the least over all ways that apply. Let clog x
+= ceil(log_(alpha + 1) x), at least 0. Squares and cubes of n nodes a side take k clog n rounds. In
+two dimensions there are also the diagonals of a square grid of levels, followed by finer levels.
+Any torus has ever finer levels on all axes or, with two ports, one axis after another. The levels
+replace stages of Wang, Tseng, Ni and Sheu that are unspecified or fail for some sizes, and stay
+within the counts of their theorems in up to three dimensions.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -38,7 +40,7 @@ from .levels import (
 
 __all__ = ["DIAGONAL", "diagonal_rounds", "ways"]
 
-#: A way to broadcast: how many rounds it takes, and a function that adds them to `Circuits`.
+#: A way to broadcast: its number of rounds, and a function that adds these rounds to `Circuits`.
 Way: TypeAlias = tuple[int, Callable[[Circuits], None]]
 
 
@@ -53,12 +55,12 @@ def diagonal_broadcast(topology: Torus, collective: Collective, options: Options
     Returns
     -------
     Rounds
-        `diagonal_rounds` of them in up to three dimensions.
+        `diagonal_rounds` rounds in up to three dimensions.
 
     Notes
     -----
     No schedule has fewer than ceil(log_(alpha + 1) N) rounds; squares and cubes of n = (alpha +
-    1)^p nodes a side meet it.
+    1)^p nodes a side meet this bound.
 
     References
     ----------
@@ -91,12 +93,12 @@ def diagonal_broadcast(topology: Torus, collective: Collective, options: Options
 
 
 def diagonal_rounds(sides: Sequence[int], ports: int) -> int:
-    """The number of rounds on a torus; from four dimensions on it may take one or two more."""
+    """Return the rounds on a torus; in four or more dimensions the plan may take 1 or 2 more."""
     return min(count for count, _ in ways(sides, ports))
 
 
 def ways(sides: Sequence[int], ports: int) -> Iterator[Way]:
-    """How a broadcast can be done: (rounds, function of Circuits)."""
+    """Yield the ways to broadcast on a torus."""
     few = min(ports, 2)
     yield sum(clog(n, few) for n in sides), partial(axis_rounds, grid=Grid(sides), alpha=few)
     for alpha in range(3, ports + 1):
@@ -109,10 +111,12 @@ def ways(sides: Sequence[int], ports: int) -> Iterator[Way]:
 
 
 def _by_diagonals(sides: Sequence[int], alpha: int) -> Way:
-    """Two dimensions: every other diagonal of a square grid, then finer levels on the longer axis.
+    """Return the way by every other diagonal of a square grid, then finer levels of one axis.
 
-    clog s + clog(s / 2) + clog(n / s) + 1 rounds, where s is the shorter side, less 1 if it is odd,
-    and n the longer side: at most as many as Theorem 3 or 4.
+    For two dimensions; the longer axis is refined. Let s be the shorter side, less 1 if it is odd,
+    and n the longer side. The rounds are clog s + clog(s / 2) + clog(n / s) + 1: at most the count
+    of Theorem 3 or 4. (For an odd shorter side the stages of the paper itself can take up to two
+    rounds more than its theorems say.)
     """
     short, long = (0, 1) if sides[0] <= sides[1] else (1, 0)
     without = [short] if sides[short] % 2 else []
@@ -131,10 +135,11 @@ def _by_diagonals(sides: Sequence[int], alpha: int) -> Way:
 
 
 def _by_levels(sides: Sequence[int], alpha: int) -> Iterator[Way]:
-    """Any torus: two levels on each axis, then finer levels on one axis after another.
+    """Yield ways on any torus: two levels on each axis, then finer levels, axis by axis.
 
-    2 + the sum of clog(n_i / 2) rounds and, where planes are left out and not informed together
-    with other nodes, one more: in three dimensions at most as many as Theorems 7 to 9.
+    The rounds are 2 + the sum of clog(n_i / 2). One more is needed where planes are left out and
+    cannot be informed together with other nodes. In three dimensions this is at most the count of
+    Theorems 7 to 9.
     """
     dimensions = len(sides)
     odd = [axis for axis in range(dimensions) if sides[axis] % 2]
@@ -158,7 +163,7 @@ def _by_levels(sides: Sequence[int], alpha: int) -> Iterator[Way]:
 
 
 def _planes_extra(dimensions: int, without: Collection[int], alpha: int) -> int:
-    """Whether planes that are left out take a round of their own."""
+    """Return 1 if the planes that are left out take a round of their own, else 0."""
     together = len(without) <= 1 and (dimensions == 2 or (dimensions == 3 and alpha >= 5))
     return int(bool(without) and not together)
 
@@ -170,7 +175,15 @@ def _build_levels(
     rounds: dict[int, int],
     without: Collection[int],
 ) -> None:
-    """Carry out one choice of planes to leave out."""
+    """Add the rounds for one choice of planes to leave out.
+
+    Parameters
+    ----------
+    rounds : dict of int to int
+        Number of rounds that refine each axis.
+    without : collection of int
+        Axes on which the plane with coordinate 1 is left out.
+    """
     levels = []
     for axis, side in enumerate(sides):
         gaps = spaced(side - (axis in without), [0, 1], rounds[axis], alpha, least_even=2)
@@ -183,7 +196,11 @@ def _build_levels(
 
 
 def _refined(circuits: Circuits, grid: Grid, alpha: int, rounds: dict[int, int]) -> Grid:
-    """Refine axes until all gaps have one link: even spans first, since odd ones end doubled."""
+    """Return a grid in which all gaps have one link, and add the rounds that refine it.
+
+    Axes with even spans come first, because an odd span ends with two levels at one coordinate, and
+    no detour may use such an axis.
+    """
     spans, doubled = grid.spans, set()
     for axis in sorted(rounds, key=lambda axis: spans[axis] % 2):
         asides = [a for a in range(len(spans)) if a != axis and a not in doubled]
@@ -210,7 +227,7 @@ def _finish(circuits: Circuits, grid: Grid, alpha: int) -> None:
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Which topology and options are needed, or None."""
+    """Return the topology or options that are needed, or None if the selection fits."""
     if not isinstance(topology, Torus):
         return "a torus"
     return some_ports(options, topology.ports) or one_chunk(options)

@@ -1,10 +1,10 @@
 """Joining the cycles of a coloured torus by switches of squares.
 
-The links of a torus are coloured so that every node has two links of each colour: each colour is a
-set of disjoint cycles. Take a square with two opposite links of one colour and two of another, and
-exchange the colours. For either colour, two links are replaced by the other two of the square: two
-cycles become one, or one becomes two, or one stays whole with a part of it reversed, which is the
-case where it runs through both links in the same direction.
+The links of a torus are coloured so that every node has two links of each colour. So each colour is
+a set of disjoint cycles. Take a square with two opposite links of one colour and two of another. A
+*switch* exchanges these colours. For either colour, it replaces two links by the other two of the
+square. Then two cycles become one, or one becomes two, or one stays whole with a part of it
+reversed; the last happens if the cycle runs through both links in the same direction.
 
 References
 ----------
@@ -29,22 +29,24 @@ if TYPE_CHECKING:
 
 __all__ = ["forward_table", "join", "ring_order"]
 
-#: Switches a node before the search is given up: many times what any torus tried took.
+#: The most switches for each node before the search is given up: many times the number that any
+#: torus tried took.
 PATIENCE = 500
 
-#: The two axes of a square, and on which of them its links are those of the other direction.
+#: A plane: the two axes of a square, and for each axis of length 2, True if the square has the
+#: other one of the two links between a pair of nodes.
 Plane: TypeAlias = tuple[int, int, bool, bool]
 
 
 def forward_table(sides: Sequence[int]) -> np.ndarray:
-    """The neighbour of every node in the positive direction of each axis, shape (axes, nodes)."""
+    """Return every node's neighbour in the positive direction of each axis, shape (axes, nodes)."""
     nodes = np.arange(math.prod(sides)).reshape(sides)
     return np.stack([np.roll(nodes, -1, axis).ravel() for axis in range(len(sides))])
 
 
 def link_graph(forward: np.ndarray, colours: np.ndarray, colour: int) -> csr_matrix:
-    """The links of one colour, as a sparse matrix."""
-    # Imported here, since that takes longer than a plan that does without it.
+    """Return the links of one colour, as a sparse matrix."""
+    # Imported here, because the import takes longer than a plan without it.
     from scipy.sparse import coo_matrix
 
     nodes, axes = np.nonzero(colours == colour)
@@ -53,7 +55,7 @@ def link_graph(forward: np.ndarray, colours: np.ndarray, colour: int) -> csr_mat
 
 
 def ring_order(forward: np.ndarray, colours: np.ndarray, colour: int, start: int = 0) -> np.ndarray:
-    """The nodes in the order of the cycle of a colour through a node."""
+    """Return the nodes in the order of the cycle of a colour through a node."""
     from scipy.sparse.csgraph import depth_first_order
 
     graph = link_graph(forward, colours, colour)
@@ -62,11 +64,11 @@ def ring_order(forward: np.ndarray, colours: np.ndarray, colour: int, start: int
 
 
 class Square(NamedTuple):
-    """Squares of four links, alike but for where they lie; each field may be an array of nodes.
+    """Squares of four links at different places; each field may be an array of nodes.
 
-    ``corner`` and ``beside`` are ends of a link of one axis, ``above`` and ``opposite`` of another
-    one that is parallel to it. ``upper`` and ``right`` own the links that do not start at the
-    corner: on an axis of length 2, each of two links may be the upper or right one.
+    ``corner`` and ``beside`` are the ends of a link along one axis, ``above`` and ``opposite`` of a
+    parallel link. ``upper`` and ``right`` own the links that do not start at the corner. On an axis
+    of length 2, either of the two links between a pair of nodes may be the upper or right one.
     """
 
     corner: np.ndarray
@@ -83,7 +85,7 @@ class Factors:
     Parameters
     ----------
     colours : ndarray of int8, shape (nodes, axes)
-        Changed in place.
+        The colouring, changed in place.
 
     Attributes
     ----------
@@ -114,7 +116,7 @@ class Factors:
         self.length[colour, nodes] = len(nodes)
 
     def squares(self, corner: np.ndarray, plane: Plane) -> Square:
-        """The squares at some corners in a plane."""
+        """Return the squares at some corners in a plane."""
         a, b, twin_a, twin_b = plane
         beside, above = self.forward[a, corner], self.forward[b, corner]
         opposite = self.forward[b, beside]
@@ -122,7 +124,7 @@ class Factors:
         return Square(corner, beside, above, opposite, upper, right)
 
     def gains(self, plane: Plane) -> tuple[np.ndarray, np.ndarray]:
-        """The squares of a plane that may be switched, and how many cycles more each leaves."""
+        """Return the corners of squares that may be switched, and the gain in cycles of each."""
         a, b = plane[:2]
         colours = self.colours
         square = self.squares(np.arange(len(colours)), plane)
@@ -137,7 +139,7 @@ class Factors:
     def gain(
         self, colour: np.ndarray, p: np.ndarray, q: np.ndarray, r: np.ndarray, s: np.ndarray
     ) -> np.ndarray:
-        """How many cycles more a colour has when its links pq and rs become pr and qs."""
+        """Return the change of a colour's cycle count when its links pq and rs become pr and qs."""
         length, position = self.length[colour, p], self.position
         first = (position[colour, q] - position[colour, p]) % length == 1
         second = (position[colour, s] - position[colour, r]) % length == 1
@@ -173,7 +175,7 @@ class Factors:
             self.count += 1
 
     def cut(self, colour: int, first: int, last: int) -> np.ndarray:
-        """The nodes of a cycle from one of two neighbours on it to the other, the long way."""
+        """Return the nodes of a cycle from a node to its neighbour on the cycle, the long way."""
         nodes = np.nonzero(self.cycle[colour] == self.cycle[colour, first])[0]
         order = np.empty_like(nodes)
         order[self.position[colour, nodes]] = nodes
@@ -187,18 +189,18 @@ def join(sides: Sequence[int], colours: np.ndarray) -> None:
     Parameters
     ----------
     colours : ndarray of int8, shape (nodes, axes)
-        Two links of each colour at every node.
+        The colouring; every node has two links of each colour.
 
     Raises
     ------
     WorkFailed
-        If the cycles cannot be joined, or it takes too long.
+        If the cycles cannot be joined within the allowed number of switches.
 
     Notes
     -----
-    Each time the first switch that leaves fewer cycles is taken. Where there is none, which was
-    seen only with sides of 2, one that leaves as many, or one more, is drawn; the draw is the same
-    in every run. A switch takes a few passes over the nodes.
+    Each time the first switch that leaves fewer cycles is taken. If there is none, which was seen
+    only with sides of 2, a random switch that leaves as many cycles, or one more, is taken. Random
+    numbers are the same in every run. A switch takes a few passes over the nodes.
     """
     factors, draw = Factors(sides, colours), Random(0)
     twins = [(False, True) if side == 2 else (False,) for side in sides]
@@ -215,12 +217,12 @@ def join(sides: Sequence[int], colours: np.ndarray) -> None:
 
 
 def choose(factors: Factors, planes: list[Plane], draw: Random) -> tuple[Plane, int]:
-    """A square to switch: its plane and corner."""
+    """Return a square to switch: its plane and corner."""
     detours: tuple[list[tuple[Plane, int]], list[tuple[Plane, int]]] = [], []
     for index, plane in enumerate(planes):
         corners, gains = factors.gains(plane)
         if (gains < 0).any():
-            # What served last is likely to serve next.
+            # A plane that served last is likely to serve next, so it moves to the front.
             planes.insert(0, planes.pop(index))
             return plane, int(corners[(gains < 0).argmax()])
         for gain, squares in enumerate(detours):

@@ -1,15 +1,15 @@
 """All-gather, reduce-scatter and all-reduce along edge-disjoint Hamiltonian cycles.
 
-Model: store-and-forward, full duplex, all ports, one hop a step, nothing stored on the way. On a
-torus of d axes a message of an all-gather is cut into d chunks, and chunk i runs in both directions
-along cycle i of d edge-disjoint Hamiltonian cycles. Sums go once all around each cycle, one chunk
-each way, so that a node does the same with all that passes; in an all-reduce results go around once
-more.
+Model: store-and-forward, full duplex, all ports, one hop a step, no storage on the way. On a torus
+of d axes a message of an all-gather is cut into d chunks, and chunk i travels in both directions
+along cycle i of d edge-disjoint Hamiltonian cycles. In a reduce-scatter a sum goes once around a
+cycle, with one chunk in each direction, so that a node treats all passing words alike. In an
+all-reduce the results go around once more.
 
-The cycles are written as colours of links. A torus of d axes has d links a node, counting the link
-that leaves the node in the positive direction of each axis as its own. A *colouring* is an int8
-array of shape (nodes, d): the cycle of each node's own links. Every node has two links of every
-colour, and the links of a colour form a Hamiltonian cycle.
+The cycles are written as colours of links. A torus of d axes has d links a node; the link in the
+positive direction of each axis is the node's own. A *colouring* is an int8 array of shape (nodes,
+d): the cycle of each node's own links. Every node has two links of every colour, and the links of a
+colour form a Hamiltonian cycle.
 
 References
 ----------
@@ -38,14 +38,18 @@ __all__ = ["HAMILTONIAN", "colour_links", "decomposable", "walk"]
 
 
 def decomposable(sides: Sequence[int]) -> bool:
-    """Whether a torus is known to split into as many Hamiltonian cycles as it has axes.
+    """Return True if a torus is known to split into as many Hamiltonian cycles as it has axes.
 
-    Not 2 x odd: there a cycle takes one of the two links between neighbouring columns, or none or
-    both, alike in parity for all pairs of columns. If it is an even number, one of the two cycles
-    misses two of the gaps. If it is one, each cycle takes one link of each column, and has changed
-    rows an odd number of times when it closes. Not 2 x 2 x 2, whose cycles would leave out the
-    matchings of a perfect one-factorisation of the cube, which has none. 2 x 2 x 3 and 2 x 2 x 5
-    have no three such cycles by exhaustion, and none are known for 2 x 2 x odd.
+    Three kinds of tori are excluded.
+
+    - 2 x odd: two links join neighbouring columns. The number of these links in one cycle has the
+      same parity for all pairs of columns. If this number is even, one of the two cycles misses two
+      of the gaps between columns. If it is odd, each cycle also takes one of the two links within
+      each column, so that it has changed rows an odd number of times when it closes.
+    - 2 x 2 x 2: each cycle would leave out a perfect matching of the cube. The three matchings
+      would form a perfect one-factorisation, which the cube does not have.
+    - 2 x 2 x odd: by exhaustion 2 x 2 x 3 and 2 x 2 x 5 have no three such cycles, and none are
+      known for longer sides.
     """
     odd = sum(side % 2 for side in sides)
     if len(sides) == 3:
@@ -54,12 +58,12 @@ def decomposable(sides: Sequence[int]) -> bool:
 
 
 def colour_links(sides: Sequence[int]) -> np.ndarray:
-    """The colouring of a torus.
+    """Return the colouring of a torus.
 
     Parameters
     ----------
     sides : sequence of int
-        If they are not `decomposable`, only colour 0 is a Hamiltonian cycle.
+        The sides. If they are not `decomposable`, only colour 0 is a Hamiltonian cycle.
 
     Returns
     -------
@@ -76,14 +80,25 @@ def colour_links(sides: Sequence[int]) -> np.ndarray:
 
 
 def grid_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two Hamiltonian cycles of a torus of two axes.
+    """Return two Hamiltonian cycles of a torus of two axes.
 
-    Two even sides take two kinds of nodes [1]_. The others are a small torus, cut open and
-    stretched by two rows or columns at a time.
+    For two even sides two kinds of nodes are enough [1]_. The other cases are a small torus, cut
+    open and stretched by two rows or columns at a time.
+
+    The two cycles on 4 x 4, where links at the right and at the bottom wrap::
+
+        o  o--o  o--        o--o  o--o
+        |  |  |                      |
+        o--o  o--o          o  o--o  o--
+                 |          |  |  |
+        o  o--o  o--        o--o  o--o
+        |  |  |                      |
+        o--o  o--o          o  o--o  o--
+                 |          |  |  |
 
     Returns
     -------
-    tuple of ndarray, shape (rows, columns)
+    down, right : ndarray, shape (rows, columns)
         Colours of the links down, and to the right, of each node.
     """
     r, c = np.indices((rows, columns))
@@ -103,7 +118,7 @@ def grid_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ladder(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """One Hamiltonian cycle, of colour 0, where the sides are 2 and odd."""
+    """Return one Hamiltonian cycle, of colour 0, where one side is 2 and the other is odd."""
     if rows > 2:
         down, right = ladder(columns, rows)
         return right.T, down.T
@@ -113,11 +128,12 @@ def ladder(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def winding_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two Hamiltonian cycles where rows <= columns are alike in parity.
+    """Return two Hamiltonian cycles where rows <= columns have the same parity.
 
-    Colour 0 runs through a whole column and leaves it one row below or above the row where it came
-    in. All in all it goes down by ``rows``; colour 1, the rows with that shift, closes after
-    ``rows - 1`` rounds. Most columns are run through in the same direction, which `join` needs.
+    Colour 0 runs through a whole column and leaves it one row below or above the row where it
+    entered. In total it moves down by ``rows``. Colour 1 runs along rows that are shifted in the
+    same way, and closes after ``rows - 1`` rounds. Most columns are traversed in the same
+    direction, which `join` needs.
     """
     fall = np.where(np.arange(columns) < (columns + rows) // 2, 1, -1)
     leave = np.cumsum(fall) % rows
@@ -128,7 +144,7 @@ def winding_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Walk(NamedTuple):
-    """A Hamiltonian cycle: its nodes in order, and who owns the link after each, on which axis."""
+    """A Hamiltonian cycle: its nodes in order; the owner and the axis of the link after each."""
 
     nodes: np.ndarray
     owners: np.ndarray
@@ -136,7 +152,7 @@ class Walk(NamedTuple):
 
 
 def walk(sides: Sequence[int], colours: np.ndarray, colour: int) -> Walk:
-    """The cycle of a colour."""
+    """Return the cycle of a colour."""
     if math.prod(sides) == 2:
         return Walk(np.arange(2), np.arange(2), np.zeros(2, int))
     forward = forward_table(sides)
@@ -149,7 +165,7 @@ def walk(sides: Sequence[int], colours: np.ndarray, colour: int) -> Walk:
 
 
 def split(sides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Two groups of equally many axes that are both decomposable, or None."""
+    """Return two groups of equally many axes that are both decomposable, or None."""
     axes = range(len(sides))
     if len(sides) % 2:
         return None
@@ -161,7 +177,7 @@ def split(sides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | Non
 
 
 def embed(sides: Sequence[int], axes: Collection[int]) -> np.ndarray:
-    """The nodes of a torus whose coordinates off some axes are 0, in row-major order."""
+    """Return the nodes whose coordinates outside the given axes are 0, in row-major order."""
     nodes = np.arange(math.prod(sides)).reshape(sides)
     return nodes[tuple(slice(None) if a in axes else 0 for a in range(len(sides)))].ravel()
 
@@ -174,7 +190,21 @@ def paint(
     pair: tuple[np.ndarray, np.ndarray],
     first: int,
 ) -> None:
-    """Colour the product of two cycles, which lie in two groups of axes, like a grid."""
+    """Colour the product of two cycles, which lie in two groups of axes, like a grid.
+
+    Parameters
+    ----------
+    colours : ndarray of int8, shape (nodes, axes)
+        The colouring, changed in place.
+    groups : sequence of (tuple of int)
+        The two groups of axes.
+    walks : (Walk, Walk)
+        A cycle in each group.
+    pair : (ndarray, ndarray)
+        The colours of a grid, 0 and 1, as `grid_pair` returns them.
+    first : int
+        The number of colour 0.
+    """
     (a, b), (u, w) = walks, [embed(sides, axes) for axes in groups]
     axes = [np.array(group)[walk.axes] for group, walk in zip(groups, walks, strict=True)]
     down, right = pair
@@ -183,7 +213,10 @@ def paint(
 
 
 def product(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndarray:
-    """Each pair of cycles of two groups of axes is a torus of two axes of its own."""
+    """Return the colouring of a torus from those of two groups of axes.
+
+    Each pair of cycles, one of each group, spans a torus of two axes.
+    """
     colours = np.empty((math.prod(sides), len(sides)), np.int8)
     part = [tuple(sides[axis] for axis in group) for group in groups]
     links = [colour_links(p) for p in part]
@@ -195,14 +228,15 @@ def product(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndarray:
 
 
 def stack(sides: Sequence[int]) -> np.ndarray:
-    """Layers along one axis: two cycles wind through all, the rest is joined layer by layer.
+    """Return the colouring of layers along one axis.
 
-    The first cycle of the layers and the axis make a torus of two axes. Its two cycles lend links
-    to `join` the other cycles of the layers, [3]_ made explicit.
+    The first cycle of the layers and the axis span a torus of two axes. Its two cycles wind through
+    all layers, and lend links to `join` the other cycles, layer by layer: [3]_ made explicit.
     """
     even = [side for side in sides if side % 2 == 0]
     odd = [side for side in sides if side % 2]
-    # The higher the stack, the fewer the layers' own cycles if layers of 2 x odd have many.
+    # The higher the stack, the smaller its layers. Layers of 2 x odd have several cycles of a
+    # colour, and fewer of these if they are small.
     height = min(even) if len(even) > 1 else max(odd) if 2 in even else min(odd)
     axis = sides.index(height)
     rest = tuple(a for a in range(len(sides)) if a != axis)
@@ -221,13 +255,13 @@ def stack(sides: Sequence[int]) -> np.ndarray:
     return colours
 
 
-#: Chunks that take turns one way around a cycle. A sum waits a step at each node, in which it is
-#: added to: with two, every link is busy all the time.
+#: Chunks that alternate in each direction around a cycle. A sum is added to in each node, which
+#: takes a step; with two chunks, every link is always busy.
 TURNS = 2
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """What the algorithm needs and does not get, or None."""
+    """Return the misfit of a selection, or None if it fits."""
     if not isinstance(topology, Torus):
         return "a torus"
     if not decomposable(topology.sides):
@@ -240,7 +274,7 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
 
 
 def _fitting_chunks(topology: Torus, collective: Collective, options: Options) -> str | None:
-    """Need chunks that are as many for each way around each cycle."""
+    """Return a misfit unless each direction of each cycle gets the same number of chunks."""
     if options.chunks is None:
         return None
     if not collective.reducing:
@@ -250,31 +284,31 @@ def _fitting_chunks(topology: Torus, collective: Collective, options: Options) -
 
 
 def _shares(topology: Torus, collective: Collective) -> int:
-    """Into how many shares a message is cut before it is cut into chunks."""
+    """Return the number of shares into which a message is cut before it is cut into chunks."""
     return topology.nodes if collective.to_all else 1
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     """Plan an all-gather in ceil((N - 1) / 2) steps, the lower bound, or sums.
 
-    A reduce-scatter takes N - 1 steps for each chunk that goes one way around a cycle, an
-    all-reduce twice as many: no schedule of so many chunks takes fewer.
+    A reduce-scatter takes N - 1 steps for each chunk in one direction of a cycle, an all-reduce
+    twice as many. No schedule with this many chunks takes fewer.
 
     Parameters
     ----------
     options : Options
-        ``chunks`` of sums, by default `TURNS` for each way around each cycle; of an all-reduce for
-        each node.
+        ``chunks`` of sums, by default `TURNS` for each direction of each cycle; in an all-reduce
+        this many for each node.
 
     Returns
     -------
     Pattern or SumPattern
-        Of d chunks, one for each cycle; or of sums.
+        A pattern of d chunks, one for each cycle; or a pattern of sums.
 
     Notes
     -----
-    A node receives 2 d blocks a step and d (N - 1) in all, so that no algorithm with this many
-    chunks takes fewer steps.
+    In an all-gather a node receives 2 d blocks a step and d (N - 1) in all, so no algorithm with
+    this many chunks takes fewer steps.
 
     Examples
     --------
@@ -304,7 +338,7 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
 
 
 def pattern_of_colours(topology: Torus, collective: Collective, links: np.ndarray) -> Pattern:
-    """The pattern in which chunk i of every message runs both ways along the cycle of colour i.
+    """Return the pattern in which chunk i of a message goes both ways along the cycle of colour i.
 
     Parameters
     ----------

@@ -1,13 +1,15 @@
 """All-gather of whole messages by fixed forwarding.
 
-Model: store-and-forward, full duplex, all ports, one hop a step, nothing stored on the way. A
-message is not cut: on a torus of d axes it runs both ways along cycles of which each visits little
-more than every d-th node and passes all others by.
+Model: store-and-forward, full duplex, all ports, one hop a step, no storage on the way. A message
+is not cut. On a torus of d axes it travels both ways along one of d cycles. Each cycle visits
+little more than every d-th node and passes by all others.
 
-On two axes (Meyer & Sibeyn, section 4.1) axis 0 runs down the rows, axis 1 along the columns.
-Columns are rods: column x belongs to cycle x modulo 2. In rows 0 and 1 each cycle goes one column
-to the right, one row down, one more column to the right, and then down its next rod. On more axes
-see `rods`.
+On two axes (Meyer & Sibeyn, section 4.1) axis 0 runs down the rows, and axis 1 along the columns.
+Columns are *rods*: column x belongs to cycle x modulo 2. In rows 0 and 1, the *head*, each cycle
+goes one column to the right, one row down, one more column to the right, and then down its next
+rod. For more axes see `rods`.
+
+A *feed* is the in-port that feeds each out-port of each node.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,15 +24,16 @@ from .rods import completion, feeds_3d, feeds_4d, roles_3d, roles_4d, turn
 
 __all__ = ["ONE_PACKET"]
 
-#: Out-ports in the order of the columns of a feed, as written below.
+#: Out-ports (bottom, top, right, left) in the order of the columns of a feed, as the tables below
+#: write them.
 LETTERS = "BTRL"
 
-#: The head of both kinds of columns: what feeds the out-ports bottom, top, right, left.
+#: The nodes of the head and of rods: the in-ports that feed the out-ports bottom, top, right, left.
 HEAD, ROD = "LRTB", "TBBT"
 
 # Where the number of columns is odd, the last five are special: rods of cycles 0, 1, 0, 0, 1, with
-# a head of three rows. Between two rods of one cycle, messages of the other are passed on sideways.
-# The last row of each table stands for all below.
+# a head of three rows. Between two rods of one cycle, messages of the other cycle are passed on
+# sideways. The last row of each table stands for all rows below.
 WIDE = (
     "LRTB TBLR LLBT TRTB LRTB",
     "LRTB RLBT RRBT RLLR LRTB",
@@ -50,7 +53,7 @@ LEFT = "RLTB"
 
 
 def feeds_2d(sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """Feeds that complete on a torus of two axes, an iterator."""
+    """Yield the feeds that complete on a torus of two axes."""
     if sides == (3, 3):
         yield np.tile(letters(LEFT), (9, 1))
         return
@@ -61,12 +64,12 @@ def feeds_2d(sides: Sequence[int]) -> Iterator[np.ndarray]:
 
 
 def letters(text: str) -> np.ndarray:
-    """The in-ports named by letters."""
+    """Return the in-ports that letters name."""
     return np.array([LETTERS.index(letter) for letter in text], np.int8)
 
 
 def rod_feed(rows: int, columns: int) -> np.ndarray:
-    """The feed with rods along the columns, shape (nodes, ports)."""
+    """Return the feed with rods along the columns, shape (nodes, ports)."""
     feed = np.empty((rows, columns, 4), np.int8)
     feed[:2], feed[2:] = letters(HEAD), letters(ROD)
     if columns % 2:
@@ -80,7 +83,7 @@ FEEDS = {2: feeds_2d, 3: feeds_3d, 4: feeds_4d}
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """What the algorithm needs and does not get, or None."""
+    """Return the misfit of a selection, or None if it fits."""
     if not isinstance(topology, Torus) or len(topology.sides) not in FEEDS:
         return "a torus of two, three or four axes"
     if len(topology.sides) == 3 and not any(roles_3d(topology.sides)):
@@ -94,17 +97,17 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
-    """Plan an all-gather in N / (2 d) steps and some, in the best order of axes.
+    """Plan an all-gather in somewhat more than N / (2 d) steps, in the best order of axes.
 
     Returns
     -------
     Pattern
-        Of one chunk.
+        A pattern of one chunk.
 
     Notes
     -----
-    The number of steps is found by tracing what each node receives. It exceeds the least possible,
-    (N - 1) / (2 d), by O(n1 + n2) on two axes and by O(n1 n2 + n1 n3) on three.
+    The number of steps is found by tracing the messages that each node receives. It exceeds the
+    lower bound, (N - 1) / (2 d), by O(n1 + n2) on two axes and by O(n1 n2 + n1 n3) on three.
 
     Examples
     --------

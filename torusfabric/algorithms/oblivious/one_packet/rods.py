@@ -1,23 +1,24 @@
 """Whole messages on tori of three and four axes: cycles that run along rods.
 
 All lines along the last axis of a torus are *rods*, and each rod belongs to one of d cycles. A
-cycle is a sequence of *laps*: a zigzag at the head of the torus brings it to the next rod, which it
-then follows to the other end. Next to each rod lie rods of all other cycles, so that their messages
-can be sent to it from the side.
+cycle is a sequence of *laps*. A lap begins with a zigzag at the head of the torus, which leads to
+the next rod, and then follows this rod to its other end. Next to each rod lie rods of all other
+cycles, so that neighbours can send their messages to it.
 
 On three axes (Meyer & Sibeyn, section 4.2) rod (x, y) belongs to cycle x + y modulo 3. A lap moves
-along axes 1, 3, 1, 3, 1 and then down the rod; some laps end their zigzag with a move along axis 2
-instead, to change planes. With g a third of the greatest common divisor of n1 and n2, a lap is of
-the second kind if x + y, modulo 3 g, is among the 3 q largest values.
+along axes 1, 3, 1, 3, 1 and then down the rod. Some laps, those of the second kind, end their
+zigzag with a move along axis 2 instead, to change planes. Let g be a third of the greatest common
+divisor of n1 and n2. A lap is of the second kind if x + y, modulo 3 g, is among the 3 q largest
+values.
 
-On four axes, to which their scheme is extended, rod (x, y, w) belongs to cycle x + y + 2 w modulo
-4, so that the rods next to it on axes 1 and 2 are those of the next and the last cycle, and on axis
-3 those of the one opposite. A lap moves along axes 1, 4, 1, 4, M, 4, N and then down the rod. Moves
-M = 1, N = 1 keep to the plane, M = 1, N = 2 change planes, and M = 3 and back on 2, N = 2 change
-layers.
+The scheme is extended to four axes. Rod (x, y, w) belongs to cycle x + y + 2 w modulo 4. The
+neighbours of a rod on axes 1 and 2 are then rods of the next and of the last cycle, and those on
+axis 3 are rods of the opposite cycle. A lap moves along axes 1, 4, 1, 4, M, 4, N and then down the
+rod. Moves M = 1, N = 1 stay in the plane; M = 1, N = 2 change planes; M = 3 and back on 2, N = 2
+change layers.
 
-Every node injects its message on all its ports in step 1, and forwards by a fixed `feed` from then
-on.
+Every node injects its message on all its ports in step 1, and forwards by a fixed *feed* from then
+on: the in-port that feeds each out-port.
 """
 
 import math
@@ -33,19 +34,19 @@ from ....topology import Torus
 
 __all__ = ["completion", "feeds_3d", "feeds_4d", "roles_3d", "roles_4d", "turn"]
 
-#: Bytes used at a time to note who has which message.
+#: The most bytes used at a time for the table of nodes and the messages they have.
 MEMORY = 64_000_000
 
 
 def turn(feed: np.ndarray, sides: Sequence[int], axes: Sequence[int]) -> np.ndarray:
-    """A feed made for sides in another order.
+    """Return a feed for other axes, made from one for sides in another order.
 
     Parameters
     ----------
     feed : ndarray of int, shape (nodes, ports)
-        Made for sides ``[sides[axis] for axis in axes]``.
+        A feed for sides ``[sides[axis] for axis in axes]``.
     sides : sequence of int
-        Of the torus that the result is for.
+        The sides of the torus of the result.
     """
     ports = np.array([2 * axis + sign for axis in axes for sign in (0, 1)])
     named = np.empty_like(feed)
@@ -57,16 +58,18 @@ def turn(feed: np.ndarray, sides: Sequence[int], axes: Sequence[int]) -> np.ndar
 
 
 def completion(torus: Torus, feed: np.ndarray, limit: int | None = None) -> int | None:
-    """The number of steps after which every node has every message.
+    """Return the number of steps after which every node has every message.
 
     Nodes that a translation maps onto each other without changing the feed take equally long, so
-    that one of them is followed: the arcs whose injections arrive there are traced back.
+    one node of each such orbit is followed. The arcs whose injections arrive there are traced back.
 
     Parameters
     ----------
     feed : ndarray of int, shape (nodes, ports)
+        The in-port that feeds each out-port.
     limit : int, optional
-        Give up after this many steps; by default when messages must have come round.
+        The most steps; by default the number of arcs, after which all messages must have come
+        round.
 
     Returns
     -------
@@ -91,7 +94,17 @@ def completion(torus: Torus, feed: np.ndarray, limit: int | None = None) -> int 
 def trace(
     nodes: np.ndarray, arcs: np.ndarray, feeder: np.ndarray, ports: int, limit: int
 ) -> int | None:
-    """The steps that some nodes take, whose in-ports are the ends of given arcs."""
+    """Return the steps that some nodes take until they have all messages, or None.
+
+    Parameters
+    ----------
+    nodes : ndarray of int
+        The nodes to follow.
+    arcs : ndarray of int, shape (nodes, ports)
+        The arcs that end at the in-ports of these nodes.
+    feeder : ndarray of int, shape (arcs,)
+        The arc that feeds each arc.
+    """
     rows, count = np.arange(len(nodes)), len(feeder) // ports
     held = np.zeros((len(nodes), count), bool)
     held[rows, nodes] = True
@@ -109,7 +122,7 @@ def trace(
 
 
 def one_of_each_orbit(torus: Torus, feed: np.ndarray) -> np.ndarray:
-    """One node for each orbit of the translations that leave a feed unchanged."""
+    """Return one node for each orbit of the translations that leave a feed unchanged."""
     sides, axes = torus.sides, tuple(range(len(torus.sides)))
     shifts = set(product((-1, 0, 1), repeat=len(sides)))
     for axis, side in enumerate(sides):
@@ -125,7 +138,7 @@ def one_of_each_orbit(torus: Torus, feed: np.ndarray) -> np.ndarray:
         for shift in sorted(shifts)
         if (np.roll(table, shift, axes) == table).all()
     ]
-    # Imported here, since that takes longer than a plan that does without it.
+    # Imported here, because the import takes longer than a plan without it.
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -135,8 +148,8 @@ def one_of_each_orbit(torus: Torus, feed: np.ndarray) -> np.ndarray:
     return np.unique(orbit, return_index=True)[1]
 
 
-#: For each free in-port of a node: a cycle, numbered as seen from there, and whether what runs
-#: forward on it comes in.
+#: A choice for each free in-port of a node: a cycle, numbered as seen from the node, and True if
+#: the messages that come in run forward on this cycle.
 Choice: TypeAlias = tuple[tuple[int, bool], ...]
 
 
@@ -151,7 +164,7 @@ class Rods:
     exits : ndarray of int, shape (nodes, cycles)
         The out-port by which each cycle leaves each node, -1 off the cycle.
     position : ndarray of int, shape (nodes, cycles)
-        The position of each node on each cycle.
+        The position of each node on each cycle, -1 off the cycle.
     size : int
         The length of each cycle.
     """
@@ -179,12 +192,12 @@ class Rods:
         return np.asarray((self.phase[:, None] + np.arange(count)) % count)
 
     def feed(self) -> np.ndarray:
-        """The in-port that feeds each out-port: shape (nodes, ports).
+        """Return the in-port that feeds each out-port, shape (nodes, ports).
 
-        On the cycles messages run both ways. A node off a cycle gets what runs forward from one
-        neighbour and what runs backward from another. If the first is L positions ahead of the
-        second, it takes (size + L) / 2 steps until nothing is missing, so L is made as small as
-        possible.
+        On the cycles messages run both ways. A node off a cycle gets the forward messages from one
+        neighbour on the cycle, and the backward messages from another one. If the first neighbour
+        is L positions ahead of the second, nothing is missing after (size + L) / 2 steps, so
+        choices with a small L are taken.
         """
         feed = np.full((self.torus.nodes, self.torus.ports), -1)
         for exits, entries in zip(self.exits.T, self.entries.T, strict=True):
@@ -194,7 +207,8 @@ class Rods:
         for nodes, free, choices in self.situations(feed >= 0):
             leads = np.stack([self.lead(nodes, free, choice) for choice in choices])
             common = leads.max(axis=1).argmin()
-            # Among equals the choice that suits all alike keeps the kinds of nodes few.
+            # Among equal choices, the one that suits all nodes keeps the number of kinds of nodes
+            # small.
             leads *= 2
             leads[np.arange(len(choices)) != common] += 1
             for number, choice in enumerate(choices):
@@ -202,10 +216,7 @@ class Rods:
         return feed
 
     def situations(self, used: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, list[Choice]]]:
-        """Groups of nodes with alike surroundings, their free ports, and all choices for these.
-
-        See `Choice`.
-        """
+        """Yield groups of nodes with equal surroundings, their free ports and their choices."""
         on = self.exits >= 0
         offers = np.stack(
             [on[beside[:, None], self.renumbered] for beside in self.torus.neighbours.T], axis=1
@@ -225,7 +236,7 @@ class Rods:
                 yield np.nonzero(kind.ravel() == group)[0], free, choices
 
     def lead(self, nodes: np.ndarray, free: np.ndarray, choice: Choice) -> np.ndarray:
-        """How far each node's forward feeders are ahead of the backward ones, at most."""
+        """Return each node's largest lead of forward over backward feeders, in positions."""
         source = {need: port for port, need in zip(free, choice, strict=True)}
         leads = []
         for number in {number for number, _ in choice}:
@@ -240,7 +251,7 @@ class Rods:
     def feed_from_neighbours(
         self, feed: np.ndarray, nodes: np.ndarray, free: np.ndarray, choice: Choice
     ) -> None:
-        """Let the neighbours of nodes send what these have chosen."""
+        """Let the neighbours of nodes send the messages that the nodes have chosen."""
         for port, (number, forward) in zip(free, choice, strict=True):
             cycle, beside = self.renumbered[nodes, number], self.torus.neighbours[nodes, port]
             source = self.entries if forward else self.exits
@@ -248,14 +259,15 @@ class Rods:
 
 
 def follow_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> Rods | None:
-    """The cycles that consist of given laps.
+    """Return the cycles that consist of given laps.
 
     Parameters
     ----------
     phase : ndarray of int, shape (nodes,)
-        As of `Rods`; also the cycle of the rod that begins at a node.
+        The phase of each node, see `Rods`. At the first node of a rod it is also the rod's cycle.
     laps : ndarray of int, shape (rods, moves)
-        The out-ports along each lap, -1 for no move. Rods are numbered like their first nodes.
+        The out-ports along each lap, -1 for no move. Rods are numbered in the order of their first
+        nodes.
 
     Returns
     -------
@@ -287,9 +299,9 @@ def follow_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> Rods | Non
 
 
 def roles_3d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """The orders of axes, with values of q, that give one cycle a phase: an iterator.
+    """Yield the orders of axes, with values of q, for which all laps of a phase form one cycle.
 
-    Of axes that are equally long one order is given.
+    Of equally long axes one order is yielded.
     """
     seen = set()
     for axes in ((0, 1, 2), (1, 0, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0), (2, 1, 0)):
@@ -304,7 +316,7 @@ def roles_3d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
 
 
 def feeds_3d(sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """Feeds that complete on a torus of three axes, an iterator."""
+    """Yield the feeds that complete on a torus of three axes."""
     for axes, q in roles_3d(sides):
         rods = rods_3d([sides[axis] for axis in axes], q)
         if rods:
@@ -312,7 +324,7 @@ def feeds_3d(sides: Sequence[int]) -> Iterator[np.ndarray]:
 
 
 def rods_3d(sides: Sequence[int], q: int) -> Rods | None:
-    """The rods along the last axis."""
+    """Return the rods along the last axis, or None if the laps of a phase form several cycles."""
     n1, n2, n3 = sides
     g = math.gcd(n1, n2) // 3
     x, y, _ = np.indices((n1, n2, n3))
@@ -325,9 +337,9 @@ def rods_3d(sides: Sequence[int], q: int) -> Rods | None:
 
 
 def roles_4d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], Rods]]:
-    """The orders of axes that give one cycle a phase, with the rods: an iterator.
+    """Yield the orders of axes for which all laps of a phase form one cycle, with the rods.
 
-    Of axes that are equally long one order is given.
+    Of equally long axes one order is yielded.
     """
     seen = set()
     for axes in permutations(range(4)):
@@ -341,13 +353,13 @@ def roles_4d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], Rods]]:
 
 
 def feeds_4d(sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """Feeds that complete on a torus of four axes, an iterator."""
+    """Yield the feeds that complete on a torus of four axes."""
     for axes, rods in roles_4d(sides):
         yield turn(rods.feed(), sides, axes)
 
 
 def rods_4d(sides: Sequence[int]) -> Rods | None:
-    """The rods along the last axis, or None if they do not close to one cycle a phase."""
+    """Return the rods along the last axis, or None if the laps of a phase form several cycles."""
     n1, n2, n3, n4 = sides
     x, y, w, _ = np.indices(sides)
     total, turns = ((a[..., 0]).ravel() for a in (x + y + 2 * w, y + w))

@@ -1,10 +1,13 @@
 """All-gather on any torus by bipartite matching, step by step.
 
 Model: store-and-forward, all-port, full duplex. A node sends and receives at most one block a step
-on each of its ports; what arrives in step ``t`` may leave from step ``t + latency`` on (1 in the
-papers). The schedule is planned for one origin, node 0, and translated: if the deliveries of a step
-use distinct ports, the copies for all origins never meet on an arc (Fragopoulou and Akl 1994,
-Lemma 5). So a step is a matching of ports to deliveries, on any Cayley graph of an abelian group.
+on each of its ports. A block that arrives in step ``t`` may leave from step ``t + latency`` on (1
+in the papers).
+
+The schedule is planned for one origin, node 0, and translated. If the deliveries of a step use
+distinct ports, the copies for all origins never meet on an arc (Fragopoulou and Akl 1994, Lemma 5).
+So a step is a matching of ports to deliveries, on any Cayley graph of an abelian group. A
+*delivery* (d, c) is the arrival of chunk c of node 0 at node d; its number is d * chunks + c.
 """
 
 from __future__ import annotations
@@ -21,17 +24,17 @@ from .heads import few_heads, nearness
 
 __all__ = ["allgather"]
 
-#: The delivery of each port in each step, -1 for none.
+#: For each step the delivery of each port, -1 for an idle port.
 Deliveries: TypeAlias = list[list[int]]
 
-#: The rank of each delivery, and the deliveries by rank.
+#: A preference: the rank of each delivery, and the deliveries in order of rank.
 Preference: TypeAlias = tuple[list[int], list[int]]
 
-#: How many schedules are tried before one above the bound is accepted, and how many deliveries
-#: they may plan together: about a second.
+#: The most schedules that are tried before one above the bound is accepted, and the most deliveries
+#: that they plan together: about a second.
 ATTEMPTS, BUDGET = 60, 200_000
 
-#: For more deliveries than these no small router is looked for: it would take seconds.
+#: The most deliveries with which a small router is looked for; more would take seconds.
 LARGE = 8_000
 
 
@@ -42,26 +45,27 @@ def allgather(
     seed: int = 0,
     goals: IntArray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Deliver every chunk of node 0 to every node, or to some, in the fewest steps found.
+    """Deliver every chunk of node 0 to every node, or to some nodes, in the fewest steps found.
 
     Parameters
     ----------
     goals : ndarray of int, optional
-        To which nodes alone; nodes between them and node 0 get the chunks as well.
+        The nodes that need the chunks, by default all. Nodes on the way to them get the chunks as
+        well.
 
     Returns
     -------
     offset, chunk : ndarray of int, shape (steps, ports)
-        What arrives by each port: node and chunk, -1 where nothing does.
+        The node and the chunk of the delivery by each port, -1 for an idle port.
 
     Notes
     -----
-    In every step a maximum matching joins ports ``g`` to deliveries (d, c) not yet made whose
+    In every step a maximum matching joins each port ``g`` to an open delivery (d, c) whose
     predecessor ``d - g`` got chunk c in time. Deliveries near the origin are preferred, then those
-    with most neighbours farther away. If that takes more than `delivery_steps` steps, distances
-    are changed at random and the best attempt wins. No proof is known that the bound is always
-    met; it was met on every torus tried. A schedule with no more steps and a small router is then
-    looked for, see `heads`, and preferred.
+    with the most neighbours farther away. If the plan exceeds `delivery_steps`, distances are
+    changed at random and the best attempt wins. No proof is known that the bound is always met; it
+    was met on every torus tried. Then a schedule with no more steps and a small router is looked
+    for, see `heads`, and preferred.
     """
     if goals is not None:
         among = _with_between(topology, goals)
@@ -82,10 +86,10 @@ def allgather(
 
 
 def _with_between(topology: CayleyGraph, goals: IntArray) -> IntArray:
-    """Nodes, and as few others as are needed to reach each by shortest paths through these alone.
+    """Return the goals and the nodes on shortest paths to them, with few nodes on the way.
 
-    The farthest come first. A path prefers nodes that are reached anyway, then the port that fewest
-    paths take.
+    Goals are handled farthest first. A path prefers nodes that are reached anyway, then the port
+    that the fewest paths take.
     """
     reached, load = set(goals.tolist()), [0] * topology.ports
     generators, distance = topology.generators, topology.distances
@@ -104,7 +108,7 @@ def _with_between(topology: CayleyGraph, goals: IntArray) -> IntArray:
 def _columns(
     topology: CayleyGraph, chunks: int, steps: Deliveries
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The node and chunk of each delivery, -1 for none."""
+    """Return the node and the chunk of each delivery, -1 for an idle port."""
     made = np.array(steps, dtype=np.int64).reshape(-1, topology.ports)
     return np.where(made >= 0, made // chunks, -1), np.where(made >= 0, made % chunks, -1)
 
@@ -117,7 +121,7 @@ def _nearest_first(
     bound: int,
     skipped: IntArray | None = None,
 ) -> Deliveries:
-    """The best of some schedules without regard to the router."""
+    """Return the shortest of several schedules; the size of the router does not matter."""
     best = _attempt(topology, chunks, latency, _urgency(topology, chunks, None, 0.0), skipped)
     budget = BUDGET // (topology.nodes * chunks)
     rng, noises = np.random.default_rng(seed), (2.0, 1.0, 0.6 * topology.diameter)
@@ -132,11 +136,11 @@ def _nearest_first(
 def _urgency(
     topology: CayleyGraph, chunks: int, rng: np.random.Generator | None, noise: float
 ) -> list[Preference]:
-    """For each port the rank of each delivery, and the deliveries by rank.
+    """Return the preference of each port.
 
-    Delivery (d, c) has number ``d * chunks + c``. Ports take the chunks of a node in rotated
-    orders, so that the last chunks can come from different sides. Noise is how many hops a delivery
-    may be preferred to a nearer one.
+    Ports take the chunks of a node in rotated orders, so that the last chunks can come from
+    different sides. Noise is the largest number of hops by which a delivery may be preferred to a
+    nearer one.
     """
     number, near = np.arange(topology.nodes * chunks), nearness(topology)
     key, tie = near[number // chunks], number // chunks
@@ -159,7 +163,7 @@ def _attempt(
     urgency: list[Preference],
     skipped: IntArray | None = None,
 ) -> Deliveries:
-    """Plan with given preferences: for each step the delivery of each port, or -1."""
+    """Return the plan for given preferences: for each step the delivery of each port, or -1."""
     done = bytearray(topology.nodes * chunks)
     for node in [0] if skipped is None else [0, *skipped.tolist()]:
         done[node * chunks : (node + 1) * chunks] = b"\1" * chunks
@@ -192,9 +196,9 @@ def _attempt(
 
 
 def _open(heap: list[int], order: list[int], done: bytearray, count: int) -> list[int]:
-    """Take the most urgent open deliveries off a port's heap.
+    """Take the most urgent open deliveries off the heap of a port, up to `count`.
 
-    With as many candidates as there are ports it finds one whatever the others take.
+    Given as many candidates as there are ports, the port finds one whatever the others take.
     """
     best: list[int] = []
     while heap and len(best) < count:

@@ -1,9 +1,9 @@
-"""Total exchange on any torus as a preemptive open shop.
+"""All-to-all on any torus as a preemptive open shop.
 
 Offset ``d`` needs a fixed number of hops on each port, in any order: on a torus |d_i| hops in the
-direction of its i-th signed digit. So blocks are the jobs of an open shop and ports its machines;
-a block may rest in any node on its way. T = max(largest port load, longest route) steps are enough
-(Konig's edge colouring), and the plan for origin 0 serves all origins.
+direction of its i-th signed digit. So blocks are the jobs of an open shop, and ports are its
+machines. A block may wait in any node on its way. T = max(largest port load, longest route) steps
+are enough (Konig's edge colouring), and the plan for origin 0 serves all origins.
 
 References
 ----------
@@ -21,12 +21,13 @@ from .exchange import exchange
 
 __all__ = ["alltoall", "alltoall_bound", "balanced_routes"]
 
-#: For more hops of all blocks than these no small router is looked for: it would take seconds.
+#: The most hops, of all blocks together, with which a small router is looked for; more would take
+#: seconds.
 LARGE = 10_000
 
 
 def alltoall_bound(routes: np.ndarray, latency: int = 1) -> int:
-    """Steps that blocks with these routes cannot do without.
+    """Return a lower bound of the steps of blocks with given routes.
 
     Parameters
     ----------
@@ -45,20 +46,21 @@ def balanced_routes(
     Parameters
     ----------
     chunks : int
-        The chunks of a message; each is routed by itself.
+        Number of chunks of a message; each chunk has a route of its own.
     goals : ndarray of int, optional
-        To which nodes messages go from node 0; by default one to each.
+        The nodes that get a message from node 0; by default all.
 
     Returns
     -------
     ndarray of int, shape (goals * chunks, ports)
-        The hops on each port that block ``goal * chunks + chunk`` takes, goals by their numbers.
+        The hops on each port of block ``goal * chunks + chunk``, where goals are numbered by
+        position.
 
     Notes
     -----
     Hops that all shortest routes of an offset share are counted first. Then each offset with a
-    choice (digits s / 2 of a torus) takes the route that keeps the sum of the squared loads least,
-    and may change it until nothing improves. On a torus axes do not depend on each other, so
+    choice (digits s / 2 of a torus) takes the route that keeps the sum of the squared loads least.
+    Routes may be changed until no change lowers the sum. On a torus the axes are independent, so
     this shares blocks evenly between the two directions of each axis, and no choice of shortest
     routes has a smaller largest load.
     """
@@ -92,12 +94,12 @@ def balanced_routes(
 
 
 def _squares(hops: Sequence[int], load: Sequence[int]) -> int:
-    """By how much hops raise the sum of the squared loads."""
+    """Return the increase of the sum of the squared loads by some hops."""
     return sum(more * (2 * carried + more) for more, carried in zip(hops, load, strict=True))
 
 
 def _shortest(topology: CayleyGraph) -> list[list[tuple[int, ...]]]:
-    """For each node all shortest routes from node 0, as tuples of hops on each port."""
+    """Return all shortest routes from node 0 to each node, as tuples of hops on each port."""
     distance, neighbours = topology.distances.tolist(), topology.neighbours.tolist()
     found: list[set[tuple[int, ...]]] = [set() for _ in distance]
     found[0].add((0,) * topology.ports)
@@ -117,26 +119,26 @@ def alltoall(
     seed: int = 0,
     goals: IntArray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Send every node's own chunks from node 0, in the fewest steps.
+    """Send the chunks for every node, or for some, from node 0 in the fewest steps found.
 
     Parameters
     ----------
     goals : ndarray of int, optional
-        To which nodes messages go from node 0; by default one to each.
+        The nodes that get a message from node 0; by default all.
 
     Returns
     -------
     offset, chunk, destination : ndarray of int, shape (steps, ports)
-        Where each port takes a block, and which: its chunk and destination, or the number of its
-        goal; -1 for an idle port.
+        For each port the node that a block reaches, its chunk, and its destination or the number of
+        its goal; -1 for an idle port.
 
     Notes
     -----
-    First by a search for a schedule with a small router, see `exchange`, with no more
-    steps than an open shop takes. There a step matches ports, those with most hops left to carry
-    first, to blocks, those in flight first and then those with the longest way. A port with hops to
-    spare starts a new block only while fewer than ``ports * (2 latency - 1)`` are in flight, so
-    that few have to be kept.
+    An open shop gives a schedule. In each of its steps a matching joins ports, those with the most
+    remaining hops first, to blocks: those in flight first, then those with the longest route. A
+    port that has hops to spare starts a new block only while fewer than ``ports * (2 latency - 1)``
+    blocks are in flight, so that nodes keep few. Then a schedule with a small router and no more
+    steps is looked for, see `exchange`, and preferred.
     """
     routes = balanced_routes(topology, chunks, goals)
     bound = alltoall_bound(routes, latency)
@@ -157,7 +159,7 @@ def alltoall(
 
 
 def _reached(topology: CayleyGraph, block: np.ndarray) -> np.ndarray:
-    """Which node each block reaches in each step, -1 for an idle port."""
+    """Return the node that each block reaches in each step, -1 for an idle port."""
     node: dict[int, int] = {}
     reached = np.full(block.shape, -1)
     neighbours = topology.neighbours.tolist()
@@ -168,7 +170,7 @@ def _reached(topology: CayleyGraph, block: np.ndarray) -> np.ndarray:
 
 
 class _Shop:
-    """The state of the open shop: what each block and each port has yet to do."""
+    """The state of the open shop: the remaining hops of each block and of each port."""
 
     def __init__(self, topology: CayleyGraph, routes: np.ndarray, latency: int) -> None:
         self.routes = routes.tolist()
@@ -180,11 +182,11 @@ class _Shop:
         order = np.argsort(routes.sum(axis=1), kind="stable")
         self.waiting = [order[routes[order, port] > 0].tolist() for port in range(topology.ports)]
         self.started = bytearray(len(routes))
-        #: The step from which each block that is on its way may leave.
+        #: For each block on its way, the step from which it may leave.
         self.flying: dict[int, int] = {}
 
     def step(self) -> list[int]:
-        """Move blocks for one step: the block of each port, or -1."""
+        """Move blocks for one step, and return the block of each port, or -1."""
         ready = [block for block, when in self.flying.items() if when <= self.now]
         ready.sort(key=lambda block: -self.length[block])
         ports = sorted(range(len(self.load)), key=lambda port: -self.load[port])
@@ -199,7 +201,7 @@ class _Shop:
         return made
 
     def _candidates(self, port: int, ready: list[int]) -> list[int]:
-        """Which blocks a port may take, best first."""
+        """Return the blocks that a port may take, best first."""
         mine = [block for block in ready if self.routes[block][port]]
         if self.load[port] >= self.time_left or len(self.flying) < self.capacity:
             waiting = self.waiting[port]
@@ -210,7 +212,7 @@ class _Shop:
         return mine
 
     def _move(self, port: int, block: int) -> None:
-        """Take a block one hop on."""
+        """Move a block one hop on."""
         self.flying.pop(block, None)
         self.started[block] = 1
         self.routes[block][port] -= 1

@@ -1,8 +1,8 @@
-"""One step of an all-gather: which block each in-port sends on, and by which out-ports.
+"""One step of an all-gather: the block that each in-port sends on, and its out-ports.
 
-Each in-port has one head, chosen from a few, and each out-port takes a delivery next to a head that
-no other out-port makes in the same step. A matching finds the most deliveries for given heads; the
-heads are changed one at a time, first to fill more out-ports, then at random.
+Each in-port has one *head*, chosen from a few blocks. Each out-port takes a delivery next to a
+head; no two out-ports make the same delivery in a step. A matching finds the most deliveries for
+given heads. Heads are changed one at a time, first to fill more out-ports, then at random.
 """
 
 import random
@@ -15,10 +15,10 @@ from .small_router import Move
 
 __all__ = ["Head", "HeadChoice"]
 
-#: Inputs of out-ports: (out-port, in-port, age).
+#: Inputs of out-ports: tuples of (out-port, in-port, age).
 Inputs: TypeAlias = set[tuple[int, int, int]]
 
-#: How often heads are changed at random before idle ports are accepted, for each port.
+#: Random changes of heads, for each port, before idle ports are accepted.
 TRIES = 12
 
 
@@ -28,9 +28,9 @@ class Head(NamedTuple):
     Parameters
     ----------
     source : int
-        The in-port; those after the last stand for the node's own memory.
+        The in-port; numbers after the last in-port stand for the node's own memory.
     onward : list of (int, Move)
-        What it could deliver: by which out-port, and how.
+        The deliveries that it allows: the out-port and the move.
     """
 
     source: int
@@ -38,7 +38,7 @@ class Head(NamedTuple):
 
 
 def _rarest(ways: Counter[int], head: Head) -> int:
-    """In how many ways the rarest delivery next to a head could be made."""
+    """Return the number of ways to make the rarest delivery next to a head."""
     return min(ways[move.word] for _, move in head.onward)
 
 
@@ -48,13 +48,13 @@ class HeadChoice:
     Parameters
     ----------
     heads : list of list of Head
-        What could be the head of each in-port, best first.
+        The candidates of each in-port, best first.
     crowd : list of float
-        How many blocks wait at each in-port: those with most are preferred.
+        The number of waiting blocks at each in-port; crowded in-ports are preferred.
     mixed : bool
         True if out-ports prefer in-ports at random instead.
     rare : bool
-        True if deliveries that could be made in fewest ways are preferred.
+        True to prefer deliveries that can be made in the fewest ways.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class HeadChoice:
         self.ports, self.rng, self.mixed, self.heads = ports, rng, mixed, heads
         self.ways: Counter[int] | None = None
         if rare:
-            # In how many ways each delivery could be made.
+            # The number of ways to make each delivery.
             moves = (move for mine in heads for head in mine for _, move in head.onward)
             self.ways = Counter(move.word for move in moves)
             self.heads = [sorted(mine, key=partial(_rarest, self.ways)) for mine in heads]
@@ -91,8 +91,8 @@ class HeadChoice:
         Parameters
         ----------
         used : set of (int, int, int)
-            Inputs that an out-port has in any case: (out-port, in-port, age). Others are taken only
-            if they fill more out-ports.
+            Inputs that out-ports have in any case: (out-port, in-port, age). Other inputs are taken
+            only if they fill more out-ports.
         """
         _, best = self._climb(used)
         if len(best) < self.ports:
@@ -103,14 +103,19 @@ class HeadChoice:
         return best
 
     def _climb(self, allowed: Inputs | None) -> tuple[dict[int, Head], dict[int, Move]]:
-        """Change one head at a time for as long as that fills more out-ports.
+        """Change one head at a time as long as that fills more out-ports.
+
+        Parameters
+        ----------
+        allowed : set of (int, int, int) or None
+            Inputs that may be used; None for any.
 
         Returns
         -------
         heads : dict
             The head of each in-port.
         found : dict
-            What they deliver, with inputs that are allowed, or any if None.
+            The move of each out-port that is not idle.
         """
         heads = {in_port: self.heads[in_port][0] for in_port in self.order}
         found, better = self._match(heads, allowed), True
@@ -124,7 +129,10 @@ class HeadChoice:
         return heads, found
 
     def _wander(self, heads: dict[int, Head], found: dict[int, Move]) -> dict[int, Move]:
-        """Change heads at random, to ones that could fill an idle out-port, if no fewer are."""
+        """Change heads at random to ones that could fill an idle out-port; return the most moves.
+
+        A change that fills fewer out-ports is undone.
+        """
         best = found
         for _ in range(TRIES * self.ports):
             options = [
@@ -144,7 +152,7 @@ class HeadChoice:
         return best
 
     def _match(self, heads: dict[int, Head], allowed: Inputs | None) -> dict[int, Move]:
-        """Fill as many out-ports as these heads can."""
+        """Return the moves that fill the most out-ports with given heads."""
         self.work += 1
         options: list[list[Move]] = [[] for _ in range(self.ports)]
         for in_port in self.order:
@@ -156,7 +164,7 @@ class HeadChoice:
                 self.rng.shuffle(mine)
             if (ways := self.ways) is not None:
                 mine.sort(key=lambda move: ways[move.word])
-        # The first way to make a delivery is taken.
+        # Of several ways to make a delivery, the first is taken.
         ways_to = [{move.word: move for move in reversed(mine)} for mine in options]
         found = match([[move.word for move in mine] for mine in options])
         return {out_port: ways_to[out_port][word] for out_port, word in found.items()}

@@ -1,9 +1,9 @@
-"""Total exchange by matching, with a small router: one block an in-port and step is sent on.
+"""All-to-all by matching, with a small router: one block leaves for each in-port and step.
 
-As in `alltoall`, blocks are the jobs of an open shop and ports its machines. But of all
-blocks that came by the same in-port one leaves in a step, so that a step matches out-ports to
-in-ports, or to blocks of the node's own. Blocks that finish an axis before they turn, and take few
-turns only, are tried first.
+Blocks are the jobs of an open shop and ports its machines, see `alltoall`. In addition, of all
+blocks that came by the same in-port only one leaves in a step. A step therefore matches out-ports
+to in-ports, or to blocks of the node's own. Routes in which blocks finish an axis before they turn,
+and which have few turns, are tried first.
 """
 
 from functools import partial
@@ -28,31 +28,33 @@ from .small_router import (
 
 __all__ = ["exchange"]
 
-#: How much work a search may be, in moves, if blocks may not rest, and to find a better schedule
-#: than the first; and how much more for each hop.
+#: The most work of a search, in moves: in general; if blocks may not wait; and to find a better
+#: schedule than the first. The last number is the additional work for each hop.
 BUDGET, HASTE, MORE, SHARE = 12_000, 4_000, 1_000, 3
 
-#: Hops up to which blocks that never rest are tried: with more it was rarely done in time.
+#: The most hops with which blocks that never wait are tried; with more hops such plans were rarely
+#: found in time.
 HASTY_HOPS = 200
 
-#: Work to replay a move, and to sort a block, in the same unit: its inverse.
+#: The inverse of the work to replay a move, and to sort a block, in moves.
 REPLAY, SORT = 4, 16
 
-#: What share of the steps is taken back one by one, as its inverse; for more all is recalled.
+#: The inverse of the share of steps that is taken back one by one; if more are taken back, the
+#: state is replayed.
 UNDO = 4
 
 
 def exchange(
     topology: CayleyGraph, routes: np.ndarray, latency: int, steps: int, seed: int = 0
 ) -> list[list[int]] | None:
-    """Take every block along its hops, with one block an in-port and step.
+    """Take every block along its hops, where one block leaves for each in-port and step.
 
     Parameters
     ----------
     routes : ndarray of int, shape (blocks, ports)
         The hops that each block takes from node 0, in any order.
     steps : int
-        How many steps it may take.
+        The most steps that the schedule may take.
 
     Returns
     -------
@@ -68,15 +70,15 @@ def exchange(
 
 
 class _Exchange(SmallRouter):
-    """The steps so far, and what each block and each port has yet to do.
+    """The state of a search: the steps so far, and the remaining hops of each block and each port.
 
-    Words are blocks. What a node sends first is in a memory for each out-port.
+    Words are blocks. The blocks that a node sends first are in one memory for each out-port.
 
     Parameters
     ----------
     turns : list of list of int, or None
-        By which out-ports may leave what came by each in-port, once it has no more hops on its
-        axis; None if hops may be taken in any order.
+        For each in-port, the out-ports by which its blocks may leave once they have no more hops on
+        its axis; None if hops may be taken in any order.
     """
 
     def __init__(
@@ -107,9 +109,10 @@ class _Exchange(SmallRouter):
         for port, waiting in enumerate(self.waiting):
             urgency = {block: self._urgency(block, port) for block in waiting}
             waiting.sort(key=urgency.__getitem__)
-        # Of each in-port: the blocks that came by it, and when.
+        # For each in-port, the blocks that came by it and still wait, with the step in which they
+        # came.
         self.resting: list[dict[int, int]] = [{} for _ in range(self.ports)]
-        # Of each block: when it came where it was sent on.
+        # For each block, the steps in which it arrived at the nodes that it has left.
         self.came: list[list[int]] = [[] for _ in self.routes]
         self.used: set[tuple[int, int, int]] = set()
         for step, row in enumerate(self.rows):
@@ -141,16 +144,17 @@ class _Exchange(SmallRouter):
                     self.waiting[port].append(move.word)
 
     def _urgency(self, block: int, port: int) -> float:
-        """How soon a block should start by a port: by the hops it has, changed at random.
+        """Return a number that is large if a block should start by a port soon.
 
-        Hops on other axes come later and, if blocks rest for long at each turn, count for more, so
-        that blocks that only go straight on are left for the end.
+        The number is that of the block's hops, changed at random. Hops on other axes come later. If
+        blocks wait for long at each turn, these hops count for more, so that blocks without a turn
+        remain for the end.
         """
         length, after = self.length[block], self.length[block] - self.routes[block][port]
         return length + min(self.latency - 1, 2) * after + self.noise * self.rng.random()
 
     def _outs(self, block: int, in_port: int | None) -> list[int]:
-        """By which ports a block may leave that came by an in-port, or is the node's own."""
+        """Return the out-ports of a block that came by an in-port, or of the node's own block."""
         route = self.routes[block]
         outs = [port for port, hops in enumerate(route) if hops]
         if self.turns is None or not outs:
@@ -162,7 +166,7 @@ class _Exchange(SmallRouter):
         return [port for port in outs if port // 2 in first and port in allowed]
 
     def _note(self, step: int, row: Row) -> None:
-        """Note what a step moves, and which inputs it takes."""
+        """Note the moves of a step, and the inputs that they take."""
         for port, move in enumerate(row):
             if move:
                 block = move.word
@@ -195,9 +199,9 @@ class _Exchange(SmallRouter):
         return True
 
     def _moves(self) -> tuple[list[dict[int, Move]], set[int]]:
-        """What may leave in this step by each out-port, best first, and what cannot wait.
+        """Return possible moves by out-port, best first, and the keys of moves that cannot wait.
 
-        Moves go by the in-port they come from, or by ``ports`` + block for the node's own.
+        The key of a move is its in-port, or ``ports`` + block for a block of the node's own.
         """
         moves: list[dict[int, Move]] = [{} for _ in range(self.ports)]
         must = set()
@@ -227,12 +231,12 @@ class _Exchange(SmallRouter):
         return moves, must
 
     def _in_ports(self) -> list[int]:
-        """In-ports in the order in which they are preferred: those where most blocks rest."""
+        """Return the in-ports in order of preference: those with the most waiting blocks first."""
         crowd = [len(blocks) + 2 * self.noise * self.rng.random() for blocks in self.resting]
         return sorted(range(self.ports), key=lambda in_port: -crowd[in_port])
 
     def _ready(self, in_port: int) -> list[tuple[int, int, int]]:
-        """The blocks that may leave of those that came by an in-port: (slack, age, block)."""
+        """Return the blocks of an in-port that may leave, as (slack, age, block), best first."""
         now = len(self.rows)
         ready = [
             (self._slack(block), min(now - came, MEMORY_AGE), block)
@@ -244,12 +248,12 @@ class _Exchange(SmallRouter):
         return sorted(ready)
 
     def _slack(self, block: int) -> int:
-        """How many steps a block may still wait."""
+        """Return the number of steps that a block may still wait."""
         ahead = self.steps - len(self.rows)
         return ahead - 1 - (self.length[block] - 1) * self.latency
 
     def _fresh(self, port: int) -> list[int]:
-        """Blocks of the node's own that may leave by a port first, the longest first."""
+        """Return the node's own blocks that may leave by a port, the longest first."""
         waiting = self.waiting[port]
         while waiting and self.started[waiting[-1]]:
             waiting.pop()

@@ -1,8 +1,8 @@
-"""All-gather by matching, with a small router: one block an in-port and step is sent on.
+"""All-gather by matching, with a small router: one block leaves for each in-port and step.
 
-Of the blocks that came by the same in-port at most one is sent on in a step, the *head* of the
-in-port, by as many out-ports as it has somewhere to go; of the node's own blocks likewise. On three
-and more axes, blocks that take few turns only are tried first.
+Of the blocks that came by the same in-port at most one is sent on in a step, by any number of
+out-ports: the *head* of the in-port. The node's own blocks have a head in the same way. On three
+and more axes, routes with few turns are tried first.
 """
 
 from functools import partial
@@ -27,42 +27,43 @@ from .small_router import (
 
 __all__ = ["few_heads", "nearness"]
 
-#: How much work a search may be, in matchings times ports, if blocks may not rest, and to find a
-#: better schedule than the first; and how much more for each delivery.
+#: The most work of a search, in matchings times ports: in general; if blocks may not wait; and to
+#: find a better schedule than the first. The last number is the additional work for each delivery.
 BUDGET, HASTE, MORE, SHARE = 50_000, 15_000, 6_000, 20
 
-#: Work to replay a delivery, and to look at one link, in the same unit: its inverse.
+#: The inverse of the work to replay a delivery, and to look at one link, in the same unit.
 REPLAY, LINK = 4, 25
 
-#: How many heads of an in-port a step looks at.
+#: The most candidates for the head of an in-port in a step.
 HEADS = 6
 
-#: In how many steps, for a noise of 1, in-ports where most blocks wait are not preferred.
+#: The share of steps, at a noise of 1, in which crowded in-ports are not preferred.
 MIXED = 0.25
 
-#: For how many times the latency, in steps before the end, deliveries that can be made in few ways
-#: are preferred. The last ones have no heads after them: with latency 1 that hardly matters.
+#: For this many times the latency, in steps before the end, deliveries with few ways to make them
+#: are preferred. The last deliveries have no heads after them; with latency 1 that hardly matters.
 RARE = 16
 
 
 def few_heads(
     topology: CayleyGraph, chunks: int, latency: int, steps: int, seed: int = 0
 ) -> list[list[int]] | None:
-    """Deliver every chunk of node 0 to every node, with one head an in-port and step.
+    """Deliver every chunk of node 0 to every node, with one head for each in-port and step.
 
     Parameters
     ----------
     steps : int
-        How many steps it may take.
+        The most steps of the schedule.
 
     Returns
     -------
     list of list of int, or None
-        For each step the delivery of each port, node ``* chunks`` + chunk, or -1; None if no
+        For each step the delivery of each port, node * ``chunks`` + chunk, or -1; None if no
         schedule was found.
     """
     goal = Goal(topology, latency, steps, seed)
-    # Of a latency for which all words come from memories there is one kind of search only.
+    # If all words come from memories, there is one kind of search only, which may take twice the
+    # work.
     budget = BUDGET * (2 if latency >= MEMORY_AGE else 1) + SHARE * topology.nodes * chunks
     haste = HASTE if chunks == 1 and _may_hurry(topology, latency, steps) else 0
     anywhere = all_turns(topology)
@@ -70,7 +71,7 @@ def few_heads(
     parallel = len(set(topology.generators.tolist())) < topology.ports
     least, most = min(chunks, 1 + parallel), min(chunks, topology.ports)
     choices = [(anywhere, own) for own in sorted({least, most})]
-    # On two axes few turns leave some ports no work, on sides of 2 straight on is back.
+    # On two axes, few turns leave some ports without work. On sides of 2, straight on is back.
     few = few_turns(topology)
     if few and topology.ports > 4 and not parallel:
         choices.insert(0, (few, least))
@@ -79,10 +80,11 @@ def few_heads(
 
 
 def _may_hurry(topology: CayleyGraph, latency: int, steps: int) -> bool:
-    """Whether there can be time enough if no block rests.
+    """Return True if the time can suffice although no block waits.
 
-    If the network is bipartite, offsets at an odd distance are then reached in the first, third, ..
-    step of latency 1, others in the second, fourth, ..: one kind may have too few steps.
+    On a bipartite network with latency 1, offsets at an odd distance are then reached in the first,
+    third, .. step, and others in the second, fourth, .. step. The steps of one parity may be too
+    few.
     """
     odd = topology.distances % 2
     if latency > 1 or not (odd[topology.neighbours] != odd[:, None]).all():
@@ -93,17 +95,17 @@ def _may_hurry(topology: CayleyGraph, latency: int, steps: int) -> bool:
 
 
 class _Heads(SmallRouter):
-    """The steps so far, and what each in-port could send on.
+    """The state of a search: the steps so far, and the blocks that each in-port could send on.
 
     Words are deliveries. The node's own blocks have one head, as if they came by one more in-port,
-    or some heads, each for a share of the chunks.
+    or several heads, each for a share of the chunks.
 
     Parameters
     ----------
     turns : list of list of int
-        By which out-ports may leave what came by each in-port.
+        For each in-port, the out-ports by which its words may leave.
     own : int
-        How many heads the node's own blocks have.
+        Number of heads of the node's own blocks.
     """
 
     def __init__(
@@ -115,7 +117,7 @@ class _Heads(SmallRouter):
         self.turns = [*turns, *[list(range(self.ports))] * own]
         self.near = nearness(topology).tolist()
         self.total = (topology.nodes - 1) * chunks
-        # Whether a block may come too late even if no port is idle.
+        # True if a block may come too late even if no port is idle.
         self.tight = steps <= (topology.diameter + 1) * latency
         age = MEMORY_AGE if patience == Patience.PATIENT else min(latency, MEMORY_AGE)
         self.preferred = {
@@ -156,7 +158,7 @@ class _Heads(SmallRouter):
         return self._in_time()
 
     def _note(self, step: int, row: Row) -> None:
-        """Note what a step delivers, and which inputs it takes."""
+        """Note the deliveries of a step, and the inputs that they take."""
         for out_port, move in enumerate(row):
             if move:
                 self.done[move.word] = 1
@@ -165,18 +167,18 @@ class _Heads(SmallRouter):
                 self.left -= 1
 
     def _ready(self, step: int) -> None:
-        """Let what arrived in a step be sent on from now on."""
+        """Let the arrivals of a step be sent on from now on."""
         for out_port, move in enumerate(self.rows[step] if step >= 0 else ()):
             if move:
                 self._wait(self.opposite[out_port], move.word)
 
     def _wait(self, in_port: int, delivery: int) -> None:
-        """Let a block wait, those near the origin first."""
+        """Let a block wait at an in-port; blocks near the origin come first."""
         key = self.near[delivery // self.chunks] + self.noise * self.rng.random()
         heappush(self.waiting[in_port], (key, delivery))
 
     def _heads(self, in_port: int) -> list[Head]:
-        """What could be the head of an in-port, best first."""
+        """Return the candidates for the head of an in-port, best first."""
         own = in_port >= self.ports
         waiting = self._nearest(in_port) if own or self.patience != Patience.HASTY else {}
         recent = {} if own else self._recent(in_port)
@@ -184,7 +186,7 @@ class _Heads(SmallRouter):
         return [Head(in_port, onward) for onward in found.values()]
 
     def _nearest(self, in_port: int) -> dict[int, list[tuple[int, Move]]]:
-        """What each of the nearest to the origin that wait could deliver."""
+        """Return the waiting blocks nearest to the origin, with the deliveries that they allow."""
         waiting, taken = self.waiting[in_port], []
         found: dict[int, list[tuple[int, Move]]] = {}
         while waiting and len(found) < HEADS:
@@ -197,7 +199,7 @@ class _Heads(SmallRouter):
         return found
 
     def _recent(self, in_port: int) -> dict[int, list[tuple[int, Move]]]:
-        """What each that came so late that it goes past the memory could deliver."""
+        """Return the blocks so young that they go past the memory, with their deliveries."""
         found: dict[int, list[tuple[int, Move]]] = {}
         oldest = self.latency if self.patience == Patience.HASTY else MEMORY_AGE - 1
         for age in range(self.latency, min(oldest, len(self.rows)) + 1):
@@ -207,7 +209,7 @@ class _Heads(SmallRouter):
         return found
 
     def _onward(self, delivery: int, in_port: int) -> list[tuple[int, Move]]:
-        """What a head could deliver, as (out-port, move)."""
+        """Return the deliveries that a head allows, as (out-port, move)."""
         node, chunk = divmod(delivery, self.chunks)
         around, chunks, done = self.neighbours[node], self.chunks, self.done
         age = min(len(self.rows) - self.came[delivery], MEMORY_AGE)
@@ -218,7 +220,7 @@ class _Heads(SmallRouter):
         ]
 
     def _in_time(self) -> bool:
-        """Whether the steps that are left could be enough."""
+        """Return True if the remaining steps could suffice."""
         ahead = self.steps - len(self.rows)
         if self.left > self.ports * ahead:
             return False
@@ -232,7 +234,10 @@ class _Heads(SmallRouter):
         return fits and late[-1] == self.left
 
     def _soonest(self, ahead: int) -> list[int]:
-        """How much could be delivered first in each step that is left, were ports no limit."""
+        """Return the number of deliveries that become possible in each remaining step.
+
+        The number of ports is no limit here.
+        """
         self.work += self.total * self.ports // LINK
         leaving: list[list[int]] = [[] for _ in range(ahead)]
         for delivery, step in self.came.items():
@@ -256,9 +261,10 @@ class _Heads(SmallRouter):
 
 
 def nearness(topology: CayleyGraph) -> np.ndarray:
-    """A number for each node, the less the sooner it should be reached.
+    """Return a rank for each node: the smaller, the sooner it should be reached.
 
-    Near nodes come first, and of those at one distance the ones with most neighbours farther away.
+    Near nodes come first. Among nodes at one distance, those with the most neighbours farther away
+    come first.
 
     Returns
     -------

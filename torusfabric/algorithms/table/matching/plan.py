@@ -1,26 +1,27 @@
 """Collectives at their lower bound on any torus, by bipartite matching.
 
-Model: store-and-forward, all-port, full duplex: a node sends and receives at most one block a step
-on each of its ports, and what arrives in step ``t`` may leave from step ``t + latency`` on. Any
-sides from 2 on, and any other Cayley graph of an abelian group. Steps, with M chunks and G ports:
+Model: store-and-forward, all-port, full duplex. A node sends and receives at most one block a step
+on each of its ports; a block that arrives in step ``t`` may leave from step ``t + latency`` on. The
+topology is any torus with sides from 2 on, or any other Cayley graph of an abelian group. Steps,
+with M chunks and G ports:
 
 ============== ===================================================================
 allgather      max(ceil(M (N - 1) / G), diameter); see `delivery_steps` for sides of 2
-scatter        the same
-gather         as scatter, which it is in reverse
+scatter        max(ceil(M (N - 1) / G), diameter)
+gather         max(ceil(M (N - 1) / G), diameter), a scatter in reverse
 alltoall       max(largest load of a port, diameter); see `alltoall_bound`
-reduce-scatter as all-gather, which it is in reverse
-allreduce      twice that: a reduce-scatter, then an all-gather, of N chunks a message
-exchange       as total exchange, of the blocks to some offsets: 1 to all neighbours
-halo           as all-gather, of these offsets and what lies between: 1 to all neighbours
+reduce-scatter max(ceil(M (N - 1) / G), diameter), an all-gather in reverse
+allreduce      2 max(ceil(M (N - 1) / G), diameter) with N M chunks a message
+exchange       the bound of alltoall for blocks to some offsets: 1 to all neighbours
+halo           an all-gather to some offsets and nodes on the way: 1 to all neighbours
 ============== ===================================================================
 
-Among schedules of so many steps those are sought whose routers are small: see `small_router`.
+Among schedules with this many steps, those with small routers are sought: see `small_router`. For a
+scatter, arc-disjoint trees of shortest routes grow from all ports of the root, and blocks go down
+these trees: see `down_trees`.
 
-Of a scatter, a tree of shortest routes grows from each port of the root, no arc in two of them, and
-blocks go down these, see `down_trees`.
-
-The first two are not proved to be always reached: they are by every torus tried, with N <= 500.
+The bounds of all-gather and scatter are not proved to be always reached. They were reached on every
+torus tried, with N <= 500.
 
 References
 ----------
@@ -49,19 +50,21 @@ from .alltoall import alltoall
 
 __all__ = ["MATCHING", "misfit", "plan", "port_trees"]
 
-#: On more nodes, twice the chunks are hardly worth the time to plan them.
+#: The most nodes with which doubled chunks are tried; above, they are hardly worth the time to
+#: plan.
 FEW_NODES = 128
 
-#: Chunks that are tried where links are parallel, of which one chunk leaves some idle.
+#: Numbers of chunks that are tried where links are parallel. With one chunk, some of these links
+#: stay idle.
 PARALLEL_CHUNKS = (2, 3, 4)
 
-#: Flits up to which a chunk for each flit is tried where links are parallel, and of a
-#: reduce-scatter elsewhere, whose steps of several flits wait for sums.
+#: The longest message, in flits, with which a chunk for each flit is tried: where links are
+#: parallel; and for a reduce-scatter elsewhere, because its steps of several flits wait for sums.
 FLIT_CHUNKS, SUM_CHUNKS = 8, 4
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """Why the options do not fit a store-and-forward algorithm that uses all ports, or None."""
+    """Return the misfit of a store-and-forward algorithm that uses all ports, or None."""
     if collective.local and (collective.targets(topology)[0] <= 0).any():
         return "offsets to other nodes"
     return every_port(options, topology.ports) or chunk_for_each(topology, collective, options)
@@ -95,15 +98,15 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
 
 def port_trees(topology: CayleyGraph) -> Trees:
-    """Grow a tree of shortest routes from each port of node 0, no arc in two trees.
+    """Grow a tree of shortest routes from each port of node 0; no arc is in two trees.
 
     A node that is not in a tree has in-port -1 there.
 
     Notes
     -----
-    Level by level, the arcs that lead to a node from the level before are matched to trees that
-    have reached the arc's tail. On a torus this puts a node with j non-zero digits into j trees
-    at least.
+    Nodes are visited in order of distance. The arcs that lead to a node from nearer nodes are
+    matched to trees that have reached the tail of the arc. On a torus this puts a node with j
+    non-zero digits into at least j trees.
     """
     distance, neighbours = topology.distances, topology.neighbours
     last = np.full((topology.nodes, topology.ports), -1)
@@ -140,15 +143,16 @@ def _scatter(topology: CayleyGraph, collective: Collective, options: Options) ->
 
 
 def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
-    """Options with which hardware takes fewer cycles at some lengths.
+    """Return options with which hardware takes fewer cycles at some lengths.
 
-    Blocks of an exchange or halo to nodes farther away, or over parallel links, share ports better
-    in several chunks.
-
-    On links of several cycles, blocks that leave as many steps after they came wait for nothing.
-    Sums that leave a step later than they could keep operators busy. On a torus an all-gather in a
-    few chunks takes the cycles of trees, and smaller routers. Two chunks for each node waste
-    less of the last step, where ports do not divide N - 1, and less of the last flit of a chunk.
+    - Exchange and halo: blocks to nodes farther away, or over parallel links, share ports better in
+      several chunks.
+    - Links of several cycles: with a latency of as many steps, a block never waits for a word that
+      is still under way.
+    - All-reduce: sums that leave one step later than possible keep operators busy.
+    - All-gather on a torus: in a few chunks it takes the cycles of trees, with smaller routers.
+    - Two chunks for each node waste less of the last step, where G does not divide N - 1, and less
+      of the last flit of a chunk.
     """
     if collective.local:
         far = (topology.distance(0, collective.targets(topology)[0]) > 1).any()
@@ -168,13 +172,16 @@ def variants(topology: Topology, collective: Collective) -> list[dict[str, int]]
         two = [{"chunks": 2}] * bool(few and (nodes - 1) % topology.ports)
         return late + parts + [one for one in two if one not in parts]
     usual = [{"latency": 2}] + [{"latency": 2, "chunks": 2 * nodes}] * few
-    # Where a latency is asked for, these and the usual ones are left out.
+    # With a latency that the user asks for, these variants and the usual ones do not apply.
     at_once = [{"latency": 1, **part} for part in parts]
     return [one for one in late if one not in usual] + usual + at_once
 
 
 def _over_parallel_links(topology: CayleyGraph, collective: Collective) -> list[dict[str, int]]:
-    """Chunks by which parallel links share messages evenly; of an all-reduce, of each share."""
+    """Return numbers of chunks by which parallel links share messages evenly.
+
+    In an all-reduce the chunks are those of the part that each node owns.
+    """
     shares = topology.nodes if collective.reducing and collective.to_all else 1
     few = [part["chunks"] for part in _parts(topology, collective)] if shares == 1 else [8]
     several = {*PARALLEL_CHUNKS, topology.ports, *few}
@@ -182,7 +189,7 @@ def _over_parallel_links(topology: CayleyGraph, collective: Collective) -> list[
 
 
 def flit_chunks(topology: Topology, collective: Collective) -> int:
-    """Return the flits of a message up to which a chunk for each flit is worth a try."""
+    """Return the longest message, in flits, with which a chunk for each flit is worth a try."""
     if topology.nodes > FEW_NODES or not isinstance(topology, CayleyGraph):
         return 0
     sums = collective.reducing and not collective.to_all
@@ -192,7 +199,7 @@ def flit_chunks(topology: Topology, collective: Collective) -> int:
 
 
 def _parts(topology: Topology, collective: Collective) -> list[dict[str, int]]:
-    """As few chunks as come near the least message times."""
+    """Return the fewest chunks that come near the least message times, unless it is one."""
     exchange = collective.from_each and collective.personal
     least, alike = least_time(topology, collective), ALIKE_EXCHANGE if exchange else ALIKE
     few = next(candidates(least, alike), 1)

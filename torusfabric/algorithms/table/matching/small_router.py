@@ -1,14 +1,21 @@
 """Searches for table schedules whose routers are small.
 
-In hardware a node keeps what came by an in-port in one memory with one read port. If no two words
-that came by the same in-port leave in the same step, no memory is needed twice, and an out-port
-chooses between few inputs. At a step a cycle, a word that waits for less than a memory takes goes
-past it through a delay line, and each age is an input of its own. A search plans step by step, and
-takes some steps back if what is left cannot be done in time.
+In hardware a node keeps the words that came by an in-port in one memory with one read port. If no
+two words of the same in-port leave in the same step, no memory is read twice in a step, and an
+out-port chooses between few inputs. At one step a cycle, a word that waits for fewer cycles than
+the memory takes goes past the memory through a delay line. Each *age* of such words, the steps
+since they came, is an input of its own::
 
-The fewer turns words take, the fewer inputs an out-port has. Whichever way it is decided for each
-pair of axes, any set of axes can be put in an order that takes allowed turns only (a tournament has
-a Hamiltonian path), so that a shortest path is left to any node.
+    in-port --> register --+------------------> age 1
+                           +--> register -----> age 2
+                           +--> memory -------> age 3 and older
+
+A search plans step by step, and takes steps back if the rest cannot be finished in time.
+
+The fewer *turns* from one axis to another words may take, the fewer inputs an out-port has. Choose
+one direction of turns for each pair of axes. Then any set of axes can be ordered so that only
+chosen turns are taken, because a tournament has a Hamiltonian path. So a shortest path to every
+node remains.
 """
 
 import random
@@ -23,36 +30,37 @@ from ....topology import CayleyGraph, Topology, Torus
 __all__ = ["Goal", "MEMORY_AGE", "Move", "NOISES", "Patience", "Row", "SmallRouter", "all_turns",
            "few_turns", "first_axes", "smallest"]  # fmt: skip
 
-#: Words of this age, in steps, and older come from a memory.
+#: Words of this age, in steps, and older words come from a memory.
 MEMORY_AGE = 3
 
-#: How strongly random numbers change the preferences: not at first, and by one of these, drawn
-#: anew, each time steps are taken back.
+#: Amplitudes of random changes of the preferences: 0 at first; one of these is chosen anew each
+#: time that steps are taken back.
 NOISES = 0.0, 0.3, 1.0, 2.0
 
 
 class Patience(IntEnum):
-    """Which words a search prefers to send on."""
+    """The words that a search prefers to send on."""
 
-    #: A word is sent on as soon as it may be, or never again.
+    #: A word is sent on as soon as possible, or never again.
     HASTY = 0
-    #: What came last.
+    #: The latest words come first.
     BRISK = 1
-    #: What is nearest to the origin, or has the longest path to go.
+    #: Words nearest to the origin, or with the longest remaining path, come first.
     PATIENT = 2
 
 
 class Move(NamedTuple):
-    """What an out-port sends in a step.
+    """A word that an out-port sends in a step.
 
     Parameters
     ----------
     word : int
-        A number of the search's own.
+        The number of the word; each search has its own numbering.
     source : int
-        The in-port it came by; those after the last are memories of what the node itself sends.
+        The in-port by which the word came. Numbers after the last in-port are memories of the
+        node's own words.
     age : int
-        How many steps ago it came, at most `MEMORY_AGE`.
+        Steps since the word came, at most `MEMORY_AGE`.
     """
 
     word: int
@@ -66,11 +74,11 @@ class Goal(NamedTuple):
     Parameters
     ----------
     latency : int
-        What arrives in step t leaves in step t + latency or later.
+        A block that arrives in step t leaves in step t + latency or later.
     steps : int
-        How many steps the schedule may take.
+        The most steps of the schedule.
     seed : int
-        Where the search starts; the same seed gives the same schedule.
+        Seed of the search; the same seed gives the same schedule.
     """
 
     topology: CayleyGraph
@@ -79,7 +87,7 @@ class Goal(NamedTuple):
     seed: int
 
 
-#: What each out-port sends in a step; None for an idle one.
+#: The move of each out-port in a step; None for an idle one.
 Row: TypeAlias = list[Move | None]
 
 
@@ -89,9 +97,9 @@ class SmallRouter(ABC):
     Attributes
     ----------
     rows : list of list of (Move or None)
-        What each out-port sends in each step so far.
+        The move of each out-port in each step so far.
     work : int
-        What the search has cost so far, in a unit of its own.
+        The work of the search so far, in a unit that each subclass chooses.
     """
 
     def __init__(self, goal: Goal, patience: Patience) -> None:
@@ -104,23 +112,23 @@ class SmallRouter(ABC):
     @property
     @abstractmethod
     def complete(self) -> bool:
-        """Whether nothing is left to do."""
+        """True if all words are planned."""
 
     @abstractmethod
     def replay(self, noise: float) -> None:
-        """Set the state to that after the steps so far, with other preferences from now on."""
+        """Set the state to that after the steps so far, and change the preferences from now on."""
 
     @abstractmethod
     def advance(self) -> bool:
-        """Plan one more step; whether the rest can still be done in time."""
+        """Plan one more step; return True if the rest can still be done in time."""
 
     def run(self, budget: int) -> bool:
-        """Go on until all is planned; whether that took no more work than the budget."""
+        """Continue until all is planned; return False if that takes more work than the budget."""
         while not self.complete:
             if self.work > budget:
                 return False
             if not self.advance():
-                # As likely to take back 1 to 2 steps as 16 to 32.
+                # 1 to 2 steps are as likely to be taken back as 16 to 32.
                 self.retreat(round((len(self.rows) + 1) ** self.rng.random()))
         return True
 
@@ -130,14 +138,16 @@ class SmallRouter(ABC):
         self.replay(self.rng.choice(NOISES))
 
     def cost(self) -> tuple[int, int, int, int]:
-        """What to keep small, most important first.
+        """Return the quantities to keep small, the most important first.
 
         Returns
         -------
         tables, tables_by_age : int
-            Look-up tables a bit, if all words come from memories or not.
+            Look-up tables for each bit of the word: if all words come from memories; and if young
+            words go past them.
         memories, registers : int
-            In-ports whose words come from a memory, or go past it late.
+            Number of in-ports with words from a memory, and of in-ports with words from a delay
+            line.
         """
         moves = [(out_port, move) for row in self.rows for out_port, move in enumerate(row) if move]
         came = {(move.source, move.age) for _, move in moves if move.source < self.ports}
@@ -149,12 +159,16 @@ class SmallRouter(ABC):
         )
 
     def frugal(self) -> bool:
-        """Whether words that go past memories need no more inputs."""
+        """Return True if words that go past memories need no additional inputs."""
         return self.cost()[0] == self.cost()[1]
 
 
 def _tables(inputs: Iterable[tuple[int, ...]]) -> int:
-    """Look-up tables a bit for inputs (out-port, ..): one of 4 bits joins two inputs to others."""
+    """Return the look-up tables for each bit of the word, given the inputs (out-port, ..).
+
+    A multiplexer of n inputs takes ceil(n / 2) tables, each of which joins two inputs to the tables
+    before it; a single input takes none.
+    """
     count: dict[int, int] = {}
     for port, *_ in inputs:
         count[port] = count.get(port, 0) + 1
@@ -168,14 +182,16 @@ def smallest(
     haste: int,
     more: int,
 ) -> list[list[int]] | None:
-    """The smallest of the schedules found with different preferences, of the first search with any.
+    """Return the smallest schedule of the first search that finds any.
+
+    A search is repeated with different preferences.
 
     Parameters
     ----------
     searches : iterable of callable
-        Each makes a `SmallRouter` of a patience.
+        Each returns a `SmallRouter` for a patience.
     budget, haste, more : int
-        How much work each search may be, if it is `Patience.HASTY`, and to find another schedule.
+        The most work of a search; with `Patience.HASTY`; and to find another schedule.
 
     Returns
     -------
@@ -192,7 +208,7 @@ def smallest(
 def _smallest(
     search: Callable[[Patience], SmallRouter], latency: int, budget: int, haste: int, more: int
 ) -> list[Row] | None:
-    """The rows of the best schedule of one search."""
+    """Return the rows of the best schedule of one search, or None."""
     best = None
     for patience in Patience if latency < MEMORY_AGE else (Patience.PATIENT,):
         state = search(patience)
@@ -208,20 +224,20 @@ def _smallest(
 
 
 def all_turns(topology: Topology) -> list[list[int]]:
-    """By which out-ports may leave what came by each in-port, if anything may."""
+    """Return the out-ports allowed for words of each in-port, if all are allowed."""
     return [list(range(topology.ports)) for _ in range(topology.ports)]
 
 
 def few_turns(topology: Topology) -> list[list[int]] | None:
-    """By which out-ports may leave what came by each in-port, if it takes few turns.
+    """Return the out-ports allowed for words of each in-port, if few turns are.
 
-    Words turn from an axis to the next half of the others, the first following the last: from the
-    first to the second on two axes, cyclically on three.
+    With axes in a cycle, words turn from an axis to the next half of the other axes: from the first
+    to the second on two axes, cyclically on three.
 
     Returns
     -------
     list of list of int, or None
-        None if it is no torus of two axes or more.
+        None if the topology is no torus of at least two axes.
     """
     if not isinstance(topology, Torus) or len(topology.sides) < 2:
         return None
@@ -237,13 +253,13 @@ def few_turns(topology: Topology) -> list[list[int]] | None:
 
 
 def _follows(first: int, then: int, axes: int) -> bool:
-    """Whether words turn from an axis to another."""
+    """Return True if words may turn from one axis to another."""
     ahead = (then - first) % axes
     return 0 < 2 * ahead < axes or (2 * ahead == axes and first < then)
 
 
 def first_axes(axes: int) -> dict[frozenset[int], set[int]]:
-    """With which axes a path may start that takes few turns, and no axis twice.
+    """Return the axes on which a path may start that takes few turns, and no axis twice.
 
     Returns
     -------

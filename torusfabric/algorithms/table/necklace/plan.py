@@ -1,24 +1,26 @@
 """Collectives on k-ary n-cubes from rotated trees (Fragopoulou and Akl).
 
-Model: store-and-forward, all-port, full duplex, one block a port and step; what arrives in step
-``t`` may leave from step ``t + latency`` on. A message is cut into M chunks. With G = 2 n ports
-(n for k = 2, where the two directions of an axis count as one port, +), the steps are
+Model: store-and-forward, all-port, full duplex, one block a port and step. A block that arrives in
+step ``t`` may leave from step ``t + latency`` on. A message is cut into M chunks. Let G be the
+number of ports: 2 n, or n for k = 2, where the two directions of an axis count as one port. With
+latency 1 the steps are
 
-============== ==========================================================================
+============== ==============================================================================
 broadcast      M + n floor(k / 2) - 1
 allgather      M (N - 1) / G
 scatter        M (N - 1) / G
-alltoall       M n k^(n+1) / 4 G for even k, M n (k^2 - 1) k^(n-1) / 4 G for odd k
-gather         as scatter, which it is in reverse
-reduce         as broadcast
-reduce-scatter as all-gather
-allreduce      twice that
-============== ==========================================================================
+alltoall       M n k^(n+1) / (4 G) for even k, M n (k^2 - 1) k^(n-1) / (4 G) for odd k
+gather         M (N - 1) / G, a scatter in reverse
+reduce         M + n floor(k / 2) - 1, a broadcast in reverse
+reduce-scatter M (N - 1) / G, an all-gather in reverse
+allreduce      2 M (N - 1) / G, a reduce-scatter and an all-gather
+============== ==============================================================================
 
-with latency 1; and, but for broadcast and reduce, if M is a multiple of the odd part of n (odd k),
-of 2 n (even k >= 4) or of n (k = 2): M = 1 will do where k is odd and n a power of 2. The default
-for M is the smallest such number, and 1 for broadcast and reduce. With other M, a necklace whose
-blocks cannot be shared evenly leaves some ports idle in one step.
+In an all-reduce, M is the number of chunks of the part that a node owns. Except for broadcast and
+reduce, these counts hold if M is a multiple of the odd part of n (odd k), of 2 n (even k >= 4) or
+of n (k = 2). M = 1 suffices if k is odd and n a power of 2. The default for M is the smallest such
+number, and 1 for broadcast and reduce. With other M, a necklace whose blocks cannot be shared
+evenly leaves some ports idle in one step.
 
 References
 ----------
@@ -46,12 +48,12 @@ __all__ = ["NECKLACE"]
 def broadcast(
     necklaces: Necklaces, root: int, blocks: Blocks, latency: int = 1
 ) -> tuple[Transfers, ...]:
-    """Send chunk m to all neighbours in step m; every node forwards at once (section 5.2).
+    """Send chunk m to all neighbours in step m; every node forwards in the next step (section 5.2).
 
     Returns
     -------
     tuple of Transfers
-        The steps. Subtree i is rotated from the nodes with displacement i; M (N - 1) transfers.
+        The steps, with M (N - 1) transfers in all. Subtree i spans the nodes with displacement i.
     """
     topology, chunks = necklaces.topology, blocks.chunks
     tail, port = necklaces.spanning_tree
@@ -63,7 +65,7 @@ def broadcast(
 
 
 def allgather(necklaces: Necklaces, chunks: int, latency: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Traverse tree 0, every arc with its rotations at the same time (section 5.3).
+    """Traverse tree 0, every arc at the same time as its rotations (section 5.3).
 
     Returns
     -------
@@ -72,9 +74,9 @@ def allgather(necklaces: Necklaces, chunks: int, latency: int = 1) -> tuple[np.n
 
     Notes
     -----
-    A node of period P is the image of its generator under G / P rotations; each of these arcs
-    carries its share of the chunks. The order is depth first; with a latency above 1 it is level by
-    level, so that a parent's chunks have mostly been there for long enough.
+    A node of period P is the image of its generator under G / P rotations, and each of these G / P
+    arcs carries its share of the chunks. The order is depth first. With a latency above 1 it is
+    level by level, so that a parent has mostly had its chunks for long enough.
     """
     entries = _Entries(necklaces)
     parent, port = necklaces.parents
@@ -90,7 +92,7 @@ def allgather(necklaces: Necklaces, chunks: int, latency: int = 1) -> tuple[np.n
 
 
 def _depth_first(parent: np.ndarray) -> list[int]:
-    """The nodes of tree 0 in depth-first order, without its root."""
+    """Return the nodes of tree 0 in depth-first order, without its root."""
     children = defaultdict(list)
     for node in np.nonzero(parent >= 0)[0][::-1].tolist():
         children[int(parent[node])].append(node)
@@ -104,12 +106,13 @@ def _depth_first(parent: np.ndarray) -> list[int]:
 def scatter(
     necklaces: Necklaces, root: int, blocks: Blocks, latency: int = 1
 ) -> tuple[Transfers, ...]:
-    """Send far necklaces first, over rotated routes (section 5.4).
+    """Send blocks for far necklaces first, over rotated routes (section 5.4).
 
     Notes
     -----
-    Blocks of one necklace leave in one step by distinct ports and use distinct ports ever after.
-    Others never meet them: an arc is at one distance from the root, and they left at other times.
+    Blocks for the nodes of one necklace leave in one step by distinct ports, and use distinct ports
+    in every later step. Blocks of other steps never meet them: all arcs of a step are at one
+    distance from the root, and other blocks pass that distance at other times.
     """
     topology, entries, clock = necklaces.topology, _Entries(necklaces), 0
     for node in necklaces.generators[::-1].tolist():
@@ -127,7 +130,7 @@ def alltoall(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Send one block at a time down all rotated routes to a necklace (section 5.5).
 
-    Of a latency above 1, as many blocks take turns.
+    With a latency above 1, as many blocks as the latency take turns.
 
     Returns
     -------
@@ -147,7 +150,7 @@ def alltoall(
 
 
 class _Entries:
-    """What is sent when, for node 0: a list of hops, each made with all its rotations."""
+    """The hops of a plan for node 0; each hop is added together with all its rotations."""
 
     def __init__(self, necklaces: Necklaces) -> None:
         self.necklaces = necklaces
@@ -163,7 +166,19 @@ class _Entries:
         latency: int,
         parts: Sequence[int] | None = None,
     ) -> None:
-        """Send the chunks for a node, or parts of each tree's share, in consecutive steps."""
+        """Send the chunks for a node along a route, one chunk a step in each tree.
+
+        Parameters
+        ----------
+        step : int
+            The step of the first hop.
+        nodes, ports : sequence of int
+            The route in tree 0: the nodes reached and the ports by which they are reached.
+        target : int
+            The node for which the chunks are.
+        parts : sequence of int, optional
+            The chunks to send, as indices in each tree's share; by default all.
+        """
         share, first = self.necklaces.shares(target, chunks)
         targets, _ = self.necklaces.images(target, 0)
         for hop, (node, port) in enumerate(zip(nodes, ports, strict=True)):
@@ -175,11 +190,11 @@ class _Entries:
                 self.rows.append(np.stack([when, *(column[used] for column in columns)]))
 
     def arrays(self) -> np.ndarray:
-        """Step, port, node reached, chunk and destination of all."""
+        """Return the step, port, node reached, chunk and destination of all hops."""
         return np.concatenate([np.empty((5, 0), dtype=np.int64), *self.rows], axis=1)
 
     def columns(self) -> np.ndarray:
-        """Offset, chunk and destination by step and port, the columns of a `Table`."""
+        """Return offset, chunk and destination by step and port: the columns of a `Table`."""
         step, port, *entries = self.arrays()
         shape = (3, step.max(initial=-1) + 1, self.necklaces.topology.ports)
         columns = np.full(shape, -1)
@@ -187,12 +202,12 @@ class _Entries:
         return columns
 
 
-#: Collectives that are others in reverse (section 6 of [1]).
+#: Collectives that are the reverse of others (section 6 of [1]).
 REVERSED = {"gather": "scatter", "reduce": "broadcast"}
 
 
 def misfit(topology: Topology, collective: Collective, options: Options) -> str | None:
-    """What the algorithm needs, if a selection does not fit, or None."""
+    """Return the misfit of a selection, or None if it fits."""
     if not isinstance(topology, Torus) or len(set(topology.sides)) > 1:
         return "a torus with equal sides"
     reason = every_port(options, topology.ports, Necklaces(topology).ports)
@@ -200,7 +215,7 @@ def misfit(topology: Topology, collective: Collective, options: Options) -> str 
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Table | Rounds:
-    """Plan a collective: rounds for one from a root, a table for the others.
+    """Plan a collective: rounds if it has a root, else a table.
 
     Parameters
     ----------

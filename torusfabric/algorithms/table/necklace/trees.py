@@ -1,13 +1,14 @@
-"""Necklaces of a k-ary n-cube and the trees that are balanced by rotating them.
+"""Necklaces of a k-ary n-cube, and the trees that are balanced by rotating them.
 
-Rotation takes node (c_0, .., c_(n-1)) to (-c_(n-1), c_0, .., c_(n-2)): it keeps node 0 and all
-distances, and turns the ports in one cycle of length G = 2 n, so that the G images of an arc have
-different ports. Where k = 2 the two directions of an axis are one port, + here, and G = n. The
-orbit of a node is its necklace, whose length, the *period*, divides G; a necklace of length G is
-*full*. Its *generator* is the node with the largest binary correspondent (1 for each digit that is
-not 0), and of those the largest with digits in the order 0, 1, k-1, 2, k-2, ..; the *displacement*
-of a node is how many rotations of the generator lead to it (Definitions 2 to 6 of the report that
-`plan` names, whose digit v_i is coordinate n-1-i here, so that labels read alike).
+A *rotation* takes node (c_0, .., c_(n-1)) to (-c_(n-1), c_0, .., c_(n-2)). It keeps node 0 and all
+distances, and permutes the ports in one cycle of length G = 2 n, so that the G images of an arc
+have different ports. For k = 2 the two directions of an axis are one port, here +, and G = n. The
+orbit of a node is its *necklace*. The length of the necklace, its *period*, divides G; a necklace
+of length G is *full*. The *generator* of a necklace is the node with the largest binary
+correspondent (1 for each digit that is not 0); among equal ones, the node with the largest digits
+in the order 0, 1, k-1, 2, k-2, ... The *displacement* of a node is the number of rotations that
+lead to it from the generator. These are Definitions 2 to 6 of the report that `plan` names. Its
+digit v_i is coordinate n-1-i here, so that labels read alike.
 """
 
 import math
@@ -39,7 +40,7 @@ class Necklaces:
 
     @cached_property
     def turn(self) -> np.ndarray:
-        """The port that each port is rotated to, an array."""
+        """The port to which each port is rotated, an array."""
         axes = len(self.topology.sides)
         if self.side == 2:
             plus = 2 * ((np.arange(axes) + 1) % axes)
@@ -50,13 +51,13 @@ class Necklaces:
 
     @cached_property
     def rotate(self) -> np.ndarray:
-        """The node that each node is rotated to, an array."""
+        """The node to which each node is rotated, an array."""
         coordinates = self.topology.coordinates(np.arange(self.topology.nodes))
         return self.topology.node(np.concatenate([-coordinates[-1:], coordinates[:-1]]))
 
     @cached_property
     def _rank(self) -> np.ndarray:
-        """The rank of every node in the order that generators are the largest in."""
+        """The rank of every node in an order: the generator of a necklace has the largest rank."""
         side, nodes = self.side, self.topology.nodes
         coordinates = self.topology.coordinates(np.arange(nodes))
         digit = np.arange(side)
@@ -70,7 +71,7 @@ class Necklaces:
 
     @cached_property
     def _orbits(self) -> tuple[np.ndarray, np.ndarray]:
-        """Period and displacement of all nodes."""
+        """The period and the displacement of all nodes."""
         nodes = np.arange(self.topology.nodes)
         period = np.zeros(len(nodes), dtype=np.int16)
         best, ahead = self._rank.copy(), np.zeros(len(nodes), dtype=np.int16)
@@ -84,12 +85,12 @@ class Necklaces:
 
     @property
     def period(self) -> np.ndarray:
-        """How many nodes the necklace of each node has, an array."""
+        """The number of nodes in the necklace of each node, an array."""
         return self._orbits[0]
 
     @property
     def displacement(self) -> np.ndarray:
-        """How many rotations of its generator lead to each node, an array."""
+        """The number of rotations from its generator to each node, an array."""
         return self._orbits[1]
 
     @cached_property
@@ -100,15 +101,15 @@ class Necklaces:
 
     @cached_property
     def even_chunks(self) -> int:
-        """The smallest number of chunks that can be shared evenly by the trees of any node.
+        """The smallest number of chunks that the trees of any node can share evenly.
 
-        A node of period P is in G / P trees. This comes to the odd part of n for odd k, 2 n for
+        A node of period P is in G / P trees. The result is the odd part of n for odd k, 2 n for
         even k from 4 on, and n for k = 2.
         """
         return math.lcm(*(self.ports // period for period in np.unique(self.period[1:]).tolist()))
 
     def images(self, node: int, port: int) -> tuple[np.ndarray, np.ndarray]:
-        """The G rotations of an arc into a node: nodes and ports, arrays of shape (ports,)."""
+        """Return the G rotations of an arc into a node: its nodes and ports, shape (ports,)."""
         nodes, ports = [node], [port]
         for _ in range(self.ports - 1):
             nodes.append(self.rotate[nodes[-1]])
@@ -116,14 +117,14 @@ class Necklaces:
         return np.array(nodes), np.array(ports)
 
     def shares(self, node: int, chunks: int) -> tuple[int, np.ndarray]:
-        """How the chunks for a node are shared by the G trees (section 5.3).
+        """Return the share of each of the G trees in the chunks for a node (section 5.3).
 
         Returns
         -------
         share : int
-            How many chunks the image of the node in each tree is to have there.
+            Number of chunks that each tree carries to its image of the node.
         first : ndarray of int, shape (ports,)
-            The first of these chunks, which are numbered on.
+            The first of these consecutive chunks in each tree.
         """
         period = int(self.period[node])
         share = -(-chunks * period // self.ports)
@@ -131,14 +132,14 @@ class Necklaces:
 
     @cached_property
     def parents(self) -> tuple[np.ndarray, np.ndarray]:
-        """Parent of each generator in tree 0, and the port from there, arrays; -1 elsewhere.
+        """The parent of each generator in tree 0, and the port from there: arrays, -1 elsewhere.
 
         Notes
         -----
-        The parent is the first predecessor, with digits tried from the last coordinate to the
-        first and digit k / 2 reached from k / 2 + 1 before k / 2 - 1, that is itself the generator
-        of a full necklace, or node 0. (Definition 8 takes the first predecessor, which for even
-        k >= 4 need not be in the tree.)
+        The parent is the first predecessor that is node 0 or the generator of a full necklace.
+        Digits are tried from the last coordinate to the first, and digit k / 2 is reached from k /
+        2 + 1 before k / 2 - 1. (Definition 8 takes the first predecessor, which for even k >= 4
+        need not be in the tree.)
         """
         nodes, side = np.arange(self.topology.nodes), self.side
         inner = (self.displacement == 0) & (self.period == self.ports)
@@ -162,9 +163,10 @@ class Necklaces:
 
     @cached_property
     def spanning_tree(self) -> tuple[np.ndarray, np.ndarray]:
-        """Parent of each node in the spanning tree, and the port from there, arrays.
+        """The parent of each node in the spanning tree, and the port from there: arrays.
 
-        Subtree i spans the nodes with displacement i, rotated i times from generators.
+        Subtree i spans the nodes with displacement i: it is the part of tree 0 at generators,
+        rotated i times.
         """
         tail, port = (column.copy() for column in self.parents)
         nodes = self.generators
@@ -176,7 +178,7 @@ class Necklaces:
         return tail, port
 
     def route(self, node: int) -> tuple[list[int], list[int]]:
-        """A shortest route from node 0, coordinate by coordinate: nodes reached and their ports."""
+        """Return a shortest route from node 0, axis by axis: nodes reached and out-ports taken."""
         topology, nodes, ports = self.topology, [0], []
         for axis, digit in enumerate(topology.coordinates(node).tolist()):
             back = 2 * digit >= self.side > 2

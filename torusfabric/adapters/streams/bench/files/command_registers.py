@@ -1,4 +1,4 @@
-"""Commands by the registers of a bus, in place of streams of commands and of statuses."""
+"""The driver of commands by registers of a bus, in place of streams of commands and statuses."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ class CommandRegisters:
         self.statuses: list[Packet] = []
 
     async def run(self) -> None:
-        """Execute commands, for ever."""
+        """Execute all commands that are entered in `packets`, for ever."""
         await self.port.write_register("interrupt_enable", 1)
         while self.names:
             await RisingEdge(self.dut.clk)
@@ -43,6 +43,6 @@ class CommandRegisters:
                 self.packets.pop(0)
 
     async def cycles(self) -> int:
-        """The cycles of the last run, at the end of which there was an interrupt."""
+        """Return the cycles of the last run, whose end must have raised the interrupt."""
         assert self.dut.irq.value == 1, "the end of a run must raise the interrupt"
         return int(await self.port.read_register("cycles"))

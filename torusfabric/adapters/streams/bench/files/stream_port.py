@@ -1,4 +1,4 @@
-"""Drivers of streams in a cocotb test bench, `Source` and `Sink`, which pause at random."""
+"""Drivers of streams in a cocotb test bench, `Source` and `Sink`, which stall at random."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -33,11 +33,11 @@ class Stream:
         self.beat, self.bits = beat, ports[f"{prefix}_tdata"]["width"] // beat
 
     def has(self, name: str) -> bool:
-        """Return True if there is a signal of this name."""
+        """Return True if the stream has a signal."""
         return f"{self.prefix}_{name}" in self.ports
 
     def signal(self, name: str) -> Any:
-        """A signal."""
+        """Return a signal of the stream."""
         return getattr(self.dut, f"{self.prefix}_{name}")
 
     async def edge(self) -> None:
@@ -71,7 +71,7 @@ class Source(Stream):
             self.packets.popleft()
 
     async def rest(self) -> None:
-        """Rest at least until there is a packet."""
+        """Offer nothing while there is no packet or a stall is due; scramble the other signals."""
         while not self.packets or self.stalls.due():
             self.signal("tvalid").value = 0
             names = [name for name in ("tdata", "tkeep", "tlast", "tdest") if self.has(name)]
@@ -79,7 +79,7 @@ class Source(Stream):
             await self.edge()
 
     async def send(self, flits: Sequence[int], *, last: bool, dest: int) -> None:
-        """Offer the flits of a word until it is taken."""
+        """Offer the flits of one word until it is accepted."""
         await self.rest()
         self.signal("tdata").value = sum(flit << self.bits * k for k, flit in enumerate(flits))
         if self.has("tkeep"):

@@ -1,8 +1,8 @@
 """Test of a fabric with streams by random packets: every word and the cycles are checked.
 
 All facts about the fabric come from `manifest.json`. Environment variables: `RUNS`, number of runs
-of each mode; `SEED`, seed of the random values; `STALL`, probability that a port pauses in a cycle;
-`FAULTS`, number of runs with a fault for each run without one.
+of each mode; `SEED`, seed of the random values; `STALL`, probability in each cycle that a port
+stalls; `FAULTS`, number of runs with a fault for each run without one.
 """
 
 import math
@@ -34,10 +34,10 @@ from stream_port import Sink, Source
 
 PORTS, NODES = MANIFEST["ports"], range(MANIFEST["nodes"])
 
-#: Whether runs need commands.
+#: True if runs need commands.
 COMMANDED = "command_words" in MANIFEST
 
-#: Whether registers of a bus send them.
+#: True if commands are written to the registers of a bus.
 BUS = "bus" in MANIFEST
 
 #: The mode that is a barrier, if there is one.
@@ -46,18 +46,18 @@ BARRIER = MANIFEST.get("barrier")
 #: Flits of a word of the streams of nodes.
 BEAT = MANIFEST.get("beat", 1)
 
-#: Runs that are no good, for each good one.
+#: Number of runs with a fault for each run without one.
 FAULTS = float(os.environ.get("FAULTS") or 0.5)
 
-#: Cycles in which nothing comes any more, and after which something is missing.
+#: Cycles without a packet after which the test ends: if all have arrived, and if some are missing.
 SETTLING, PATIENCE = 100, 5000
 
-#: Cycles of the reset: a few of the slowest clock.
+#: Cycles of the reset: at least a few of the slowest clock.
 RESET = 12
 
 
 class Bench:
-    """Sources and sinks at all streams, and a record of what the runs took."""
+    """Sources and sinks at all streams, and a record of the cycles and errors of runs."""
 
     def __init__(self, dut: Any) -> None:
         self.dut, stalls = dut, Stalls(dut, MANIFEST)
@@ -72,7 +72,7 @@ class Bench:
 
     @property
     def streams(self) -> list[Any]:
-        """All that sends, or receives."""
+        """All drivers that send or receive."""
         return [*self.sources, *self.sinks, *self.statuses, *self.commanders]
 
     @property
@@ -81,14 +81,14 @@ class Bench:
         return [*self.commands, *self.registers]
 
     async def start(self) -> None:
-        """Reset, and begin to send and to receive."""
+        """Reset the fabric, and start all drivers."""
         generator = random.Random(f"clocks {SEED}")
         for name, port in PORTS.items():
             signal = getattr(self.dut, name)
             if port["protocol"] == "clock":
                 if BUS and name == "clk":
                     continue  # by what drives the bus
-                # Those of nodes have nothing in common with that of the fabric.
+                # Clocks of nodes have random periods, unrelated to the clock of the fabric.
                 period = 10_000 if name == "clk" else generator.randrange(4_000, 24_000, 2)
                 Clock(signal, period, "ps").start()
             elif port["direction"] == "input" and port["role"] != "bus":
@@ -117,7 +117,11 @@ class Bench:
                 self.errors.append(error)
 
     async def settle(self, expected: list[list[Packet]]) -> None:
-        """Wait until all is sent, and has come that must, and a while longer."""
+        """Wait until all packets are sent and received, and then for possible excess packets.
+
+        The wait ends after `SETTLING` cycles without any change, or `PATIENCE` if packets are
+        missing.
+        """
         quiet, before = 0, list[int]()
         while True:
             await RisingEdge(self.dut.clk)
@@ -139,7 +143,7 @@ def _registers(dut: Any) -> Iterator[Any]:
 
 
 def barrier() -> Run:
-    """A run without data: every node sends a word, and has it back when all have."""
+    """Return a run of a barrier: every node sends a word, and gets it back when all have sent."""
     cycles = [{"from": 1, "constant": 0, "per_flit": 0}]
     mode = {"mode": BARRIER, "collective": "barrier", "axes": [], "cycles": cycles, "chunks": 1}
     return Run(mode | {"operators": []}, 1, 0, 0)
@@ -154,14 +158,15 @@ class Drawn(NamedTuple):
 
     @property
     def error(self) -> int:
-        """Its number; 0 of a run that is good."""
+        """The expected error number; 0 for a run without a fault."""
         return int(self.sent.error)
 
 
 def command(drawn: Drawn, tag: int) -> Packet:
-    """The command of a run; every second one leaves the length to the packets.
+    """Return the command of a run.
 
-    Of a mode that has several forms, the length says which.
+    Every second command leaves the length to the packets, except in a mode with several forms,
+    where the length chooses the form.
     """
     run = drawn.run
     says_length = tag % 2 or "forms" in run.mode
@@ -170,7 +175,7 @@ def command(drawn: Drawn, tag: int) -> Packet:
 
 
 def sent_packets(run: Run, sent: list[Words], generator: random.Random) -> list[list[Packet]]:
-    """The packets of each node: destinations are in any order."""
+    """Return the packets that each node sends, with the destinations in random order."""
     packets: list[list[Packet]] = [[] for _ in NODES]
     for nodes in members(run.mode):
         for position, node in enumerate(nodes):
@@ -182,7 +187,7 @@ def sent_packets(run: Run, sent: list[Words], generator: random.Random) -> list[
 
 
 def as_packets(words: Words) -> Iterator[Packet]:
-    """Words by part, or origin, and flit as packets, by ascending number."""
+    """Yield words, given by part or origin and by flit, as packets in ascending order of number."""
     for number in sorted({part for part, _ in words}):
         flits = sorted(flit for part, flit in words if part == number)
         yield Packet(number, tuple(words[number, flit] for flit in flits))
@@ -198,7 +203,7 @@ def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
 
 
 def choices_of(run: Run) -> Choices:
-    """Return the choices for a run."""
+    """Return the limits of the choices of a run, from which faults follow."""
     size, most = len(members(run.mode)[0]), MANIFEST.get("max_flits") or MANIFEST["flits"]
     parts, commands = parts_sent(run.mode, size), dict[str, int]()
     if COMMANDED and not BUS:
