@@ -1,4 +1,4 @@
-"""Draw docs/project/architecture.svg: the rooms of the package, and the way of a value.
+"""Draw docs/project/architecture.svg: the packages of torusfabric, and the path of a value.
 
 Example::
 
@@ -13,7 +13,8 @@ import numpy as np
 
 from torusfabric.draw.svg import Svg
 
-#: The rooms from the top; each imports only from those below it. Rooms of one colour work together.
+#: The packages from the top; each imports only from packages below it. Those of one colour work
+#: together.
 BLUE, GREEN, AMBER, GREY = "#eaf2fb", "#edf6ea", "#fdf3df", "#f1f3f4"
 ROOMS = (
     ("cli", "commands", GREY),
@@ -22,13 +23,13 @@ ROOMS = (
     ("adapters", "capabilities around the core, a folder each", AMBER),
     ("fpga", "synthesis, boards, bridges to them", AMBER),
     ("simulation", "runs and engines, waveforms", AMBER),
-    ("proof", "what is proved of the text", AMBER),
-    ("verilog", "text and manifest", AMBER),
-    ("rtl", "router, endpoint, sequencer, host, fabric", AMBER),
-    ("contract", "what core and adapters declare to each other", AMBER),
+    ("proof", "proof of the emitted Verilog", AMBER),
+    ("verilog", "emitted Verilog and manifest", AMBER),
+    ("rtl", "router, endpoint, sequencer, netlist", AMBER),
+    ("contract", "declarations between core and adapters", AMBER),
     ("draw", "pictures and animations", GREEN),
     ("planning", "from a selection to a program", GREEN),
-    ("program", "what routers and endpoints do", GREEN),
+    ("program", "the actions of routers and endpoints", GREEN),
     ("algorithms", "a folder for each family, and the catalogue", GREEN),
     ("analysis", "checks, bounds, costs", GREEN),
     ("schedule", "patterns, tables, rounds, files", BLUE),
@@ -37,18 +38,17 @@ ROOMS = (
     ("toolchain", "external tools, cache, files", GREY),
 )
 
-#: What a user names becomes a bitstream: each value, the room whose value it is, and what is known
-#: of it.
+#: The values on the path from a command to a bitstream: each with its package and its content.
 VALUES = (
     ("bitstream", "fpga", "placed, routed, behind a bridge"),
-    ("Verilog text", "verilog", "a module for each shape, ROM contents"),
+    ("emitted Verilog", "verilog", "a module for each shape, ROM contents"),
     ("Fabric, netlist", "rtl", "modules, roles, nodes"),
     ("Program", "program", "rows, settings, addresses, timing"),
-    ("Schedule", "schedule", "who sends which blocks where, and when"),
+    ("Schedule", "schedule", "path and round of each block"),
     ("Topology, Collective", "topology", "8x8 allgather"),
 )
 
-#: Pixels: the height of a room, the gap to the next, and the columns' left edges and widths.
+#: Pixels: the height of a package, the gap to the next, and the columns' left edges and widths.
 HEIGHT, GAP, TOP = 30, 6, 64
 ROOM_LEFT, ROOM_WIDTH = 24, 430
 VALUE_LEFT, VALUE_WIDTH = 520, 300
@@ -56,7 +56,7 @@ INK, PALE = "#202124", "#5f6368"
 
 
 def middle(room: str) -> float:
-    """The middle of a room's box, from the top of the page."""
+    """The middle of the box of a package, from the top of the page."""
     row = [name for name, _, _ in ROOMS].index(room)
     return TOP + row * (HEIGHT + GAP) + HEIGHT / 2
 
@@ -70,9 +70,9 @@ def arrow(svg: Svg, x: float, start: float, end: float) -> None:
 def architecture() -> str:
     """The whole picture."""
     svg = Svg()
-    svg.text(ROOM_LEFT, 28, "The rooms", 15, fill=INK, font_weight="bold")
-    svg.text(ROOM_LEFT, 47, "each imports only from rooms below it", 11, fill=PALE)
-    svg.text(VALUE_LEFT, 28, "The way of a value", 15, fill=INK, font_weight="bold")
+    svg.text(ROOM_LEFT, 28, "The packages", 15, fill=INK, font_weight="bold")
+    svg.text(ROOM_LEFT, 47, "each imports only from packages below it", 11, fill=PALE)
+    svg.text(VALUE_LEFT, 28, "The path of a value", 15, fill=INK, font_weight="bold")
     svg.text(VALUE_LEFT, 47, "each is made from the one below it", 11, fill=PALE)
     for name, text, fill in ROOMS:
         y = middle(name)

@@ -15,9 +15,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from pages import Block, Shown, blocks_of, parts_of
 from session import Failed, carry_out_in
-from shown import MADE, text_of
+from shown import MADE, alternative, text_of, with_pairs
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -35,10 +36,12 @@ KEPT = "executed"
 def digest_of_package() -> str:
     """A digest of all that pages may run."""
     digest = hashlib.sha256()
-    for folder in ("torusfabric", "boards", "docs/extensions", "docs/figures", "sim"):
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                digest.update(path.name.encode() + path.read_bytes())
+    names = ("torusfabric", "boards", "docs/figures", "sim",
+             "docs/extensions/pages.py", "docs/extensions/session.py")  # fmt: skip
+    for path in (ROOT / name for name in names):
+        for each in [path] if path.is_file() else sorted(path.rglob("*")):
+            if each.is_file() and "__pycache__" not in each.parts:
+                digest.update(each.name.encode() + each.read_bytes())
     return digest.hexdigest()
 
 
@@ -78,7 +81,7 @@ def _carry_out(page: str, blocks: list[dict[str, Any]], shown: list[Shown], fold
 
 def read(app: Sphinx, page: str, source: list[str]) -> None:
     """Put what blocks print, and the pictures they make, into the text of a page."""
-    text = source[0]
+    text = source[0] = with_pairs(source[0], page, Path(app.srcdir))
     if not any(isinstance(part, Shown) or part.runs for _, part in parts_of(text)):
         return
     kept = Path(app.outdir).parent / KEPT
@@ -126,6 +129,14 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
             shutil.copy(path, target)
 
 
+def describe(app: Sphinx, doctree: nodes.document) -> None:
+    """Give the pictures that a notebook has made their titles as alternative texts."""
+    for image in doctree.findall(nodes.image):
+        path = Path(app.srcdir) / image["uri"].lstrip("/")
+        if "alt" not in image and path.suffix == ".svg" and path.exists():
+            image["alt"] = alternative(path.read_text(encoding="utf-8"), "").strip()
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
     # What most pages need.
@@ -133,5 +144,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
         import_module(f"torusfabric.{name}")
     app.add_config_value("package_digest", digest_of_package(), "env")
     app.connect("source-read", read)
+    app.connect("doctree-read", describe)
     app.connect("build-finished", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,7 +7,10 @@ A comment before a block, or on a line of its own, says what is special about it
     <!-- status: 1 -->             its last command must end with this status, instead of 0
     <!-- output: 12 lines -->      only the first lines of the output are shown; `none`: nothing
     <!-- figure: net.svg A caption. -->        shows a picture that a block has written
+    <!-- figure: net.svg A caption. | Text. --> the same, with an alternative text of its own
     <!-- animation: net.html A caption. -->    shows a page that a block has written
+    <!-- signals: out/manifest.json -->        lists the signals of a fabric that is written
+    <!-- signals: out/manifest.json load* -->  only those whose names match one of some patterns
 
 Blocks of ``sh`` and ``python`` run unless they are files or something says that they do not.
 """
@@ -22,7 +25,7 @@ __all__ = ["Block", "Shown", "blocks_of", "parts_of"]
 #: A fenced block of a language, with the comments right before it; or a picture or page to show.
 PART = re.compile(
     r"(?P<comments>(?:^<!-- [^\n]* -->\n)*)^```(?P<language>\w+)\n(?P<text>.*?)^```\n"
-    r"|^<!-- (?P<what>figure|animation): (?P<name>\S+) (?P<caption>.*?)-->\n",
+    r"|^<!-- (?P<what>figure|animation|signals): (?P<name>\S+) (?P<caption>.*?)-->\n",
     re.DOTALL | re.MULTILINE,
 )
 REMARK = re.compile(r"<!-- ([\w ]+): (.*?) -->")
@@ -67,22 +70,27 @@ class Shown:
     Parameters
     ----------
     what : str
-        ``figure`` or ``animation``.
+        ``figure``, ``animation`` or ``signals``.
     name : str
         Of the file.
     caption : str
+        Text below a picture or an animation; patterns of the names of signals.
+    alt : str
+        Text in place of the picture; empty for its title and the caption.
     """
 
     what: str
     name: str
     caption: str
+    alt: str = ""
 
 
 def parts_of(text: str) -> Iterator[tuple[tuple[int, int], Block | Shown]]:
     """The blocks of a page and what it shows, each with its place in the text."""
     for match in PART.finditer(text):
         if match["what"]:
-            yield match.span(), Shown(match["what"], match["name"], match["caption"].rstrip())
+            caption, _, alt = match["caption"].partition(" | ")
+            yield match.span(), Shown(match["what"], match["name"], caption.rstrip(), alt.strip())
             continue
         remarks = dict(REMARK.findall(match["comments"]))
         output = remarks.get("output", "")

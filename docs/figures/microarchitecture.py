@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torusfabric.draw.svg import Svg
 
-__all__ = ["fabric", "node", "pipeline"]
+__all__ = ["endpoint", "fabric", "pipeline", "router"]
 
 INK, PALE, LINE = "#202124", "#5f6368", "#9aa0a6"
 BLUE, GREEN, AMBER, PLAIN = "#eaf2fb", "#edf6ea", "#fdf3df", "#ffffff"
@@ -56,37 +56,61 @@ def fabric() -> str:
     return svg.render(760, 370, "A fabric: one sequencer, a router and an endpoint at every node")
 
 
-def node() -> str:
-    """In-ports, memories, injection, crossbar, registers, out-ports."""
+def router() -> str:
+    """Words of in-ports and memories, a multiplexer and a register for each out-port."""
     svg = Svg()
-    svg.text(24, 28, "endpoint", 14, fill=INK, font_weight="bold")
-    svg.text(470, 28, "router", 14, fill=INK, font_weight="bold")
-    box(svg, (170, 44, 130, 44), "send memory", "what the node sends", fill=GREEN)
     ports = ("+0", "-0", "+1", "-1")
+    buses = [150 + 14 * number for number in range(5)]
+    for number, (port, x) in enumerate(zip((*ports, "inject"), buses, strict=True)):
+        y = 46 + 22 * number
+        svg.text(24, y + 4, f"in {port}" if number < 4 else port, 12, fill=INK)
+        svg.lines([[(72, y), (x, y), (x, 392)]], stroke=PALE, stroke_width=1)
     for number, port in enumerate(ports):
-        y = 116 + 66 * number
+        y = 166 + 58 * number
+        box(svg, (270, y, 120, 40), "multiplexer", "the inputs in use", fill=BLUE)
+        inputs = [k for k in range(5) if k != number]
+        for place, k in enumerate(inputs):
+            bus, pin = buses[k], y + 8 + 8 * place
+            svg.lines([[(bus, pin), (270, pin)]], stroke=PALE, stroke_width=1)
+            svg.add("circle", cx=bus, cy=pin, r=2.4, fill=PALE)
+        box(svg, (450, y, 90, 40), "register")
+        arrow(svg, (390, y + 20), (450, y + 20))
+        arrow(svg, (540, y + 20), (600, y + 20))
+        svg.text(608, y + 24, f"out {port}", 12, fill=INK)
+        arrow(svg, (330, 116 if not number else y - 18), (330, y), dashed=True)
+    box(svg, (250, 62, 160, 54), "select registers", "from column or ROM", fill=AMBER)
+    return svg.render(680, 412, "A router: a multiplexer and a register for each out-port")
+
+
+def endpoint() -> str:
+    """Memories by in-port, readers and injection ports, and the memory port."""
+    svg = Svg()
+    ports = ("+0", "-0", "+1", "-1")
+    box(svg, (150, 40, 150, 44), "send memory", "data of this node", fill=GREEN)
+    for number, port in enumerate(ports):
+        y = 108 + 60 * number
         svg.text(24, y + 26, f"in {port}", 12, fill=INK)
-        box(svg, (170, y, 130, 44), f"bank {port}", "received", fill=GREEN)
-        arrow(svg, (62, y + 22), (170, y + 22))
-        box(svg, (640, y, 70, 44), "register")
-        arrow(svg, (580, y + 22), (640, y + 22))
-        arrow(svg, (710, y + 22), (760, y + 22))
-        svg.text(766, y + 26, f"out {port}", 12, fill=INK)
-        svg.lines([[(110, y + 22), (110, y + 54), (470, y + 54)]], stroke=PALE, stroke_width=1)
-        svg.lines([[(300, y + 22), (330, y + 22), (330, 66)]], stroke=PALE, stroke_width=1)
-    box(svg, (360, 44, 76, 44), "readers", "injection")
-    arrow(svg, (300, 66), (360, 66))
-    svg.lines([[(436, 66), (470, 66)]], stroke=PALE, stroke_width=1.4)
-    box(svg, (470, 44, 110, 340), "crossbar", "inputs in use", fill=BLUE)
-    box(svg, (640, 30, 120, 44), "select", "sequencer or ROM", fill=AMBER)
-    arrow(svg, (640, 58), (580, 58), dashed=True)
-    return svg.render(
-        820, 404, "A node: memories by in-port, a crossbar, a register at each out-port"
-    )
+        arrow(svg, (66, y + 22), (150, y + 22))
+        box(svg, (150, y, 150, 44), f"memory of {port}", "received words", fill=GREEN)
+    for number in range(5):
+        y = 62 + 60 * number + (8 if number else 0)
+        svg.lines([[(300, y), (350, y)]], stroke=PALE, stroke_width=1.2)
+    svg.lines([[(350, 62), (350, 310)]], stroke=PALE, stroke_width=1.2)
+    box(svg, (410, 90, 130, 50), "readers", "for injection ports")
+    arrow(svg, (350, 115), (410, 115))
+    arrow(svg, (540, 115), (600, 115))
+    svg.text(608, 119, "inject, to the router", 12, fill=INK)
+    box(svg, (410, 220, 130, 50), "memory port", "between runs")
+    arrow(svg, (350, 245), (410, 245))
+    arrow(svg, (540, 245), (600, 245))
+    svg.text(608, 249, "read data", 12, fill=INK)
+    box(svg, (150, 370, 150, 50), "addresses", "base + flit * pitch", fill=AMBER)
+    arrow(svg, (225, 370), (225, 332), dashed=True)
+    return svg.render(760, 440, "An endpoint: a memory for each in-port, readers, a memory port")
 
 
 def pipeline() -> str:
-    """What happens to a row and a flit, cycle by cycle."""
+    """The stages of a row and a flit, cycle by cycle."""
     svg = Svg()
     stages = (
         ("slot", "the ROM shows", "the row"),

@@ -262,3 +262,10 @@ monkeypatch.setattr(solver, "public", None)
 job._replace(length=1), tf.Job._fields, self._own
 """
     assert {*private_uses(text)} == {"_secret", "_one", "_two", "_three"}
+
+
+def test_table_of_packages_is_in_the_order_of_the_picture():
+    """The page lists every package once, from the top down."""
+    text = (ROOT / "docs/project/architecture.md").read_text(encoding="utf-8")
+    table = text.partition("| package | content |\n|---|---|\n")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.M) == ROOMS

@@ -19,7 +19,8 @@ from torusfabric.cli import main
 from torusfabric.schedule.schema import schema
 
 DOCS = Path(__file__).parents[2] / "docs"
-ENGINES = (DOCS / "tutorials/engines.md").read_text()
+ENGINES = (DOCS / "tutorials/engines.md").read_text(encoding="utf-8")
+KEYS = (DOCS / "reference/engines.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"<!-- (?:test|file): (\S+) -->\n```\w+\n(.*?)```", ENGINES, re.DOTALL))
 
 
@@ -47,8 +48,10 @@ def test_commands_and_manifest(tmp_path, monkeypatch, capsys):
         f"{name} {[program.cycles(length, mode=mode) for length in (1, 2, 3, 4)]}"
         for mode, name in enumerate(("allgather", "broadcast"))
     ]
-    _, _, table = ENGINES.partition("## What the manifest says")
-    for row in re.findall(r"^\| (`.*?) \|", table, re.M):
+    section = KEYS.partition("## What the manifest says")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", section, re.M)
+    assert len(rows) > 5
+    for row in rows:
         names = re.findall(r"`([\w.\[\]]+)`", row)
         for name in names:
             inside = name.startswith(("modes[k].", "."))
@@ -81,7 +84,8 @@ def test_grid(tmp_path):
     assert len(points(load(tmp_path / "grid.toml"))) == 6
 
 
-STREAMS = (DOCS / "reference/streams.md").read_text(encoding="utf-8")
+STREAMS = (DOCS / "how-to/use-streams.md").read_text(encoding="utf-8")
+SIGNALS = (DOCS / "reference/streams.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(shutil.which("iverilog") is None, reason="Icarus is not installed")
@@ -104,7 +108,7 @@ def test_it_names_every_port():
     ports = {name for beat in (1, 2)
              for name, port in stream_ports(program, 8, beat=beat).items()
              if port.node == 0}  # fmt: skip
-    named = {name.replace("_N_", "_0_") for name in re.findall(r"`([sm]_axis_N_\w+)`", STREAMS)}
+    named = {name.replace("_N_", "_0_") for name in re.findall(r"`([sm]_axis_N_\w+)`", SIGNALS)}
     assert ports == named
 
 

@@ -1,16 +1,34 @@
-"""The timing diagrams of `docs/reference/signals.md`: fabrics of its commands do as they show."""
+"""The reference of signals: one page for each port type, with all signals and true diagrams."""
 
+import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 from helpers import few, misrouted, simulated
+from pages import Shown
 
 import torusfabric as tf
+from torusfabric.contract.ports import Protocol
 from torusfabric.rtl.assembly import Assembly
 
-TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "signals.md").read_text(encoding="utf-8")
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+PAGES = {page.stem: page.read_text(encoding="utf-8") for page in sorted(REFERENCE.glob("*.md"))}
+TEXT = "\n".join(PAGES.values())
+
+#: Port types: the page of each, and a selection with the options of that type.
+TYPES = {
+    "host": ("host", "2x2 broadcast"),
+    "core": ("core", "2x2 allgather:hamiltonian --top core"),
+    "core with memories": ("core", "2x2 broadcast --top core"),
+    "streams": ("streams", "2 broadcast --top stream"),
+    "axi-lite": ("bus", "2x2 broadcast --bus axi-lite"),
+    "axi4": ("bus", "2x2 allgather --bus axi4"),
+    "wishbone": ("bus", "2x2 allgather --bus wishbone"),
+    "load port": ("loaded-tables", "3x3 allgather --tables ram"),
+    "link ports": ("several-boards", "4x2 allgather --boards 2x1"),
+}
 
 DECIMAL = ("cycle", "cycles")
 
@@ -59,6 +77,66 @@ def first_difference(fabric, diagrams):
 
     simulated(design, testbench)
     return found[0] if found else None
+
+
+def lists_of_signals(page):
+    """The command of each list of signals on a page."""
+    return re.findall(r"torusfabric verilog ([^\n]*) -o (\w+)/\n(?:[^\n]*\n)?```\n\n"
+                      r"<!-- signals: \2/manifest.json ", PAGES[page])  # fmt: skip
+
+
+def options_of(command):
+    """The options of a command that decide its port type."""
+    named = re.findall(r"--(top|bus|tables|boards)(?: ([a-z0-9-]+))?", command)
+    return {(name, value if name in ("top", "bus") else "") for name, value in named}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_port_type_has_one_page_with_its_signals(kind):
+    """The page lists the signals of a fabric of that type; no other page does."""
+    page, selection = TYPES[kind]
+    found = {
+        name
+        for name in PAGES
+        for command, _ in lists_of_signals(name)
+        if options_of(command) == options_of(selection)
+    }
+    assert found == {page}
+    assert re.search(rf"\]\({page}\.md[#)]", PAGES["signals"])
+
+
+def test_every_list_of_signals_is_of_a_known_type():
+    known = [options_of(selection) for _, selection in TYPES.values()]
+    for name in PAGES:
+        commands = lists_of_signals(name)
+        assert len(commands) == PAGES[name].count("<!-- signals:")
+        assert all(options_of(command) in known for command, _ in commands)
+
+
+def test_every_protocol_is_explained():
+    named = re.findall(r"^\| ((?:`[\w-]+`(?:, )?)+) \|", PAGES["signals"], re.M)
+    assert {*re.findall(r"`([\w-]+)`", " ".join(named))} == {each.value for each in Protocol}
+
+
+def test_a_list_has_each_signal_once(tmp_path):
+    """Signals of node 0 stand for those of all nodes; patterns choose; no signal is an error."""
+    shown = pytest.importorskip("shown", reason="no Sphinx: extra docs")
+    path, ports = tmp_path / "manifest.json", {}
+    for node in (None, 0, 1):
+        for name in ("go", "data|_") if node is None else ("word",):
+            signal = name if node is None else f"{name}_{node}"
+            ports[signal] = {"direction": "input", "width": 3, "protocol": "level",
+                             "meaning": "a *word*", "node": node}  # fmt: skip
+    path.write_text(json.dumps({"ports": ports}))
+    table = lambda patterns: shown.text_of(
+        Shown("signals", path.name, patterns), "page", tmp_path, tmp_path
+    ).splitlines()[2:]
+    assert table("") == [
+        rf"| `{name}` | input | 3 | level | a \*word\* |" for name in ("go", r"data\|_", "word_0")
+    ]
+    assert table("g* word*") == table("")[::2]
+    with pytest.raises(shown.ExtensionError, match="no signal of the manifest matches nothing"):
+        table("nothing")
 
 
 @pytest.mark.parametrize("folder", ["host", "stream", "axi"])

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import command_reference
+from commands import command_list, command_section
 from dark import dark, light
 from pages import Block, Shown, blocks_of, parts_of
 from session import Failed, carry_out
@@ -189,16 +189,49 @@ def test_commands_have_a_purpose():
         assert len(re.findall(rf"^  {name} ", text, re.M)) == 1
 
 
-def test_reference_has_all_commands_and_options():
-    """And nothing that Markdown takes for its own."""
-    text = command_reference()
-    for name, parser in commands().items():
-        _, _, rest = text.partition(f"### torusfabric {name}\n")
-        section = rest.partition("\n### ")[0]
-        for action in parser._actions:
-            for option in action.option_strings:
-                assert option in section or option in {"--help", "-h"}
-    assert "\\@" in text
+COMMON_OPTIONS = {"-h", "--help", "--json", "--quiet", "--verbose"}
+
+
+def test_reference_lists_all_commands():
+    """The page of all commands lists each once, with an anchor and a link to its page."""
+    text, page = command_list(), (DOCS / "reference/commands.md").read_text(encoding="utf-8")
+    assert re.findall(r"\]\(commands/(\w+)\.md\)\{#(\w+)-command\}", text) == [
+        (name, name) for names in PURPOSES.values() for name in names
+    ]
+    in_contents = re.findall(r"^commands/(\w+)$", page, re.M)
+    assert in_contents == [name for names in PURPOSES.values() for name in names]
+    assert "<!-- commands -->\n" in page
+    for option in COMMON_OPTIONS:
+        assert f"`{option}`" in page
+
+
+@pytest.mark.parametrize("name", commands())
+def test_page_of_a_command_has_all_its_options(name):
+    """Each option stands there once, with an anchor of its own, as in the help of its group."""
+    text = command_section(name)
+    page = (DOCS / f"reference/commands/{name}.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# torusfabric {name}\n")
+    assert page.count(f"<!-- command: {name} -->\n") == 1
+    named = re.findall(r"^\| `(.*?)`\{#", text, re.M)
+    for action in commands()[name]._actions:
+        rows = [row for row in named if {*action.option_strings} & {*re.split(r"[ ,]+", row)}]
+        assert len(rows) == (
+            bool(action.option_strings) and action.option_strings[-1] not in COMMON_OPTIONS
+        )
+    anchors = re.findall(r"`\{#(\S+)\}", text)
+    assert len({*anchors}) == len(anchors)
+    for line in text.splitlines():
+        if line.startswith("| "):
+            assert line.count("`") % 2 == 0, line
+            assert len(re.findall(r"(?<!\\)\|", line)) == 3, line
+
+
+def test_texts_of_options_are_plain():
+    """Markdown finds nothing of its own in the text of an option, except code."""
+    text = command_section("plan")
+    assert "allgather\\@1" in text
+    assert "8\\|x8" in text
+    assert "cycles at `--flits`" in text
 
 
 def test_reference_has_all_public_names():
@@ -225,6 +258,41 @@ def test_pictures_follow_the_page_alone():
     assert dark(picture).endswith('<g id="000"/><use href="#000" fill="#ffffff"/></svg>')
 
 
+def faults_of(text):
+    """What readers without eyes, or without a mouse, miss on a built page."""
+    found = []
+    for image in re.findall(r"<img [^>]*>", text):
+        alt = re.search(r'alt="([^"]*)"', image)
+        if not alt or len(alt[1].split()) < 4 or alt[1].endswith((".svg", ".png")):
+            found.append(image)
+    found += [frame for frame in re.findall(r"<iframe [^>]*>", text) if "title=" not in frame]
+    found += re.findall(r'<a [^>]*href="[^"]*"[^>]*>\s*</a>', text)
+    if 'rel="shortcut icon"' not in text:
+        found.append("no icon")
+    return found
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        '<img src="a.svg">',
+        '<img alt="" src="a.svg">',
+        '<img alt="_images/6f3e.svg" src="_images/6f3e.svg">',
+        '<img alt="A ring." src="a.svg">',
+        '<iframe src="play.html"></iframe>',
+        '<a class="x" href="b.html"> </a>',
+    ],
+)
+def test_faults_of_a_built_page_are_found(planted):
+    """A page without faults, and the same page with one."""
+    page = (
+        '<link rel="shortcut icon" href="i.svg"><img alt="Picture of a ring of nodes." src="a.svg">'
+        '<iframe src="play.html" title="Animation: a ring."></iframe><a href="b.html">b</a>'
+    )
+    assert faults_of(page) == []
+    assert len(faults_of(page + planted)) == 1
+
+
 @pytest.mark.long
 def test_site_is_built_without_a_warning(tmp_path):
     """All pages, with everything in them carried out."""
@@ -235,3 +303,10 @@ def test_site_is_built_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "html" / "index.html").read_text()
     assert 'class="animation"' in page
+    pages = sorted((tmp_path / "html").rglob("*.html"))
+    faults = {
+        str(path): faults_of(path.read_text("utf-8"))
+        for path in pages
+        if not {"_made", "_static", "_downloads"} & {*path.parts}
+    }
+    assert {path: found for path, found in faults.items() if found} == {}

@@ -21,7 +21,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 def rows_of_beats():
     """What is needed for a beat, a selection that has it, and one that lacks it."""
     text = (DOCS / "reference" / "streams.md").read_text()
-    table = text.partition("| needed | taken | refused |\n|---|---|---|\n")[2].partition("\n\n")[0]
+    table = text.partition("| requirement | accepted | refused |\n|---|---|---|\n")[2]
+    table = table.partition("\n\n")[0]
     return [[cell.strip(" `") for cell in row.strip("|").split("|")] for row in table.splitlines()]
 
 
@@ -54,7 +55,7 @@ def test_the_words_of_an_image_end_where_the_page_finds_them(tmp_path):
 
 @pytest.mark.parametrize("boards", ["2", "4", "8"])
 def test_a_latency_serves_the_flight_that_the_page_says(boards):
-    text = (DOCS / "how-to" / "several-boards.md").read_text()
+    text = (DOCS / "reference" / "several-boards.md").read_text()
     formula = re.search(r"F = \(L - ([\d.]+) - ([\d.]+) D - d\) / \(1 \+ D\) cycles", text)
     assert formula
     crossing, start = map(float, formula.groups())

@@ -66,6 +66,17 @@ def test_everything_lies_on_the_page():
         assert y.max() <= height
 
 
+def test_a_broadcast_by_a_pattern_shows_its_trees():
+    """A panel for each tree, and both folded to a hexagon; no node is in the colour of no cycle."""
+    schedule = plan("arrowhead:2", "broadcast", algorithm="spanning-tree")
+    assert schedule.form == "pattern"
+    picture = contents(schedule)
+    titles = [panel.title for panel in picture.panels]
+    assert titles == ["tree 1: chunk 0", "tree 2: chunk 1", "both, folded to a hexagon"]
+    assert [len(panel.strokes) for panel in picture.panels] == [15, 15, 30]
+    assert not any("cycle" in key.text for key in picture.keys)
+
+
 def test_rounds_on_a_torus():
     """One panel and colour a round; a node takes the colour of the round that reaches it."""
     schedule = circuits(Torus((3, 3)), [[(0, [0, 2])], [(0, [3]), (4, [2])]])

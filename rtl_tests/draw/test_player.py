@@ -178,6 +178,106 @@ def test_stages_of_a_word(opened):
     assert page.evaluate("stage") == 4
 
 
+#: Name and outline of the element that has the focus; null at the end of the page.
+FOCUSED = """() => {
+  const at = document.activeElement, style = getComputedStyle(at);
+  if (at === document.body) return null;
+  const label = at.labels && at.labels[0] && at.labels[0].firstChild.textContent;
+  return [at.id || at.textContent, at.ariaLabel || label || at.textContent.trim(),
+    style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2];
+}"""
+
+
+def focused_by_tab(page):
+    """Press Tab to the end of the page; the element after each press."""
+    found = []
+    while True:
+        page.keyboard.press("Tab")
+        at = page.evaluate(FOCUSED)
+        if at is None or len(found) > 200:
+            return found
+        found.append(at)
+
+
+@pytest.mark.parametrize("with_word", [False, True])
+def test_tab_reaches_every_control_and_leaves_the_page(opened, with_word):
+    """Each control has a name and a visible focus; behind the last one the focus goes away."""
+    program = program_of("3x3", "scatter", "matching")
+    stages = word_path(program, 0, 4) if with_word else ()
+    page = opened(program, stages=stages, address="#0,progress,0")
+    controls = page.locator("button, input, select, summary, canvas:not([aria-hidden])")
+    every = controls.evaluate_all(
+        "all => all.filter(each => each.checkVisibility()).map(each => each.id || each.textContent)"
+    )
+    found = focused_by_tab(page)
+    assert [name for name, _, _ in found if name in every] == every
+    assert all(named and outlined for _, named, outlined in found), found
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "document.getElementById('next').tabIndex = -1",
+        "document.getElementById('play').style.outline = 'none'",
+        "document.getElementById('place').ariaLabel = ''",
+    ],
+)
+def test_a_control_without_keyboard_is_found(opened, fault):
+    """A control that Tab skips, without a name or without a visible focus fails the test above."""
+    page = opened(program_of("3x3", "allgather"))
+    page.evaluate(fault)
+    found = focused_by_tab(page)
+    ids = page.locator("button, input, select").evaluate_all("all => all.map(each => each.id)")
+    shown = {name for name, named, outlined in found if named and outlined}
+    assert {*ids} - shown - {"block", "earlier", "later"}
+
+
+def test_a_node_is_followed_by_keys(opened):
+    """Shift and an arrow key follow the next node; at the border, the one on the other side."""
+    page = opened(program_of("3x4", "allgather", "hamiltonian"))
+    followed = []
+    for key in ("Right", "Right", "Down", "Left", "Left", "Up", "Up"):
+        page.keyboard.press(f"Shift+Arrow{key}")
+        followed.append(int(page.input_value("#follow")))
+    assert followed == [0, 1, 5, 4, 7, 3, 11]
+    assert page.evaluate("place") == 0
+    page.keyboard.press("Escape")
+    assert page.input_value("#follow") == ""
+
+
+def test_help_lists_every_key(opened):
+    """A key opens the list of keys, Escape closes it before it ends following."""
+    page = opened(program_of("3x3", "allgather"), address="#0,progress,4")
+    assert page.locator("#help dl").is_hidden()
+    page.keyboard.press("?")
+    assert page.locator("#help dl").is_visible()
+    shown = page.locator("#help kbd").all_text_contents()
+    names = {" ": "Space", "ArrowLeft": "\u2190", "ArrowRight": "\u2192", "Escape": "Esc"}
+    keys = page.evaluate("Object.keys(KEYS)")
+    assert sorted(shown) == sorted(["Shift", *(names.get(key, key) for key in keys)])
+    page.keyboard.press("Escape")
+    assert page.locator("#help dl").is_hidden()
+    assert page.input_value("#follow") == "4"
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_an_embedding_page_chooses_light_or_dark(opened, system):
+    """Without a message the page follows the system of the reader; other values change nothing."""
+    page = opened(program_of("3x3", "allgather"))
+    page.emulate_media(color_scheme=system)
+    theme = lambda: page.evaluate("document.documentElement.dataset.theme")
+    ground = lambda: page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert theme() == system
+    found = {}
+    for wanted in ("dark", "light"):
+        page.evaluate(f"postMessage({{ theme: '{wanted}' }}, '*')")
+        page.wait_for_function(f"document.documentElement.dataset.theme === '{wanted}'")
+        found[wanted] = ground()
+    assert found["dark"] != found["light"]
+    page.evaluate("postMessage({ theme: '<b>' }, '*')")
+    page.wait_for_function(f"document.documentElement.dataset.theme === '{system}'")
+
+
 def test_no_word_is_followed(opened):
     """Unless it is asked for."""
     page = opened(program_of("3x3", "allgather"))

@@ -2,7 +2,7 @@
 
 The form of a schedule decides the kind of picture:
 
-- A pattern: its cycles, each in one colour (`cycles.py`).
+- A pattern of a collective with many origins: its cycles, each in one colour (`cycles.py`).
 - A table, or a broadcast or scatter in steps of one hop: the trees along which the message of one
   node spreads (`trees.py`).
 - Rounds of circuits: a panel and a colour for each round, or all rounds in one panel (`rounds.py`).
@@ -87,7 +87,8 @@ def contents(schedule: Schedule) -> Picture:
     check_size(topology)
     if isinstance(schedule, Lifted):
         return _lifted(schedule, contents(schedule.part))
-    if isinstance(schedule, Pattern | SumPattern):
+    # The tree of a broadcast has no cycle, although nodes forward as a pattern says.
+    if isinstance(schedule, Pattern | SumPattern) and not schedule.blocks.single_origin:
         return draw_cycles(schedule)
     if isinstance(schedule, Table) or (
         schedule.blocks.single_origin and schedule.switching == Switching.STORE_AND_FORWARD

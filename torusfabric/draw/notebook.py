@@ -43,4 +43,6 @@ def schedule_html(schedule: Schedule) -> str:
         facts = {"checked": f"no: {error}"}
     title = f"{schedule.topology} {schedule.collective}, {schedule.algorithm}"
     rows = {name: value for name, value in facts.items() if name not in _IN_TITLE}
-    return (schedule_svg(schedule) or "") + facts_table(title, rows)
+    # An image for screen readers, which then read its title, and not each number in it.
+    picture = (schedule_svg(schedule) or "").replace("<svg ", '<svg role="img" ', 1)
+    return picture + facts_table(title, rows)

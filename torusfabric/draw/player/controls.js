@@ -6,11 +6,15 @@ function draw() {
   const cycle = round ? cycles[round - 1] : 0, pointed = hovered < 0 ? chosen : hovered;
   paint(place, pointed);
   const meet = share > 0 ? meetings(round).length : 0;
-  $("now").textContent = share > 0 ? `${unit} ${round + 1} of ${last}, under way`
+  const now = share > 0 ? `${unit} ${round + 1} of ${last}, under way`
     + (meet ? `: partial sums meet at ${meet} place${meet === 1 ? "" : "s"}` : "")
     : round ? `after ${unit} ${round} of ${last}, cycle ${cycle}` : `before ${unit} 1 of ${last}`;
+  // A live region: a screen reader would repeat a text that is set again.
+  if ($("now").textContent !== now) $("now").textContent = now;
   $("place").value = place;
+  $("place").setAttribute("aria-valuetext", now);
   $("play").textContent = playing ? "Pause" : "Play";
+  $("tip").ariaLive = playing || hovered >= 0 ? "off" : "polite";
   tip(pointed);
 }
 function tip(node) {
@@ -83,8 +87,32 @@ function choose(node, block = "") {
   follow(node < 0 ? null : block === "" ? mine : [Number(block)]);
   draw();
 }
+// Follow the next node in a direction; at the border, the first one on the other side.
+function followToward(dx, dy) {
+  if (chosen < 0) { choose(0); return; }
+  const [x, y] = nodes[chosen];
+  const costs = nodes.map(([a, b], node) => {
+    const along = (a - x) * dx + (b - y) * dy, aside = Math.abs((a - x) * dy - (b - y) * dx);
+    if (node === chosen) return Infinity;
+    return along > 1e-6 ? along + 2 * aside : 1e6 + along + 100 * aside;
+  });
+  const best = costs.indexOf(Math.min(...costs));
+  if (best >= 0) choose(best);
+}
+function toggleHelp() { $("help").open = !$("help").open; }
+function escape() {
+  if (!$("help").open) { choose(-1); return; }
+  if ($("help").contains(document.activeElement)) $("help").firstElementChild.focus();
+  $("help").open = false;
+}
+function faster(by) {
+  $("speed").value = Number($("speed").value) + by;
+  describeSpeed();
+}
+function describeSpeed() {
+  $("speed").setAttribute("aria-valuetext", `${Math.round(100 * 2 ** $("speed").value) / 100} ${unit}s a second`);
+}
 function cycle(list) { list.selectedIndex = (list.selectedIndex + 1) % list.length; list.onchange(); }
-function faster(by) { $("speed").value = Number($("speed").value) + by; }
 
 $("play").onclick = play;
 $("first").onclick = () => { pause(); go(0); };
@@ -92,6 +120,7 @@ $("back").onclick = () => { pause(); go(Math.ceil(place) - 1); };
 $("next").onclick = () => { pause(); go(Math.floor(place) + 1); };
 $("place").max = last;
 $("place").oninput = event => { pause(); go(Number(event.target.value)); };
+$("speed").oninput = describeSpeed;
 $("colour").onchange = () => { legend(); draw(); };
 $("links").onchange = draw;
 option($("follow"), "", "nothing");
@@ -102,12 +131,15 @@ const KEYS = { " ": play, ArrowRight: () => $("next").onclick(), ArrowLeft: () =
   Home: () => $("first").onclick(), End: () => { pause(); go(last); }, "+": () => faster(0.5),
   "-": () => faster(-0.5), c: () => cycle($("colour")), l: () => cycle($("links")),
   "[": () => { pause(); showStage(stage - 1); }, "]": () => { pause(); showStage(stage + 1); },
-  Escape: () => choose(-1) };
+  "?": toggleHelp, Escape: escape };
+const TOWARD = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 addEventListener("keydown", event => {
   const { tagName, type } = event.target;
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (tagName === "SELECT" && event.key !== "Escape" || tagName === "BUTTON" && event.key === " ") return;
+  if (tagName === "SELECT" && event.key !== "Escape") return;
+  if ((tagName === "BUTTON" || tagName === "SUMMARY") && event.key === " ") return;
   if (type === "range" && event.target.id === "speed") return;
+  if (event.shiftKey && TOWARD[event.key]) { event.preventDefault(); followToward(...TOWARD[event.key]); return; }
   if (KEYS[event.key]) { event.preventDefault(); KEYS[event.key](); }
 });
 function nodeAt(event) {
@@ -123,11 +155,20 @@ canvas.onpointermove = event => {
 canvas.onpointerleave = () => { hovered = -1; draw(); };
 canvas.onclick = event => { const found = nodeAt(event); choose(found === chosen ? -1 : found); };
 addEventListener("resize", () => { fit(); draw(); });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+// A page that embeds this one may choose light or dark; else it is as the system of the reader.
+const system = matchMedia("(prefers-color-scheme: dark)");
+let theme = "auto";
+function setTheme(to) {
+  theme = ["light", "dark"].includes(to) ? to : "auto";
+  document.documentElement.dataset.theme = theme === "auto" ? system.matches ? "dark" : "light" : theme;
+  draw();
+}
+addEventListener("message", event => { if (event.data && event.data.theme) setTheme(event.data.theme); });
+system.addEventListener("change", () => setTheme(theme));
 // The fragment of the address sets the initial state: round, colour, followed node, links, stage.
 // Examples: #2.5,origin,7,use and #,,,,4.
 const [wanted, colour, node, links, first] = location.hash.slice(1).split(",");
 function select(list, value) { if ([...list.options].some(each => each.value === value)) list.value = value; }
 select($("colour"), colour); select($("links"), links); select($("follow"), node);
-legend(); fit(); go(Number(wanted) || 0); choose($("follow").value === "" ? -1 : Number($("follow").value));
+describeSpeed(); legend(); fit(); setTheme("auto"); go(Number(wanted) || 0); choose($("follow").value === "" ? -1 : Number($("follow").value));
 if (first || !wanted) showStage(Number(first) || 0);

@@ -64,7 +64,7 @@ function token(node, ports, share) {
 }
 
 function paintGround() {
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const dark = document.documentElement.dataset.theme === "dark";
   for (const [corners, colour] of data.regions) {
     pen.beginPath();
     corners.forEach((p, k) => k ? pen.lineTo(...at(p)) : pen.moveTo(...at(p)));
