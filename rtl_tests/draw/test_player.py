@@ -265,17 +265,16 @@ def test_an_embedding_page_chooses_light_or_dark(opened, system):
     """Without a message the page follows the system of the reader; other values change nothing."""
     page = opened(program_of("3x3", "allgather"))
     page.emulate_media(color_scheme=system)
-    theme = lambda: page.evaluate("document.documentElement.dataset.theme")
     ground = lambda: page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert theme() == system
+    page.locator(f"html[data-theme={system}]").wait_for()
     found = {}
     for wanted in ("dark", "light"):
         page.evaluate(f"postMessage({{ theme: '{wanted}' }}, '*')")
-        page.wait_for_function(f"document.documentElement.dataset.theme === '{wanted}'")
+        page.locator(f"html[data-theme={wanted}]").wait_for()
         found[wanted] = ground()
     assert found["dark"] != found["light"]
     page.evaluate("postMessage({ theme: '<b>' }, '*')")
-    page.wait_for_function(f"document.documentElement.dataset.theme === '{system}'")
+    page.locator(f"html[data-theme={system}]").wait_for()
 
 
 def test_no_word_is_followed(opened):

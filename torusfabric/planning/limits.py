@@ -69,7 +69,7 @@ def require_memory(what: str, numbers: dict[str, int], size: Callable[..., int])
     --------
     >>> require_memory("Planning", {"--chunks": 10**18}, lambda n: 9 * n)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    torusfabric.errors.NotEnoughMemory: Planning must fit in memory, ... of which are free, ...
+    torusfabric.errors.NotEnoughMemory: Planning must fit in memory, ... where ... are free...
     """
     total = size(*numbers.values())
     if total <= LITTLE or total <= (free := max(available_memory() - SPARE, 0)):
